@@ -1,0 +1,72 @@
+"""Every error that a person may see: one tree, each with its sentence, a hint and an exit status.
+
+    AutoresearchError            1  something failed
+    ├── UsageError               2  the command or a file's content is wrong
+    ├── DaemonNotRunning         3
+    ├── NotFound                 4  no such run, task, blob
+    ├── AmbiguousId              5  a prefix matches several
+    ├── Refused                  6  a rule, a limit or a missing permission says no
+    │   ├── LogBehind               the log is older than this device's last signed record
+    │   └── Locked                  another process holds this device key
+    └── TimedOut                 7
+"""
+
+from __future__ import annotations
+
+
+class AutoresearchError(Exception):
+    """Something failed. ``str(error)`` is the sentence; ``hint`` says what to do next, or is empty."""
+
+    exit_status = 1
+
+    def __init__(self, sentence: str, *, hint: str = "") -> None:
+        super().__init__(sentence)
+        self.hint = hint
+
+
+class UsageError(AutoresearchError):
+    """The command, an option or a file's content is wrong."""
+
+    exit_status = 2
+
+
+class DaemonNotRunning(AutoresearchError):
+    """The command needs the daemon, and none answers."""
+
+    exit_status = 3
+
+
+class NotFound(AutoresearchError):
+    """No such run, task, record or blob here."""
+
+    exit_status = 4
+
+
+class AmbiguousId(AutoresearchError):
+    """A prefix matches several ids; ``candidates`` lists them in text form."""
+
+    exit_status = 5
+
+    def __init__(self, sentence: str, candidates: list[str]) -> None:
+        super().__init__(sentence, hint="type more characters: " + ", ".join(candidates))
+        self.candidates = candidates
+
+
+class Refused(AutoresearchError):
+    """A rule, a limit or a missing permission says no."""
+
+    exit_status = 6
+
+
+class LogBehind(Refused):
+    """The log here is older than the last record that this device key signed."""
+
+
+class Locked(Refused):
+    """Another process works with this device key."""
+
+
+class TimedOut(AutoresearchError):
+    """It took longer than it may."""
+
+    exit_status = 7
