@@ -1,0 +1,200 @@
+"""The kinds of records, version 1: what each body holds and how large it may be. Knows no bytes, no signatures.
+
+A body is a map. Keys listed here have the type and the limits given here, or the record is refused at admission;
+unlisted keys are kept and ignored, so that a later version may add optional ones. A changed meaning is a new kind.
+Not-a-number and infinity don't exist in records: a diverged run has its status and no value.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
+Title = Annotated[str, Meta(max_length=120)]
+Text = Annotated[str, Meta(max_length=2048)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+Scalar = int | float | str | bool
+Genome = Annotated[dict[Name, Scalar], Meta(max_length=128)]
+Metrics = Annotated[dict[Name, int | float], Meta(max_length=64)]
+Status = Annotated[str, Meta(min_length=1, max_length=32)]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all bodies: optional fields at their default value are left out of the encoding."""
+
+
+class BlobRef(Body):
+    """Bytes named by their hash: SHA-256 of the whole, size in bytes, and of the chunk manifest when there is one."""
+
+    sha256: Hash
+    size: Count
+    manifest: Hash | None = None
+
+
+class Identity(Body):
+    """What a root key says of itself: delegates a device key, revokes one, or describes the participant.
+
+    ``delegate`` and ``revoke`` are authored by the root key and name the device; ``profile`` by root or device.
+    """
+
+    action: Literal["delegate", "revoke", "profile"]
+    root: Key
+    device: Key | None = None
+    expires: TimeMs | None = None
+    name: Title = ""
+    reason: Text = ""
+
+
+class Attestation(Body):
+    """An attestor saw that the holder of ``subject`` controlled the mailbox behind ``tag``."""
+
+    subject: Key
+    tag: Hash
+    method: Name
+    domain: Name = ""
+    issued: TimeMs
+    expires: TimeMs
+
+
+class Task(Body):
+    """A fixed question. ``digest`` is SHA-256 of the encoded ``definition``: the task's identity, whoever publishes it."""
+
+    digest: Hash
+    name: Name
+    summary: Text = ""
+    definition: dict[Name, object]
+    baseline: BlobRef
+    harness: Annotated[dict[Name, BlobRef], Meta(max_length=16)]
+
+
+class Proposer(Body):
+    """What invented the change."""
+
+    name: Name
+    version: Name = ""
+
+
+class Run(Body):
+    """One execution of a subject on a task."""
+
+    task: Hash
+    mode: Literal["experiment", "train", "bench"] = "experiment"
+    status: Status
+    reason: Text = ""
+    value: float | None = None
+    metrics: Metrics = {}
+    curve: Annotated[list[float], Meta(max_length=64)] = []
+    source: BlobRef
+    source_digest: Hash
+    parent: Hash | None = None
+    base: Hash | None = None
+    replicate: Count = 0
+    seed: Count
+    budget: float
+    genome: Genome = {}
+    title: Title = ""
+    hypothesis: Text = ""
+    expected: float | None = None
+    proposer: Proposer | None = None
+    log: BlobRef | None = None
+    checkpoint: BlobRef | None = None
+    duration_ms: Count = 0
+    cpu_ms: Count = 0
+    peak_memory_bytes: Count = 0
+    sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
+    device: Title = ""
+    environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
+
+
+class Verification(Body):
+    """Another participant's measurement of a run."""
+
+    run: Hash
+    stage: Name
+    verdict: Literal["pass", "fail", "unavailable", "error"]
+    value: float | None = None
+    tolerance: float | None = None
+    metrics: Metrics = {}
+    seeds: Annotated[list[Count], Meta(max_length=32)] = []
+    values: Annotated[list[float], Meta(max_length=32)] = []
+    parent_values: Annotated[list[float], Meta(max_length=32)] = []
+    proof: Annotated[bytes, Meta(max_length=128)] = b""
+    device: Title = ""
+    sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
+    log: BlobRef | None = None
+    duration_ms: Count = 0
+    reason: Text = ""
+
+
+class Claim(Body):
+    """"I am trying this until …", so that two machines don't do the same thing."""
+
+    task: Hash
+    source_digest: Hash
+    replicate: Count = 0
+    parent: Hash | None = None
+    genome: Genome = {}
+    title: Title = ""
+    until: TimeMs
+
+
+class Note(Body):
+    """A hypothesis, an insight, or past work brought in from elsewhere; the links are its evidence."""
+
+    topic: Literal["hypothesis", "insight", "history"]
+    text: Text
+    task: Hash | None = None
+    origin: Title = ""
+    metrics: Metrics = {}
+    status: Annotated[str, Meta(max_length=32)] = ""
+
+
+class Release(Body):
+    """One pinned version of an installable component."""
+
+    name: Name
+    version: Name
+    summary: Text = ""
+    bundle: BlobRef
+    metadata: dict[Name, object] = {}
+
+
+class Yank(Body):
+    """The author advises against a release; it stays."""
+
+    release: Hash
+    reason: Text = ""
+
+
+class Withdrawal(Body):
+    """The author takes back own records named in the links; they stay in the log and leave the views."""
+
+    reason: Text = ""
+
+
+class Merge(Body):
+    """The root key ends a fork of a device key: ``heads`` are the last records of all branches."""
+
+    device: Key
+    heads: Annotated[list[Hash], Meta(min_length=1, max_length=16)]
+
+
+KINDS: dict[str, type[Body]] = {
+    "identity": Identity,
+    "attestation": Attestation,
+    "task": Task,
+    "run": Run,
+    "verification": Verification,
+    "claim": Claim,
+    "note": Note,
+    "release": Release,
+    "yank": Yank,
+    "withdrawal": Withdrawal,
+    "merge": Merge,
+}
