@@ -29,7 +29,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all bodies: optional fields at their default value are left out of the encoding."""
 
 
-class BlobRef(Body):
+class BlobRef(Body, frozen=True, kw_only=True):
     """Bytes named by their hash: SHA-256 of the whole, size in bytes, and of the chunk manifest when there is one."""
 
     sha256: Hash
@@ -37,7 +37,7 @@ class BlobRef(Body):
     manifest: Hash | None = None
 
 
-class Identity(Body):
+class Identity(Body, frozen=True, kw_only=True):
     """What a root key says of itself: delegates a device key, revokes one, or describes the participant.
 
     ``delegate`` and ``revoke`` are authored by the root key and name the device; ``profile`` by root or device.
@@ -51,7 +51,7 @@ class Identity(Body):
     reason: Text = ""
 
 
-class Attestation(Body):
+class Attestation(Body, frozen=True, kw_only=True):
     """An attestor saw that the holder of ``subject`` controlled the mailbox behind ``tag``."""
 
     subject: Key
@@ -62,7 +62,7 @@ class Attestation(Body):
     expires: TimeMs
 
 
-class Task(Body):
+class Task(Body, frozen=True, kw_only=True):
     """A fixed question. ``digest`` is SHA-256 of the encoded ``definition``: the task's identity, whoever publishes it."""
 
     digest: Hash
@@ -73,14 +73,14 @@ class Task(Body):
     harness: Annotated[dict[Name, BlobRef], Meta(max_length=16)]
 
 
-class Proposer(Body):
+class Proposer(Body, frozen=True, kw_only=True):
     """What invented the change."""
 
     name: Name
     version: Name = ""
 
 
-class Run(Body):
+class Run(Body, frozen=True, kw_only=True):
     """One execution of a subject on a task."""
 
     task: Hash
@@ -112,7 +112,7 @@ class Run(Body):
     environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
 
 
-class Verification(Body):
+class Verification(Body, frozen=True, kw_only=True):
     """Another participant's measurement of a run."""
 
     run: Hash
@@ -132,7 +132,7 @@ class Verification(Body):
     reason: Text = ""
 
 
-class Claim(Body):
+class Claim(Body, frozen=True, kw_only=True):
     """"I am trying this until …", so that two machines don't do the same thing."""
 
     task: Hash
@@ -144,7 +144,7 @@ class Claim(Body):
     until: TimeMs
 
 
-class Note(Body):
+class Note(Body, frozen=True, kw_only=True):
     """A hypothesis, an insight, or past work brought in from elsewhere; the links are its evidence."""
 
     topic: Literal["hypothesis", "insight", "history"]
@@ -155,7 +155,7 @@ class Note(Body):
     status: Annotated[str, Meta(max_length=32)] = ""
 
 
-class Release(Body):
+class Release(Body, frozen=True, kw_only=True):
     """One pinned version of an installable component."""
 
     name: Name
@@ -165,20 +165,20 @@ class Release(Body):
     metadata: dict[Name, object] = {}
 
 
-class Yank(Body):
+class Yank(Body, frozen=True, kw_only=True):
     """The author advises against a release; it stays."""
 
     release: Hash
     reason: Text = ""
 
 
-class Withdrawal(Body):
+class Withdrawal(Body, frozen=True, kw_only=True):
     """The author takes back own records named in the links; they stay in the log and leave the views."""
 
     reason: Text = ""
 
 
-class Merge(Body):
+class Merge(Body, frozen=True, kw_only=True):
     """The root key ends a fork of a device key: ``heads`` are the last records of all branches."""
 
     device: Key
