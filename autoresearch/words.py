@@ -36,3 +36,59 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.CANCELLED: "a person or the daemon stopped it",
     RunStatus.ABANDONED: "the daemon ended while it was in hand",
 }
+
+
+class WorkState(StrEnum):
+    """What the daemon is doing about work."""
+
+    IDLE = "idle"
+    WORKING = "working"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    FINISHING = "finishing"
+    STOPPING = "stopping"
+
+
+class Why(StrEnum):
+    """Why the daemon, or one worker, is in its state."""
+
+    NOT_ASKED = "not_asked"
+    ASKED = "asked"
+    RUNNING = "running"
+    PROPOSING = "proposing"
+    PREPARING_DATA = "preparing_data"
+    STARTING = "starting"
+    PAUSED_BY_PERSON = "paused_by_person"
+    FINISHING_LAST = "finishing_last"
+    RUNS_DONE = "runs_done"
+    TIME_OVER = "time_over"
+    QUOTA_USED = "quota_used"
+    DISK_LOW = "disk_low"
+    LOG_BEHIND = "log_behind"
+    SANDBOX_TOO_LOW = "sandbox_too_low"
+    TASK_BROKEN = "task_broken"
+    WORKER_LOST = "worker_lost"
+    NO_WORKERS = "no_workers"
+    STOPPING = "stopping"
+
+
+WHY_SENTENCES: dict[Why, str] = {
+    Why.NOT_ASKED: "nobody asked this node to work yet: autoresearch work",
+    Why.ASKED: "working until told otherwise",
+    Why.RUNNING: "training",
+    Why.PROPOSING: "choosing the next change",
+    Why.PREPARING_DATA: "making the task's data, once",
+    Why.STARTING: "the worker is starting",
+    Why.PAUSED_BY_PERSON: "paused by you: autoresearch resume",
+    Why.FINISHING_LAST: "finishing the run in hand, then stopping",
+    Why.RUNS_DONE: "the number of runs asked for is done: autoresearch work",
+    Why.TIME_OVER: "the time asked for is over: autoresearch work",
+    Why.QUOTA_USED: "today's quota of records for this device key is used up; it goes on at 00:00 UTC",
+    Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
+    Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor",
+    Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
+    Why.TASK_BROKEN: "the task cannot be worked on",
+    Why.WORKER_LOST: "the worker process ended and is being started again",
+    Why.NO_WORKERS: "work.workers is 0: this node only watches",
+    Why.STOPPING: "the daemon is stopping",
+}

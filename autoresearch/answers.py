@@ -1,0 +1,201 @@
+"""What the daemon's API answers and the commands print with ``--json``: one set of models, each with a schema tag.
+
+Only additions happen under one tag; a changed meaning is a new number. Ids are text (CIDv1), times are Unix milliseconds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.views import LineageStep, RunView, SubjectView
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all answers."""
+
+
+class RunInHand(Answer, frozen=True, kw_only=True):
+    """The run that a worker is doing now."""
+
+    title: str
+    hypothesis: str = ""
+    kind: str = ""
+    parent: str | None = None
+    replicate: int = 0
+    fraction: float = 0.0
+    step: int = 0
+    loss: float | None = None
+    started_ms: int = 0
+
+
+class WorkerStatus(Answer, frozen=True, kw_only=True):
+    """One worker: a loop bound to one device."""
+
+    name: str
+    device: str
+    why: str
+    reason: str
+    run: RunInHand | None = None
+
+
+class TaskStatus(Answer, frozen=True, kw_only=True):
+    """The task this node works on, and how far the network has come with it."""
+
+    name: str
+    digest: str
+    metric: str
+    direction: str
+    floor: float | None = None
+    baseline: float | None = None
+    best: SubjectView | None = None
+    closed: float | None = None  # share of the way from the baseline to the floor, 0..1
+    runs: int = 0
+    failed: int = 0
+
+
+class StatusAnswer(Answer, frozen=True, kw_only=True):
+    """What the node does, and why."""
+
+    schema: str = "autoresearch.status/1"
+    running: bool = True
+    state: str
+    why: str
+    reason: str
+    since_ms: int | None = None
+    until_ms: int | None = None
+    runs_left: int | None = None
+    version: str = ""
+    pid: int | None = None
+    started_ms: int | None = None
+    network: str = ""
+    participant: str = ""
+    device_key: str = ""
+    sandbox: int | None = None
+    sandbox_name: str = ""
+    records: int = 0
+    mine: int = 0
+    task: TaskStatus | None = None
+    workers: list[WorkerStatus] = []
+    warnings: list[str] = []
+
+
+class BestAnswer(Answer, frozen=True, kw_only=True):
+    """The best verified subject of a task, and the best reported one beside it."""
+
+    schema: str = "autoresearch.best/1"
+    task: TaskStatus
+    confirmed: SubjectView | None = None
+    reported: SubjectView | None = None
+    run: RunView | None = None
+    note: str = ""
+
+
+class TopAnswer(Answer, frozen=True, kw_only=True):
+    """The leaderboard of a task."""
+
+    schema: str = "autoresearch.top/1"
+    task: TaskStatus
+    subjects: list[SubjectView]
+
+
+class RecordView(Answer, frozen=True, kw_only=True):
+    """One record of any kind, in a line."""
+
+    id: str
+    kind: str
+    author: str
+    seq: int
+    time_ms: int
+    summary: str
+
+
+class LogAnswer(Answer, frozen=True, kw_only=True):
+    """Records, newest first."""
+
+    schema: str = "autoresearch.log/1"
+    records: list[RecordView]
+
+
+class ShowAnswer(Answer, frozen=True, kw_only=True):
+    """One record, whole. ``run`` is there when it is a run; ``body`` has bytes as hex."""
+
+    schema: str = "autoresearch.show/1"
+    record: RecordView
+    run: RunView | None = None
+    body: dict[str, object] = {}
+    links: list[str] = []
+    forked: bool = False
+
+
+class DiffAnswer(Answer, frozen=True, kw_only=True):
+    """The change from one run's source to another's: a unified diff and the constants that differ."""
+
+    schema: str = "autoresearch.diff/1"
+    old: str
+    new: str
+    old_value: float | None = None
+    new_value: float | None = None
+    change: dict[str, list[object]] = {}
+    diff: str = ""
+
+
+class LineageAnswer(Answer, frozen=True, kw_only=True):
+    """The path from the baseline to a run."""
+
+    schema: str = "autoresearch.lineage/1"
+    task: TaskStatus | None = None
+    steps: list[LineageStep]
+
+
+class Health(Answer, frozen=True, kw_only=True):
+    """Alive, or ready, and why not."""
+
+    status: str
+    reason: str = ""
+
+
+class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time."""
+
+    task: str = ""
+    runs: int | None = None
+    until_ms: int | None = None
+
+
+class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pause, for ever or until a time."""
+
+    until_ms: int | None = None
+
+
+class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Run a task folder once as it stands."""
+
+    folder: str
+    replicate: int = 0
+
+
+class RunAccepted(Answer, frozen=True, kw_only=True):
+    """The run is queued; its events carry this name."""
+
+    schema: str = "autoresearch.run-accepted/1"
+    assignment: str
+
+
+class Event(Answer, frozen=True, kw_only=True):
+    """Something that happened here. ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, best,
+    state, worker, record. Progress events have id 0 and are not replayed."""
+
+    id: int
+    kind: str
+    time_ms: int
+    text: str
+    data: dict[str, object] = {}
+
+
+class Failure(Answer, frozen=True, kw_only=True):
+    """An error: the sentence, what to do next, and the exit status that the command line would have."""
+
+    error: str
+    hint: str = ""
+    exit_status: int = 1

@@ -1,0 +1,107 @@
+"""Where everything lives. One variable, ``AUTORESEARCH_HOME``, moves all of it. Knows no contents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+APP = "autoresearch"
+# A Unix socket's path may have 107 bytes (sockaddr_un); longer homes get a socket in the system's temporary folder.
+SOCKET_PATH_BYTES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one node: ``config``, ``data`` (log, blobs, keys), ``state`` (logs, local state), ``cache``, ``runtime``."""
+
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+    runtime: Path
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Paths:
+        """The platform's directories, or folders below ``AUTORESEARCH_HOME`` when that is set."""
+        home = environment.get("AUTORESEARCH_HOME")
+        if home:
+            root = Path(home).expanduser().absolute()
+            return cls(root / "config", root / "data", root / "state", root / "cache", root / "run")
+        dirs = platformdirs.PlatformDirs(APP, appauthor=False)
+        return cls(
+            Path(dirs.user_config_dir),
+            Path(dirs.user_data_dir),
+            Path(dirs.user_state_dir),
+            Path(dirs.user_cache_dir),
+            Path(dirs.user_runtime_dir),
+        )
+
+    @property
+    def settings(self) -> Path:
+        """The settings file."""
+        return self.config / "config.toml"
+
+    @property
+    def log(self) -> Path:
+        """The SQLite file of the log."""
+        return self.data / "log.sqlite"
+
+    @property
+    def blobs(self) -> Path:
+        """The folder of blobs."""
+        return self.data / "blobs"
+
+    @property
+    def keys(self) -> Path:
+        """The folder of this participant's keys."""
+        return self.data / "keys"
+
+    @property
+    def local(self) -> Path:
+        """The daemon's own state: what was asked of it, what is in hand, events. Never synced."""
+        return self.state / "local.sqlite"
+
+    @property
+    def spool(self) -> Path:
+        """Files of runs in hand."""
+        return self.state / "spool"
+
+    @property
+    def daemon_log(self) -> Path:
+        """The daemon's log file, JSON lines."""
+        return self.state / "daemon.log"
+
+    @property
+    def task_data(self) -> Path:
+        """Prepared data of tasks, by hash; may be deleted at any time."""
+        return self.cache / "tasks"
+
+    @property
+    def socket(self) -> Path:
+        """The daemon's API socket."""
+        return self._socket("api.sock")
+
+    @property
+    def worker_socket(self) -> Path:
+        """The link between the daemon and its workers."""
+        return self._socket("workers.sock")
+
+    def _socket(self, name: str) -> Path:
+        path = self.runtime / name
+        if len(str(path).encode()) <= SOCKET_PATH_BYTES:
+            return path
+        from hashlib import sha256
+        from tempfile import gettempdir
+
+        digest = sha256(str(self.runtime).encode()).hexdigest()[:16]
+        return Path(gettempdir()) / f"{APP}-{digest}" / name
+
+    def create(self) -> None:
+        """Make the folders; those that hold keys, sockets or local state are for this user alone."""
+        for folder in (self.config, self.data, self.cache):
+            folder.mkdir(parents=True, exist_ok=True)
+        for folder in (self.state, self.runtime, self.keys, self.spool, self.socket.parent):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)

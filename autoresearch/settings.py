@@ -1,0 +1,150 @@
+"""Settings: a TOML file, environment variables over it, defaults below. Unknown keys are errors with a suggestion."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from autoresearch.errors import UsageError
+
+ENVIRONMENT_PREFIX = "AUTORESEARCH_"
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all sections."""
+
+
+class Work(Section, frozen=True, kw_only=True):
+    """How this machine lends itself."""
+
+    workers: Annotated[int, Meta(ge=0, le=64, description="training processes at a time; 0 only watches")] = 1
+    device: Annotated[str, Meta(description='"auto", "cpu", "cuda" or a list like "cuda:0,cuda:1"')] = "auto"
+    task: Annotated[str, Meta(description="folder of the task to work on; empty: the one that ships")] = ""
+    threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of one run")] = 1
+    minimum_sandbox: Annotated[
+        int, Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 none")
+    ] = 0
+    own_code_only_below: Annotated[
+        int, Meta(ge=0, le=2, description="below this level only this machine's own proposals are run")
+    ] = 1
+
+
+class Storage(Section, frozen=True, kw_only=True):
+    """What this machine keeps."""
+
+    keep_checkpoints: Annotated[bool, Meta(description="keep the checkpoint of every run, not of new bests only")] = False
+    minimum_free_mib: Annotated[int, Meta(ge=0, description="stop working when the disk has less free than this")] = 512
+
+
+class Api(Section, frozen=True, kw_only=True):
+    """The local HTTP API."""
+
+    port: Annotated[int, Meta(ge=0, le=65535, description="also listen on this loopback TCP port, with a token; 0: off")] = 0
+
+
+class Logging(Section, frozen=True, kw_only=True):
+    """The daemon's log file."""
+
+    level: Annotated[str, Meta(pattern="^(debug|info|warning|error)$", description="debug, info, warning or error")] = "info"
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    """All settings of a node."""
+
+    work: Work = Work()
+    storage: Storage = Storage()
+    api: Api = Api()
+    logging: Logging = Logging()
+
+
+def setting_types() -> dict[str, tuple[Any, str]]:
+    """Every key as ``section.name`` with its type and its description."""
+    found: dict[str, tuple[Any, str]] = {}
+    for section in msgspec.structs.fields(Settings):
+        for field in msgspec.structs.fields(section.type):
+            info = msgspec.inspect.type_info(field.type)
+            extra = info.extra_json_schema if isinstance(info, msgspec.inspect.Metadata) else None
+            found[f"{section.name}.{field.name}"] = (field.type, (extra or {}).get("description", ""))
+    return found
+
+
+def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings, dict[str, str]]:
+    """Read the settings and where each value came from: "default", "file" or "environment".
+
+    Raises:
+        UsageError: the file is not TOML, a key is unknown, or a value has the wrong type or range.
+    """
+    types = setting_types()
+    text = path.read_bytes() if path.exists() else b""
+    try:
+        document = msgspec.toml.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}", hint=f"mend it by hand, or move it away: {path}") from error
+    origins = dict.fromkeys(types, "default")
+    for section, values in document.items():
+        for key in values if isinstance(values, dict) else [""]:
+            name = f"{section}.{key}" if key else section
+            if name not in types:
+                raise unknown_setting(name, where=str(path))
+            origins[name] = "file"
+    for name, (kind, _) in types.items():
+        variable = environment_variable(name)
+        if variable in environment:
+            section, _, key = name.partition(".")
+            document.setdefault(section, {})[key] = parse_setting(name, environment[variable], kind)
+            origins[name] = "environment"
+    try:
+        return msgspec.convert(document, Settings), origins
+    except msgspec.ValidationError as error:
+        raise UsageError(f"a setting in {path} is wrong: {error}", hint="autoresearch config show") from error
+
+
+def environment_variable(name: str) -> str:
+    """The variable that overrides a setting: ``work.workers`` is ``AUTORESEARCH_WORK_WORKERS``."""
+    return ENVIRONMENT_PREFIX + name.replace(".", "_").upper()
+
+
+def parse_setting(name: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - a setting is a string, a number or a bool
+    """The value of ``name`` as typed by a person.
+
+    Raises:
+        UsageError: it has the wrong type or is out of range.
+    """
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{name} = {text!r} does not work: {error}") from error
+
+
+def unknown_setting(name: str, *, where: str) -> UsageError:
+    """The error for a key that does not exist, with the nearest one that does."""
+    near = difflib.get_close_matches(name, setting_types(), 1)
+    hint = f"did you mean {near[0]}?" if near else "autoresearch config show lists all settings"
+    return UsageError(f"{where}: there is no setting {name}", hint=hint)
+
+
+def write_setting(path: Path, name: str, text: str) -> None:
+    """Change one setting in the file, keeping its comments and order; the file is replaced as a whole.
+
+    Raises:
+        UsageError: there is no such setting, or the value does not fit.
+    """
+    import tomlkit
+
+    types = setting_types()
+    if name not in types:
+        raise unknown_setting(name, where="config set")
+    value = parse_setting(name, text, types[name][0])
+    document = tomlkit.parse(path.read_text()) if path.exists() else tomlkit.document()
+    section, _, key = name.partition(".")
+    table = document.setdefault(section, tomlkit.table())
+    table[key] = value
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(tomlkit.dumps(document))
+    temporary.replace(path)
