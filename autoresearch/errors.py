@@ -1,14 +1,14 @@
 """Every error that a person may see: one tree, each with its sentence, a hint and an exit status.
 
-    AutoresearchError            1  something failed
-    ├── UsageError               2  the command or a file's content is wrong
-    ├── DaemonNotRunning         3
-    ├── NotFound                 4  no such run, task, blob
-    ├── AmbiguousId              5  a prefix matches several
-    ├── Refused                  6  a rule, a limit or a missing permission says no
-    │   ├── LogBehind               the log is older than this device's last signed record
-    │   └── Locked                  another process holds this device key
-    └── TimedOut                 7
+AutoresearchError            1  something failed
+├── UsageError               2  the command or a file's content is wrong
+├── DaemonNotRunning         3
+├── NotFound                 4  no such run, task, blob
+├── AmbiguousId              5  a prefix matches several
+├── Refused                  6  a rule, a limit or a missing permission says no
+│   ├── LogBehind               the log is older than this device's last signed record
+│   └── Locked                  another process holds this device key
+└── TimedOut                 7
 """
 
 from __future__ import annotations

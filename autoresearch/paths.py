@@ -15,7 +15,7 @@ SOCKET_PATH_BYTES = 100
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders of one node: ``config``, ``data`` (log, blobs, keys), ``state`` (logs, local state), ``cache``, ``runtime``."""
+    """The folders of one node: ``data`` has log, blobs and keys; ``state`` the daemon's own files."""
 
     config: Path
     data: Path

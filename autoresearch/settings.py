@@ -37,20 +37,26 @@ class Work(Section, frozen=True, kw_only=True):
 class Storage(Section, frozen=True, kw_only=True):
     """What this machine keeps."""
 
-    keep_checkpoints: Annotated[bool, Meta(description="keep the checkpoint of every run, not of new bests only")] = False
+    keep_checkpoints: Annotated[bool, Meta(description="keep the checkpoint of every run, not of new bests only")] = (
+        False
+    )
     minimum_free_mib: Annotated[int, Meta(ge=0, description="stop working when the disk has less free than this")] = 512
 
 
 class Api(Section, frozen=True, kw_only=True):
     """The local HTTP API."""
 
-    port: Annotated[int, Meta(ge=0, le=65535, description="also listen on this loopback TCP port, with a token; 0: off")] = 0
+    port: Annotated[
+        int, Meta(ge=0, le=65535, description="also listen on this loopback TCP port, with a token; 0: off")
+    ] = 0
 
 
 class Logging(Section, frozen=True, kw_only=True):
     """The daemon's log file."""
 
-    level: Annotated[str, Meta(pattern="^(debug|info|warning|error)$", description="debug, info, warning or error")] = "info"
+    level: Annotated[str, Meta(pattern="^(debug|info|warning|error)$", description="debug, info, warning or error")] = (
+        "info"
+    )
 
 
 class Settings(Section, frozen=True, kw_only=True):
@@ -84,7 +90,9 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
     try:
         document = msgspec.toml.decode(text)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}", hint=f"mend it by hand, or move it away: {path}") from error
+        raise UsageError(
+            f"{path} is not valid TOML: {error}", hint=f"mend it by hand, or move it away: {path}"
+        ) from error
     origins = dict.fromkeys(types, "default")
     for section, values in document.items():
         for key in values if isinstance(values, dict) else [""]:

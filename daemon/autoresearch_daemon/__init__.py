@@ -1,0 +1,1 @@
+"""The long-running process of a node: everything that listens, runs and talks."""

@@ -1,0 +1,69 @@
+"""What the node may have to do: the outputs of its state machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autoresearch_daemon.service.inputs import Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class WantWorkers:
+    """So many worker processes shall be there."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Give a worker something to do."""
+
+    worker: str
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Let a worker start what it proposed: the claim is published first."""
+
+    worker: str
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Somebody here does the same already: have the worker propose something else."""
+
+    worker: str
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Have a worker stop its assignment at once."""
+
+    worker: str
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseAbandoned:
+    """Publish the run that a lost worker had in hand as abandoned."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Keep what was asked across restarts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """An event for people and pages."""
+
+    kind: str
+    text: str
+
+
+Effect = WantWorkers | Assign | Approve | Decline | Cancel | CloseAbandoned | Save | Tell

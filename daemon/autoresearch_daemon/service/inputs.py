@@ -1,0 +1,162 @@
+"""What may happen to the node: the inputs of its state machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autoresearch.answers import RunInHand
+from autoresearch.words import Why
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person asked for: a task folder (empty: the configured one), a number of runs, an end."""
+
+    task: str = ""
+    runs_left: int | None = None
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One piece of work for one worker. With ``given`` the folder's ``train.py`` is run as it stands."""
+
+    name: str
+    task: str
+    given: bool = False
+    replicate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkAsked:
+    """A person asks the node to work."""
+
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAsked:
+    """A person pauses the node, for ever or until a time."""
+
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeAsked:
+    """A person ends a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishAsked:
+    """A person wants the runs in hand to be the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """The daemon is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAsked:
+    """A person wants one run of a task folder as it stands."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """A worker process is up and has nothing to do."""
+
+    worker: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStage:
+    """A worker says what it is doing before the run starts."""
+
+    worker: str
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A worker wants to run this; ``key`` is (task digest, source digest, replicate)."""
+
+    worker: str
+    assignment: str
+    key: tuple[bytes, bytes, int]
+    run: RunInHand
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """The run in hand went on."""
+
+    worker: str
+    fraction: float
+    step: int
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run in hand ended, its record is published; ``counted`` unless somebody stopped it."""
+
+    worker: str
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The worker gave the assignment back before a run began."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The assignment could not even be begun."""
+
+    worker: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost:
+    """A worker process ended or hangs."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Something outside forbids work (``sentence`` says what), or no longer does (``None``)."""
+
+    why: Why
+    sentence: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time went on."""
+
+
+Input = (
+    WorkAsked
+    | PauseAsked
+    | ResumeAsked
+    | FinishAsked
+    | StopAsked
+    | RunAsked
+    | WorkerReady
+    | WorkerStage
+    | Proposed
+    | Progressed
+    | Finished
+    | Dropped
+    | Failed
+    | WorkerLost
+    | Blocked
+    | Tick
+)

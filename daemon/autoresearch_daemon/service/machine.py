@@ -1,0 +1,277 @@
+"""The node as a pure state machine: what happened goes in, what must be done comes out.
+
+Knows no sockets, no clock, no files: ``handle(event, now_ms)`` changes the state and returns
+effects, in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from autoresearch.answers import RunInHand
+from autoresearch.words import Why, WorkState
+from autoresearch_daemon.service.effects import (
+    Approve,
+    Assign,
+    Cancel,
+    CloseAbandoned,
+    Decline,
+    Effect,
+    Save,
+    Tell,
+    WantWorkers,
+)
+from autoresearch_daemon.service.inputs import (
+    Assignment,
+    Blocked,
+    Dropped,
+    Failed,
+    FinishAsked,
+    Finished,
+    Input,
+    Order,
+    PauseAsked,
+    Progressed,
+    Proposed,
+    ResumeAsked,
+    RunAsked,
+    StopAsked,
+    Tick,
+    WorkAsked,
+    WorkerLost,
+    WorkerReady,
+    WorkerStage,
+)
+
+# A worker that proposes duplicates this often gives its assignment back instead of trying again.
+PROPOSALS_PER_ASSIGNMENT = 5
+
+
+@dataclass(slots=True)
+class Worker:
+    """What the node knows of one worker."""
+
+    device: str = ""
+    ready: bool = False
+    why: Why = Why.STARTING
+    assignment: Assignment | None = None
+    key: tuple[bytes, bytes, int] | None = None
+    run: RunInHand | None = None
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What survives a restart: whether to work, on what, and whether paused."""
+
+    working: bool = False
+    order: Order = field(default_factory=Order)
+    paused: bool = False
+    paused_until_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Service:
+    """The node's decisions. ``workers_wanted`` is how many may run at a time."""
+
+    workers_wanted: int
+    asked: Asked = field(default_factory=Asked)
+    since_ms: int = 0
+    stopping: bool = False
+    finishing: bool = False
+    ended: Why = Why.NOT_ASKED
+    workers: dict[str, Worker] = field(default_factory=dict)
+    queue: deque[Assignment] = field(default_factory=deque)
+    blocks: dict[Why, str] = field(default_factory=dict)
+    counter: int = 0
+    processes: int = 0
+
+    # --- what is ---
+
+    @property
+    def in_hand(self) -> list[Worker]:
+        """Workers with an assignment."""
+        return [w for w in self.workers.values() if w.assignment]
+
+    def state(self) -> tuple[WorkState, Why]:
+        """The node's state and the reason for it."""
+        if self.stopping:
+            return WorkState.STOPPING, Why.STOPPING
+        if self.asked.paused:
+            return WorkState.PAUSED, Why.PAUSED_BY_PERSON
+        if self.finishing and self.in_hand:
+            return WorkState.FINISHING, Why.FINISHING_LAST
+        if not self.asked.working and not self.queue and not self.in_hand:
+            return WorkState.IDLE, self.ended
+        if self.workers_wanted == 0:
+            return WorkState.WAITING, Why.NO_WORKERS
+        if self.blocks:
+            return WorkState.WAITING, next(iter(self.blocks))
+        return WorkState.WORKING, Why.ASKED
+
+    # --- what happens ---
+
+    def handle(self, event: Input, now_ms: int) -> list[Effect]:
+        """Take one event in; return what must be done, in order."""
+        before = self.state()
+        effects = self._apply(event, now_ms)
+        effects += self._expire(now_ms)
+        effects += self._dispatch()
+        after = self.state()
+        if after != before:
+            self.since_ms = now_ms
+            effects.append(Tell("state", after[0].value))
+        return effects
+
+    def _apply(self, event: Input, now_ms: int) -> list[Effect]:
+        match event:
+            case WorkAsked(order):
+                self.asked = Asked(working=True, order=order)
+                self.finishing = False
+                self.blocks.pop(Why.TASK_BROKEN, None)
+                return [Save()]
+            case PauseAsked(until_ms):
+                self.asked = replace(self.asked, paused=True, paused_until_ms=until_ms)
+                return [Save(), *self._cancel_all()]
+            case ResumeAsked():
+                self.asked = replace(self.asked, paused=False, paused_until_ms=None)
+                return [Save()]
+            case FinishAsked():
+                return self._end(Why.NOT_ASKED)
+            case StopAsked():
+                self.stopping = True
+                return self._cancel_all()
+            case RunAsked(assignment):
+                self.queue.append(assignment)
+                self.blocks.pop(Why.TASK_BROKEN, None)
+                return []
+            case Blocked(why, sentence):
+                if sentence is None:
+                    self.blocks.pop(why, None)
+                else:
+                    self.blocks[why] = sentence
+                return []
+            case Tick():
+                return []
+            case _:
+                return self._worker_event(event, now_ms)
+
+    def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
+        match event:
+            case WorkerReady(name, device):
+                self.workers[name] = Worker(device=device, ready=True, why=Why.NOT_ASKED)
+            case WorkerStage(name, why):
+                self._worker(name).why = why
+            case Proposed(name, assignment, key, run):
+                return self._proposed(name, assignment, key, _changed(run, started_ms=now_ms))
+            case Progressed(name, fraction, step, loss):
+                worker = self._worker(name)
+                if worker.run:
+                    worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
+            case Dropped(name):
+                self._free(self._worker(name))
+            case Finished(name, counted):
+                worker = self._worker(name)
+                given = bool(worker.assignment and worker.assignment.given)
+                self._free(worker)
+                if counted and not given and self.asked.order.runs_left is not None:
+                    left = max(0, self.asked.order.runs_left - 1)
+                    self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
+                    return [Save()]
+            case Failed(name, sentence):
+                worker = self._worker(name)
+                given = bool(worker.assignment and worker.assignment.given)
+                self._free(worker)
+                if not given:
+                    self.blocks[Why.TASK_BROKEN] = sentence
+                return [Tell("worker", sentence)]
+            case WorkerLost(name):
+                lost = self.workers.pop(name, None)
+                return [CloseAbandoned(name)] if lost and lost.run else []
+        return []
+
+    # --- parts ---
+
+    def _worker(self, name: str) -> Worker:
+        return self.workers.setdefault(name, Worker())
+
+    @staticmethod
+    def _free(worker: Worker) -> None:
+        worker.assignment = worker.key = worker.run = None
+        worker.why, worker.refused = Why.NOT_ASKED, 0
+
+    def _proposed(self, name: str, assignment: str, key: tuple[bytes, bytes, int], run: RunInHand) -> list[Effect]:
+        worker = self._worker(name)
+        if self.stopping or self.asked.paused or worker.assignment is None:
+            return [Cancel(name, assignment)]
+        taken = any(other.key == key for other in self.workers.values() if other is not worker)
+        if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
+            worker.refused += 1
+            return [Decline(name, assignment)]
+        if taken:
+            return [Cancel(name, assignment)]
+        worker.key, worker.run, worker.why = key, run, Why.RUNNING
+        return [Approve(name, assignment)]
+
+    def _cancel_all(self) -> list[Effect]:
+        return [Cancel(name, w.assignment.name) for name, w in self.workers.items() if w.assignment]
+
+    def _end(self, why: Why) -> list[Effect]:
+        self.asked = replace(self.asked, working=False, order=Order())
+        self.finishing = True
+        self.ended = why
+        self.queue.clear()
+        return [Save()]
+
+    def _expire(self, now_ms: int) -> list[Effect]:
+        effects: list[Effect] = []
+        if self.asked.paused and self.asked.paused_until_ms is not None and now_ms >= self.asked.paused_until_ms:
+            self.asked = replace(self.asked, paused=False, paused_until_ms=None)
+            effects.append(Save())
+        order = self.asked.order
+        if self.asked.working and order.until_ms is not None and now_ms >= order.until_ms:
+            effects += self._end(Why.TIME_OVER)
+        if self.asked.working and order.runs_left == 0:
+            effects += self._end(Why.RUNS_DONE)
+        if self.finishing and not self.in_hand:
+            self.finishing = False
+        return effects
+
+    def _dispatch(self) -> list[Effect]:
+        """Give idle workers something to do; ask for processes when there is work, let them go after."""
+        if self.stopping or self.asked.paused:
+            return self._want(0)
+        if self.blocks:
+            return self._want(len(self.in_hand))
+        order = self.asked.order
+        searching = sum(1 for w in self.in_hand if w.assignment and not w.assignment.given)
+        room = self.workers_wanted if order.runs_left is None else min(self.workers_wanted, order.runs_left)
+        open_searches = max(0, room - searching) if self.asked.working else 0
+        effects = self._want(min(self.workers_wanted, len(self.in_hand) + len(self.queue) + open_searches))
+        for name, worker in sorted(self.workers.items()):
+            if not worker.ready or worker.assignment:
+                continue
+            if self.queue:
+                assignment = self.queue.popleft()
+            elif open_searches > 0:
+                open_searches -= 1
+                self.counter += 1
+                assignment = Assignment(f"search-{self.counter}", order.task)
+            else:
+                break
+            worker.assignment, worker.why = assignment, Why.PROPOSING
+            effects.append(Assign(name, assignment))
+        return effects
+
+    def _want(self, count: int) -> list[Effect]:
+        if count == self.processes:
+            return []
+        self.processes = count
+        return [WantWorkers(count)]
+
+
+def _changed(run: RunInHand, **values: object) -> RunInHand:
+    return msgspec.structs.replace(run, **values)
