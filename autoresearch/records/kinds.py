@@ -63,7 +63,7 @@ class Attestation(Body, frozen=True, kw_only=True):
 
 
 class Task(Body, frozen=True, kw_only=True):
-    """A fixed question. ``digest`` is SHA-256 of the encoded ``definition``: the task's identity, whoever publishes it."""
+    """A fixed question. ``digest``, SHA-256 of the encoded ``definition``, is its identity, whoever publishes it."""
 
     digest: Hash
     name: Name
@@ -133,7 +133,7 @@ class Verification(Body, frozen=True, kw_only=True):
 
 
 class Claim(Body, frozen=True, kw_only=True):
-    """"I am trying this until …", so that two machines don't do the same thing."""
+    """Says “I am trying this until …”, so that two machines don't do the same thing."""
 
     task: Hash
     source_digest: Hash

@@ -1,0 +1,6 @@
+"""Who signs: keys, their files, and the delegation of a device key by a root key."""
+
+from autoresearch.identity.identity import Identity, create_identity, delegation, load_identity
+from autoresearch.identity.keys import KeyPair
+
+__all__ = ["Identity", "KeyPair", "create_identity", "delegation", "load_identity"]

@@ -1,0 +1,67 @@
+"""What a record is: kinds, strict encoding, ids, signatures, admission. Pure."""
+
+from autoresearch.records.encoding import EncodingError, decode, encode
+from autoresearch.records.ids import ID_BYTES, format_id, parse_id, prefix_range, short_id
+from autoresearch.records.kinds import (
+    KINDS,
+    Attestation,
+    BlobRef,
+    Body,
+    Claim,
+    Identity,
+    Merge,
+    Note,
+    Proposer,
+    Release,
+    Run,
+    Task,
+    Verification,
+    Withdrawal,
+    Yank,
+)
+from autoresearch.records.network import DAY_MS, DEFAULT_NETWORK, Network
+from autoresearch.records.record import (
+    Record,
+    Refusal,
+    Signer,
+    admit,
+    parse_stored,
+    seal,
+    signed_bytes,
+)
+
+__all__ = [
+    "DAY_MS",
+    "DEFAULT_NETWORK",
+    "ID_BYTES",
+    "KINDS",
+    "Attestation",
+    "BlobRef",
+    "Body",
+    "Claim",
+    "EncodingError",
+    "Identity",
+    "Merge",
+    "Network",
+    "Note",
+    "Proposer",
+    "Record",
+    "Refusal",
+    "Release",
+    "Run",
+    "Signer",
+    "Task",
+    "Verification",
+    "Withdrawal",
+    "Yank",
+    "admit",
+    "decode",
+    "encode",
+    "format_id",
+    "parse_id",
+    "parse_stored",
+    "prefix_range",
+    "seal",
+    "short_id",
+    "signed_bytes",
+]

@@ -1,0 +1,131 @@
+"""One value, one encoding: the profile of DAG-CBOR that records are written in. Pure.
+
+The verdict of the ``dag-cbor`` package is the rule, narrowed by a profile of our own: no links (tags), no negative
+zero, integers within 64 bits signed, at most 16 levels of lists and maps. ``libipld`` is the fast path: what it decodes
+and encodes back to the very same bytes is accepted, everything else is put to ``dag-cbor``. Sources: the DAG-CBOR
+specification (ipld.io/specs/codecs/dag-cbor) and RFC 8949 §4.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import dag_cbor
+import libipld
+from dag_cbor.decoding import CBORDecodingError
+
+Value = None | bool | int | float | str | bytes | list["Value"] | dict[str, "Value"]
+
+MAX_DEPTH = 16
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+# libipld writes a byte string that happens to parse as a CID as a link, and this is how a link begins.
+_LINK = b"\xd8\x2a"
+# libipld recurses on the native stack, and only Python's recursion limit, which a host program may raise, ends that.
+# No input nests deeper than it has bytes that can begin a list or a map, so few such bytes mean no danger.
+_SAFE_NESTING = 512
+_NOT_CONTAINERS = bytes(byte for byte in range(256) if not 0x80 <= byte <= 0xBF)
+_LEAVES = frozenset((str, int, float, bytes, bool, type(None)))
+
+
+class EncodingError(ValueError):
+    """The bytes or the value have no place in a record; ``str(error)`` says why."""
+
+
+def encode(value: object) -> bytes:
+    """The one encoding of ``value``.
+
+    Raises EncodingError for types other than None, bool, int, float, str, bytes, list, dict (exactly: no subclasses),
+    keys that are not text, integers beyond 64 bits, infinities, not-a-number, negative zero and too deep nesting.
+    """
+    _check(value)
+    try:
+        raw: bytes = libipld.encode_dag_cbor(value)
+        if _LINK in raw:
+            raw = dag_cbor.encode(cast("Any", value))
+    except ValueError as error:
+        raise EncodingError(str(error)) from error
+    return raw
+
+
+def decode(raw: bytes) -> Value:
+    """The value that ``raw`` is the encoding of. Raises EncodingError when it is not the only encoding of a value."""
+    if _LINK not in raw and len(raw.translate(None, _NOT_CONTAINERS)) <= _SAFE_NESTING:
+        try:
+            value: Value = libipld.decode_dag_cbor(raw)
+            if libipld.encode_dag_cbor(value) == raw:
+                _check(value)
+                return value
+        except EncodingError:
+            raise
+        except (ValueError, RecursionError):
+            pass
+    return decode_strictly(raw)
+
+
+def decode_strictly(raw: bytes) -> Value:
+    """What :func:`decode` answers, from ``dag-cbor`` alone: slower, and what the fast path must equal."""
+    _scan(raw)
+    try:
+        value = cast("Value", dag_cbor.decode(raw))
+    except (CBORDecodingError, ValueError) as error:
+        raise EncodingError(str(error)) from error
+    _check(value)
+    if dag_cbor.encode(cast("Any", value)) != raw:
+        raise EncodingError("the bytes are not the encoding of their own value")
+    return value
+
+
+def _check(value: object) -> None:
+    """Walk ``value`` level by level and refuse what the profile has no place for."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is dict:
+                for key in item:
+                    if type(key) is not str:
+                        raise EncodingError(f"a key must be text, not {type(key).__name__}")
+                below.extend(item.values())
+            elif kind is list:
+                below.extend(item)
+            elif kind not in _LEAVES:
+                raise EncodingError(f"a record has no place for values of type {kind.__name__}")
+            elif kind is int:
+                if not _INT_MIN <= item <= _INT_MAX:
+                    raise EncodingError("an integer does not fit into 64 bits with a sign")
+            elif kind is float and (item - item != 0.0 or (item == 0.0 and str(item)[0] == "-")):
+                raise EncodingError("a number is infinite, not a number, or negative zero")
+        if not below:
+            return
+        level = below
+    raise EncodingError(f"nested more than {MAX_DEPTH} levels deep")
+
+
+def _scan(raw: bytes) -> None:
+    """Refuse links, deep nesting and impossible lengths before a recursive decoder sees them.
+
+    ``open_items`` holds, for each list or map entered, how many items it still expects. Any other fault is left to the
+    decoder, which meets it no later than this scan does.
+    """
+    at, open_items = 0, [1]
+    while at < len(raw):
+        major, info = raw[at] >> 5, raw[at] & 31
+        width = 1 << (info - 24) if 24 <= info <= 27 else 0
+        argument = int.from_bytes(raw[at + 1 : at + 1 + width], "big") if width else info
+        at += 1 + width
+        if major == 6:
+            raise EncodingError("links and other tags have no place in a record")
+        if 2 <= major <= 5 and argument > len(raw):
+            raise EncodingError("a length goes beyond the end")
+        if major in (2, 3):
+            at += argument
+        open_items[-1] -= 1
+        if major in (4, 5) and argument:
+            if len(open_items) > MAX_DEPTH:
+                raise EncodingError(f"nested more than {MAX_DEPTH} levels deep")
+            open_items.append(argument * (major - 3))
+        while open_items and not open_items[-1]:
+            open_items.pop()
+        if not open_items:
+            return

@@ -1,0 +1,37 @@
+"""The constants that all peers of one network share, and the name that stands for them. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from autoresearch.records.encoding import encode
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network's constants. Peers whose constants differ are in different networks, because ``id`` differs.
+
+    ``record_bytes``: the largest record. ``ahead_ms``: how far ahead of the clock here a record's time may be.
+    ``start_ms``: the earliest time, UTC. ``per_day_seq``, ``per_day``, ``per_author``: how many records are kept
+    for one author, UTC day and sequence number; one author and day; one author. See :mod:`autoresearch.log.quota`.
+    """
+
+    name: str
+    record_bytes: int = 16_384
+    ahead_ms: int = 600_000
+    start_ms: int = 1_767_225_600_000  # 2026-01-01
+    per_day_seq: int = 4
+    per_day: int = 16_384
+    per_author: int = 1_000_000
+
+    @cached_property
+    def id(self) -> bytes:
+        """16 bytes that every record of the network carries: SHA-256 of the encoded constants, cut."""
+        return hashlib.sha256(encode(asdict(self))).digest()[:16]
+
+
+DEFAULT_NETWORK = Network(name="commons")
