@@ -1,0 +1,151 @@
+"""From a folder to a task: reads ``task.toml`` and the files that it pins. Every fault is a UsageError."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from autoresearch.errors import UsageError
+from autoresearch.records import EncodingError, encode
+from autoresearch.tasks.model import ENTRY, Header, Section, Task
+from autoresearch.tasks.source import canonical_source
+
+MANIFEST = "task.toml"
+MAX_FILE_BYTES = 1 << 20
+MAX_FILES = 16
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+_HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
+_PACKAGE = Path(__file__).parent
+
+
+def shipped_task() -> Task:
+    """The task that comes with the program: the checkout's ``experiments/``, or the copy in the installed package."""
+    root = _PACKAGE.parents[1]
+    checkout = root / "experiments"
+    # an installed package lies beside strangers' packages, and one of those may be called experiments
+    if (root / "pyproject.toml").is_file() and (checkout / MANIFEST).is_file():
+        return load_task(checkout)
+    return load_task(_PACKAGE / "shipped")
+
+
+def load_task(folder: Path) -> Task:
+    """Read a task folder. Raises UsageError naming the file, the key and what to do about it."""
+    path = folder / MANIFEST
+    try:
+        table = tomllib.loads(_read(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
+    header = _header(path, table)
+    baseline = _read(folder / ENTRY)
+    check_source(folder / ENTRY, baseline)
+    task = Task(
+        name=header.name,
+        summary=header.summary,
+        metric=header.metric,
+        budget=header.budget,
+        limits=header.limits,
+        harness=_harness(path, header.harness),
+        baseline=baseline,
+        data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
+        mounts=_mounts(path, header.mounts),
+        folder=folder,
+    )
+    try:
+        encode(task.definition())
+    except EncodingError as error:
+        raise UsageError(f"{path} can't be published: {error}", hint=f"correct it in {MANIFEST}") from error
+    return task
+
+
+def check_source(path: Path, content: bytes) -> None:
+    """Refuse with a UsageError naming ``path`` what is not a Python source in UTF-8."""
+    try:
+        canonical_source(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}", hint=error.hint) from error
+
+
+def _header(path: Path, table: dict[str, Any]) -> Header:
+    _refuse_unknown_keys(path, table, Header, "")
+    try:
+        return msgspec.convert(table, Header)
+    except msgspec.ValidationError as error:
+        sentence, _, where = str(error).partition(" - at `$")
+        key = where.strip("`.") or "the file"
+        raise UsageError(f"{path}, {key}: {sentence}", hint=f"correct {key} in {MANIFEST}") from error
+
+
+def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Section], prefix: str) -> None:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
+    for key, value in table.items():
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, 1)
+            hint = f"did you mean {prefix}{near[0]}?" if near else f"known keys: {', '.join(fields)}"
+            raise UsageError(f"{path}: {prefix}{key} is not a key of a task", hint=hint)
+        inner = fields[key].type
+        if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
+            _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
+
+
+def _harness(path: Path, declared: dict[str, str]) -> dict[str, bytes]:
+    if not declared:
+        raise UsageError(f"{path}: [harness] names no file", hint='pin the fixed files, such as "prepare.py"')
+    if ENTRY in declared:
+        raise UsageError(f"{path}: {ENTRY} is not part of the harness", hint="remove it: it is the file that changes")
+    contents: dict[str, bytes] = {}
+    for name, pin in _pins(path, "harness", declared).items():
+        contents[name] = _read(path.parent / name)
+        found = hashlib.sha256(contents[name]).hexdigest()
+        if found != pin:
+            raise UsageError(
+                f"{path.parent / name} is not the file that {MANIFEST} pins",
+                hint=f'restore it, or for a new task pin it: "{name}" = "{found}"',
+            )
+    return contents
+
+
+def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
+    if len(declared) > MAX_FILES:
+        raise UsageError(f"{path}: [{section}] names {len(declared)} files", hint=f"{MAX_FILES} are allowed")
+    for name, pin in declared.items():
+        if not _PLAIN_NAME.fullmatch(name):
+            raise UsageError(f"{path}: {section}.{name!r} is not a plain file name", hint="put it beside task.toml")
+        if not _HEX_SHA256.fullmatch(pin):
+            hint = f"the output of: sha256sum {name}"
+            raise UsageError(f"{path}: {section}.{name} is not a SHA-256 in lower-case hex", hint=hint)
+    return declared
+
+
+def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
+    for name, folder in declared.items():
+        if not _PLAIN_NAME.fullmatch(name):
+            raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
+        if not folder.startswith(("/", "~/")) or ".." in Path(folder).parts:
+            raise UsageError(f"{path}: mounts.{name} is not an absolute folder", hint='such as "~/.cache/name"')
+    return declared
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        hint = "a task folder holds task.toml, train.py and the files that task.toml pins"
+        raise UsageError(f"{path} does not exist", hint=hint) from error
+    except OSError as error:
+        raise UsageError(
+            f"{path} can't be read: {error.strerror}", hint="check the path and its permissions"
+        ) from error
+    if len(content) > MAX_FILE_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 10} KiB", hint="files of a task are small sources")
+    return content

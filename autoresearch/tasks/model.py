@@ -1,0 +1,119 @@
+"""What a task is: a fixed question, its bounds, and the files that make it the same question everywhere. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from autoresearch.records import encode
+
+ENTRY = "train.py"
+
+_SEED_DOMAIN = b"autoresearch/seed/1"
+
+_Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
+_Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
+_Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z", max_length=280)]
+_Amount: TypeAlias = Annotated[float, Meta(gt=0, le=1e24)]
+_Size: TypeAlias = Annotated[int, Meta(ge=1, le=2**40)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of ``task.toml``: the fields are its keys, the types say what may stand there."""
+
+
+class Metric(Section, frozen=True, kw_only=True):
+    """What is compared. ``floor`` is a bound that no honest run passes; ``noise`` the standard deviation over seeds."""
+
+    name: _Identifier
+    direction: Literal["minimize", "maximize"]
+    source: Literal["harness", "stdout"] = "harness"
+    floor: Annotated[float, Meta(ge=-1e24, le=1e24)] | None = None
+    noise: Annotated[float, Meta(ge=0, le=1e24)] | None = None
+
+
+class Budget(Section, frozen=True, kw_only=True):
+    """What a run may spend: work units that the harness counts, or seconds of wall clock."""
+
+    unit: Literal["work", "seconds"]
+    amount: _Amount
+
+
+class Limits(Section, frozen=True, kw_only=True):
+    """Where the sandbox stops a run: wall-clock seconds, memory, disk, processes, captured output."""
+
+    seconds: _Amount = 900.0
+    memory_mib: _Size = 2048
+    disk_mib: _Size = 256
+    processes: _Size = 64
+    output_kib: _Size = 1024
+
+
+class Header(Section, frozen=True, kw_only=True):
+    """The whole of ``task.toml``, before the files that it names are read."""
+
+    name: _Slug
+    summary: _Line = ""
+    metric: Metric
+    budget: Budget
+    limits: Limits = Limits()
+    harness: dict[str, str]
+    data: dict[str, str] = {}
+    mounts: dict[str, _Line] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A fixed question: ``train.py`` may change, everything else here may not.
+
+    ``harness`` holds the fixed files by name, ``baseline`` the ``train.py`` to start from, ``data`` the SHA-256 of each
+    file that ``python prepare.py`` makes, ``mounts`` folders of this machine that a run may read (``~`` unexpanded).
+    """
+
+    name: str
+    summary: str
+    metric: Metric
+    budget: Budget
+    limits: Limits
+    harness: Mapping[str, bytes]
+    baseline: bytes
+    data: Mapping[str, bytes]
+    mounts: Mapping[str, str]
+    folder: Path
+
+    def definition(self) -> dict[str, object]:
+        """What makes it this question, as plain values: the same on every machine, whoever publishes it.
+
+        The summary, the folder and this machine's mounts are not part of it.
+        """
+        return {
+            "name": self.name,
+            "metric": msgspec.to_builtins(self.metric),
+            "budget": msgspec.to_builtins(self.budget),
+            "limits": msgspec.to_builtins(self.limits),
+            "harness": {name: hashlib.sha256(content).digest() for name, content in self.harness.items()},
+            "data": dict(self.data),
+            "baseline": hashlib.sha256(self.baseline).digest(),
+        }
+
+    @property
+    def digest(self) -> bytes:
+        """The task's identity: SHA-256 of the DAG-CBOR encoding of its definition."""
+        return hashlib.sha256(encode(self.definition())).digest()
+
+
+def seed_for(task_digest: bytes, source_digest: bytes, replicate: int) -> int:
+    """The seed of one run, below 2**63: nobody chooses it. Replicate 0 is the discovery, 1 and up its repetitions.
+
+    Raises ValueError for a digest that is not 32 bytes or a negative replicate.
+    """
+    if len(task_digest) != 32 or len(source_digest) != 32 or replicate < 0:
+        raise ValueError("a seed follows from two digests of 32 bytes and a replicate of 0 or more")
+    material = _SEED_DOMAIN + task_digest + source_digest + replicate.to_bytes(8, "big")
+    return int.from_bytes(hashlib.sha256(material).digest()[:8], "big") >> 1

@@ -1,0 +1,114 @@
+"""Makes a task out of a folder in the shape of karpathy/autoresearch: ``prepare.py`` stays, ``train.py`` changes."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from autoresearch.errors import Refused, UsageError
+from autoresearch.tasks.loading import MANIFEST, MAX_FILES, check_source, load_task
+from autoresearch.tasks.model import ENTRY
+
+CACHE_FOLDER = "~/.cache/autoresearch"
+
+_TEMPLATE = """\
+# A task: {entry} may change, the files under [harness] may not. A change here makes another task of it.
+name = "{name}"
+summary = ""
+
+[metric]
+name = "val_bpb"            # {entry} prints "val_bpb: 1.23" after a line "---"
+direction = "minimize"      # or "maximize"
+source = "stdout"
+# floor = 0.0               # a bound that no honest run passes, if one is known
+# noise = 0.0               # standard deviation over seeds, if it is known
+
+[budget]
+unit = "seconds"            # wall clock: runs are compared on one machine only
+amount = 300
+
+[limits]
+seconds = 900               # start-up and evaluation included
+memory_mib = 32768
+disk_mib = 4096
+processes = 256
+output_kib = 4096
+
+[harness]
+{harness}
+{mounts}"""
+_MOUNTS = f"""
+[mounts]                    # folders of this machine that a run may read
+cache = "{CACHE_FOLDER}"
+"""
+
+
+def write_task(folder: Path) -> Path:
+    """Write ``task.toml`` for the ``train.py`` and ``prepare.py`` in ``folder``; return its path.
+
+    Pins ``prepare.py`` and whatever else the two import from beside them. Raises Refused when ``task.toml`` exists,
+    UsageError when a file is missing or is not Python.
+    """
+    path = folder / MANIFEST
+    if path.exists():
+        raise Refused(f"{path} exists already", hint="edit it, or move it away first")
+    harness = _harness(folder)
+    mounted = re.search(r"\.cache\W+autoresearch", harness["prepare.py"].decode("utf-8"))
+    text = _TEMPLATE.format(
+        entry=ENTRY,
+        name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
+        harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
+        mounts=_MOUNTS if mounted else "",
+    )
+    _create(path, text)
+    load_task(folder)
+    return path
+
+
+def _harness(folder: Path) -> dict[str, bytes]:
+    """The fixed files: ``prepare.py`` and the modules beside it that it or ``train.py`` imports, directly or not."""
+    found: dict[str, bytes] = {}
+    pending = [ENTRY, "prepare.py"]
+    while pending:
+        name = pending.pop()
+        if name in found:
+            continue
+        try:
+            found[name] = (folder / name).read_bytes()
+        except OSError as error:
+            hint = "a task needs a train.py to change and a fixed prepare.py"
+            raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint=hint) from error
+        check_source(folder / name, found[name])
+        modules = (f"{module}.py" for module in _imported(found[name].decode("utf-8")))
+        pending += [module for module in modules if (folder / module).is_file()]
+    del found[ENTRY]
+    if len(found) > MAX_FILES:
+        raise UsageError(f"{folder} has {len(found)} files that train.py needs", hint=f"{MAX_FILES} are allowed")
+    return dict(sorted(found.items()))
+
+
+def _imported(source: str) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def _create(path: Path, text: str) -> None:
+    """Write a new file whole: a crash leaves none, and a file that appeared meanwhile stays."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.link(temporary, path)
+    except FileExistsError as error:
+        raise Refused(f"{path} exists already", hint="edit it, or move it away first") from error
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
+    finally:
+        temporary.unlink(missing_ok=True)
