@@ -1,0 +1,125 @@
+"""Runs one job in the sandbox and turns what happened into an outcome."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.running import verdict
+from autoresearch.running.capture import CheckpointFile, Log
+from autoresearch.running.channel import Progress
+from autoresearch.running.job import Job, Outcome
+from autoresearch.running.level import Level
+from autoresearch.running.process import Ending, StartError, started
+from autoresearch.running.supervise import Watch, drain, supervise
+from autoresearch.running.verdict import Stop
+from autoresearch.words import RunStatus
+
+
+def execute(
+    job: Job,
+    *,
+    level: Level,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Outcome:
+    """Runs a job to its end, whatever it does, and returns what came of it; blocks.
+
+    When it returns (or raises what a callback raised) every process of the run is dead. ``cancelled`` is asked about
+    ten times a second. Level NONE has limits but no walls: it is for one's own code. Raises UsageError for a job that
+    makes no sense; a sandbox that can't be started is an outcome with status refused.
+    """
+    _check(job)
+    begun = time.monotonic()
+    watch = Watch(job, Log(job.limits.output_bytes))
+    if job.checkpoint_to is not None:
+        watch.checkpoint = CheckpointFile(job.checkpoint_to, job.limits.checkpoint_bytes)
+    try:
+        with started(job, level) as running:
+            stop = supervise(running, watch, begun + job.limits.seconds, on_progress, cancelled)
+            ending = running.end()
+            drain(running, watch)
+            stop = stop or _failed_start(watch)
+    except StartError as error:
+        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, 0, 0)
+    except BaseException:
+        if watch.checkpoint is not None:
+            watch.checkpoint.finish(keep=False)
+        raise
+    return _outcome(watch, stop, ending, level, round(1000 * (time.monotonic() - begun)))
+
+
+def _check(job: Job) -> None:
+    limits = job.limits
+    if sys.platform != "linux":
+        raise UsageError("programs can be run on Linux only", hint="on Windows use WSL2")
+    if job.entry not in job.files:
+        raise UsageError(f"the program {job.entry} is not among the job's files")
+    for name in job.files:
+        if not name or "/" in name or "\0" in name or name in {".", ".."}:
+            raise UsageError(f"{name!r} is not a plain file name")
+    if any("\0" in argument for argument in job.arguments):
+        raise UsageError("an argument of the program contains a zero byte")
+    for folder in (*job.mounts, *([job.data] if job.data else [])):
+        if not folder.expanduser().is_dir():
+            raise UsageError(f"the folder {folder} does not exist", hint="make the task's data first")
+    if not (math.isfinite(limits.seconds) and limits.seconds > 0 and limits.memory_bytes > 0):
+        raise UsageError("the limits of a run must be positive numbers")
+    if min(limits.disk_bytes, limits.processes, limits.output_bytes, limits.checkpoint_bytes, job.threads) < 1:
+        raise UsageError("the limits of a run must be positive numbers")
+    if job.metric_source == "stdout" and job.parse is None:
+        raise UsageError("a task measured by its printed text needs a parser")
+
+
+def _failed_start(watch: Watch) -> Stop | None:
+    """The launcher says "ok" right before it becomes the program, and the error where it can't."""
+    if watch.ready == b"ok":
+        return None
+    said = watch.ready.removeprefix(b"ok") or watch.log.tail(500)
+    text = " ".join(said.decode(errors="replace").split()) or "the launcher ended early"
+    return Stop(RunStatus.REFUSED, f"the sandbox did not start: {text}")
+
+
+def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, duration_ms: int) -> Outcome:
+    job, result = watch.job, watch.channel.result
+    metrics: Mapping[str, float] = result.metrics if result else {}
+    value = result.value if result else None
+    if stop is None:
+        failed = verdict.failure(ending.exit_status, watch.log.tail())
+        if job.metric_source == "harness":
+            channel = watch.channel
+            stop = verdict.judge_result(result, channel.results, channel.complaint, failed)
+        elif failed is None:
+            stop, metrics, value = _printed(job, watch.log.contents())
+        else:
+            stop = failed
+    is_ok = stop.status is RunStatus.OK
+    return Outcome(
+        status=stop.status,
+        reason=stop.reason,
+        value=value if is_ok else None,
+        metrics=dict(metrics),
+        curve=result.curve if result else (),
+        log=watch.log.contents(),
+        checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
+        duration_ms=duration_ms,
+        cpu_ms=max(watch.cpu_ms, ending.cpu_ms),
+        peak_memory_bytes=max(watch.peak_memory_bytes, ending.peak_memory_bytes),
+        level=level,
+    )
+
+
+def _printed(job: Job, log: bytes) -> tuple[Stop, dict[str, float], float | None]:
+    assert job.parse is not None, "checked before the start"
+    try:
+        metrics = dict(job.parse(log.decode(errors="replace")))
+    except (AutoresearchError, ValueError) as error:
+        return Stop(RunStatus.CRASHED, f"its printed text holds no metrics: {error}"), {}, None
+    metrics = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    value = metrics.get(job.metric_name)
+    if job.metric_name and value is None:
+        return Stop(RunStatus.CRASHED, f"it printed no finite {job.metric_name}"), metrics, None
+    return Stop(RunStatus.OK, "finished and measured"), metrics, value

@@ -1,0 +1,74 @@
+"""What execution takes and gives: a job with its limits in, an outcome out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from autoresearch.running.level import Level
+from autoresearch.words import RunStatus
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use. ``processes`` counts processes; threads have their own allowance on top.
+
+    ``memory_bytes`` bounds the resident memory of all its processes together; files in its temporary
+    folders live in memory too and are bounded by ``disk_bytes``, so the machine needs room for the sum.
+    """
+
+    seconds: float = 900.0
+    memory_bytes: int = 2048 * MIB
+    disk_bytes: int = 256 * MIB
+    processes: int = 64
+    output_bytes: int = 1 * MIB
+    checkpoint_bytes: int = 256 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One program to run in the sandbox.
+
+    ``files`` are the read-only inputs by plain name (harness files and the program); ``data`` and ``mounts`` are
+    folders shown read-only; ``writable_data`` makes ``data`` writable (for making the data). With
+    ``metric_source`` "stdout", ``parse`` turns the log into metrics and ``metric_name`` says which one is the value.
+    The checkpoint is written to ``checkpoint_to`` (a folder); without it the run gets no checkpoint channel.
+    """
+
+    files: Mapping[str, bytes]
+    entry: str = "train.py"
+    data: Path | None = None
+    writable_data: bool = False
+    mounts: tuple[Path, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    budget: float = 0.0
+    stop_at: float = 1.0
+    threads: int = 1
+    device: str = "cpu"
+    metric_source: Literal["harness", "stdout"] = "harness"
+    metric_name: str = ""
+    parse: Callable[[str], Mapping[str, float]] | None = None
+    arguments: tuple[str, ...] = ()
+    checkpoint_to: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. ``reason`` is one sentence for people; every process of the run is gone."""
+
+    status: RunStatus
+    reason: str
+    value: float | None
+    metrics: dict[str, float]
+    curve: tuple[float, ...]
+    log: bytes
+    checkpoint: Path | None
+    duration_ms: int
+    cpu_ms: int
+    peak_memory_bytes: int
+    level: Level

@@ -1,0 +1,211 @@
+"""Applies the limits to itself and becomes the program. Trusted, small, and started as a lone file.
+
+Usage: ``python -I -S launcher.py SPECIFICATION`` with a JSON object that ``process.py`` writes. Without a process
+namespace (levels below bubblewrap) a keeper stays behind outside the sandbox: every process of the run, daemonised or
+not, is its descendant, and it ends them all when the run ends or when the supervisor is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+from typing import Any
+
+_PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_SET_SECCOMP = 1, 8, 22
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
+_AMBIENT_RAISE = 2
+_SECCOMP_MODE_FILTER = 2
+_CAPABILITY_VERSION = 0x20080522
+_CAP_DAC_READ_SEARCH = 1 << 2
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+_RULE_PATH_BENEATH = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result
+
+
+def _prctl(option: int, *arguments: int) -> None:
+    padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
+    _checked(_libc.prctl(option, *padded), f"prctl {option}")
+
+
+def apply_rlimits(limits: dict[str, int]) -> None:
+    """Sets soft and hard limits by their ``RLIMIT_`` names."""
+    for name, value in limits.items():
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        allowed = value if hard == resource.RLIM_INFINITY or os.geteuid() == 0 else min(value, hard)
+        resource.setrlimit(number, (allowed, allowed))
+
+
+def drop_user(uid: int, *, keep_read: bool) -> None:
+    """From root to ``uid`` for good. With ``keep_read`` one capability stays: reading past file permissions.
+
+    It is needed where the interpreter lies in root's closed home, and only under landlock, which then says what is
+    readable.
+    """
+    if keep_read:
+        _prctl(_PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    kept = _CAP_DAC_READ_SEARCH if keep_read else 0
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    sets = (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
+    _checked(_libc.capset(header, sets), "capset")
+    if keep_read:
+        _prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, 2)
+
+
+def apply_landlock(handled: list[int], rules: list[list[Any]]) -> None:
+    """Forbids everything in ``handled`` except the rights that ``rules`` grant beneath their paths."""
+    attributes = (ctypes.c_uint64 * 3)(*handled)
+    ruleset = _checked(_libc.syscall(_LANDLOCK_CREATE, attributes, 24, 0), "landlock_create_ruleset")
+    for path, access in rules:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = access.to_bytes(8, "little") + descriptor.to_bytes(4, "little")
+        _checked(_libc.syscall(_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, rule, 0), f"landlock {path}")
+        os.close(descriptor)
+    _checked(_libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0), "landlock_restrict_self")
+    os.close(ruleset)
+
+
+def apply_seccomp(program: bytes) -> None:
+    """Installs a filter: an array of 8-byte ``struct sock_filter``."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    length = (len(program) // 8).to_bytes(8, "little")
+    head = ctypes.create_string_buffer(length + ctypes.addressof(buffer).to_bytes(8, "little"), 16)
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head))
+
+
+def become(specification: dict[str, Any]) -> None:
+    """Never returns: the program replaces this process. Raises OSError where a limit can't be applied."""
+    with open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123  (pathlib costs start-up time)
+        score.write("1000")  # when the whole machine runs short, the run goes first
+    apply_rlimits(specification["limits"])
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if specification["uid"] is not None:
+        drop_user(specification["uid"], keep_read=specification["keep_read"])
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which clears it
+    if specification["landlock"] is not None:
+        apply_landlock(*specification["landlock"])
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would pass that on
+        signal.signal(number, signal.SIG_DFL)
+    os.chdir(specification["cwd"])
+    if specification["seccomp"]:
+        apply_seccomp(bytes.fromhex(specification["seccomp"]))
+    argv = specification["argv"]
+    os.write(specification["ready"], b"ok")
+    os.set_inheritable(specification["ready"], False)  # noqa: FBT003
+    os.execv(argv[0], argv)  # noqa: S606
+
+
+def descendants(root: int) -> list[int]:
+    """The ids of all processes below ``root``, as far as they can be seen."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
+                fields = stat.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in b"ZX":
+            parents.setdefault(int(fields[1]), []).append(int(name))
+    found, frontier = [], [root]
+    while frontier:
+        children = parents.get(frontier.pop(), [])
+        found += children
+        frontier += children
+    return found
+
+
+def end_all() -> None:
+    """Ends every descendant: first stops them, so that none can fork away, then kills and reaps them."""
+    stopped: set[int] = set()
+    while running := set(descendants(os.getpid())) - stopped:
+        for pid in running:
+            _signal(pid, signal.SIGSTOP)
+        stopped |= running
+    while remaining := descendants(os.getpid()):
+        for pid in remaining:
+            _signal(pid, signal.SIGKILL)
+        reap()
+    while reap():
+        pass
+
+
+def _signal(pid: int, number: int) -> None:
+    try:  # noqa: SIM105  (contextlib costs start-up time)
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def reap() -> int:
+    """Collects one ended child without waiting; its id, or 0."""
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0]
+    except ChildProcessError:
+        return 0
+
+
+def keep(child: int, leash: int) -> int:
+    """Waits for the program or for the end of the leash, then ends everything. Returns the exit status."""
+    watched = os.pidfd_open(child)
+    poller = select.poll()
+    poller.register(watched, select.POLLIN)
+    poller.register(leash, select.POLLIN)  # its other end is the supervisor's alone
+    status = 128 + signal.SIGKILL
+    while True:
+        events = poller.poll(1000)
+        while ended := _peek():
+            if ended.si_pid == child:
+                status = ended.si_status + (0 if ended.si_code == os.CLD_EXITED else 128)
+                events = [(watched, select.POLLIN)]
+                break
+            os.waitpid(ended.si_pid, 0)  # an orphan of the run that came to its keeper
+        if events:
+            end_all()
+            return status
+
+
+def _peek() -> os.waitid_result | None:
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+
+
+def main() -> None:
+    """Reads the specification, leaves a keeper behind when told to, and becomes the program."""
+    specification = json.loads(sys.argv[1])
+    leash = specification["leash"]
+    if leash is not None:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        child = os.fork()
+        if child:
+            os._exit(keep(child, leash))
+        os.close(leash)
+        os.setsid()
+    try:
+        become(specification)
+    except (OSError, ValueError, AttributeError) as error:
+        os.write(specification["ready"], str(error).encode())
+        os._exit(125)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""What of this machine a run may see, and the environment it starts with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+SYSTEM_FOLDERS = tuple(map(Path, ("/usr", "/nix/store")))
+SYSTEM_LINKS = tuple(map(Path, ("/lib", "/lib32", "/lib64", "/bin", "/sbin")))
+SYSTEM_FILES = tuple(
+    map(Path, ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"))
+)
+_THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM", "RAYON", "NUMBA")
+
+
+def interpreter_folders() -> tuple[Path, ...]:
+    """The folders that ``sys.executable`` needs with its site-packages, without those that lie in another one."""
+    site = (entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    links = (str(Path(link).parent.parent) for link in _link_chain(sys.executable))
+    return outermost(Path(entry) for entry in (*prefixes, *links, *site))
+
+
+def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """The existing folders that lie neither in the system's nor in another of them; never a home itself."""
+    forbidden = {Path("/"), Path.home(), *Path.home().parents}
+    kept: list[Path] = []
+    for folder in sorted({f for f in folders if f.is_dir()} - forbidden):
+        if not any(folder.is_relative_to(other) for other in (*SYSTEM_FOLDERS, *SYSTEM_LINKS, *kept)):
+            kept.append(folder)
+    return tuple(kept)
+
+
+def _link_chain(executable: str) -> list[str]:
+    chain = [executable]
+    while Path(chain[-1]).is_symlink() and len(chain) < 16:
+        target = Path(chain[-1]).readlink()
+        chain.append(os.path.normpath(Path(chain[-1]).parent / target))
+    return chain
+
+
+def device_nodes(device: str) -> tuple[Path, ...]:
+    """The device files of one NVIDIA card ("cuda" or "cuda:N"); none for the CPU."""
+    if not device.startswith("cuda"):
+        return ()
+    number = device.partition(":")[2] or "0"
+    names = (f"nvidia{number}", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+    return tuple(node for name in names if (node := Path("/dev") / name).exists())
+
+
+def device_information(device: str) -> tuple[Path, ...]:
+    """What CUDA reads beside its device files: parts of ``/sys`` and of the driver's folder, no network hardware."""
+    if not device.startswith("cuda"):
+        return ()
+    return tuple(map(Path, ("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/devices/system")))
+
+
+def visible_device(device: str) -> str:
+    """How the run names its device: with one card shown, that card is the first."""
+    return "cuda:0" if device.startswith("cuda") else device
+
+
+def environment(*, home: str, threads: int, device: str) -> dict[str, str]:
+    """The whole environment of a run, apart from the harness's own variables. Nothing is inherited."""
+    variables = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": home,
+        "TMPDIR": home,
+        "USER": "nobody",
+        "LOGNAME": "nobody",
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONHASHSEED": "0",
+        "TORCHINDUCTOR_CACHE_DIR": f"{home}/inductor",
+        "TRITON_CACHE_DIR": f"{home}/triton",
+    }
+    variables |= {f"{name}_NUM_THREADS": str(threads) for name in _THREAD_VARIABLES}
+    if device.startswith("cuda"):
+        variables |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        variables |= {"CUDA_CACHE_PATH": f"{home}/cuda"}
+    else:
+        variables["CUDA_VISIBLE_DEVICES"] = ""
+    return variables

@@ -1,0 +1,245 @@
+"""Starts one sandboxed process tree and ends it whole.
+
+Both levels come down to one handle. Under bubblewrap the namespace's first process takes all others with it when it
+dies, and its descriptor becomes readable only once they are gone. Below, the launcher's keeper does the same job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoresearch.running import bubblewrap, landlock, seccomp
+from autoresearch.running.descriptors import Descriptors
+from autoresearch.running.job import Job
+from autoresearch.running.level import Level
+from autoresearch.running.specification import (
+    environment,
+    landlock_rules,
+    run_user,
+    specification,
+    tasks_of,
+)
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+_START_MS = 20_000
+
+
+class StartError(Exception):
+    """The sandbox itself could not be started; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """Descriptors of one run: our read ends, and the write ends that its processes inherit."""
+
+    output: tuple[int, int]
+    result: tuple[int, int]
+    ready: tuple[int, int]
+    checkpoint: tuple[int, int] | None
+
+    def theirs(self) -> tuple[int, ...]:
+        """The write ends."""
+        return tuple(pair[1] for pair in (self.output, self.result, self.ready, self.checkpoint) if pair)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a tree ended. A signal counts as exit status 128 + its number; memory is that of the largest process."""
+
+    exit_status: int
+    cpu_ms: int
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sandboxed:
+    """A running tree: its root process (trusted), its pipes, and what ends it."""
+
+    process: subprocess.Popen[bytes]
+    pipes: Pipes
+    first: tuple[int, int] | None = None  # the namespace's first process: id and descriptor
+    leash: int | None = None
+    scratch: Path | None = None
+
+    def end(self) -> Ending:
+        """Ends every process of the run and waits for that. To be called once."""
+        if self.leash is not None:
+            with suppress(BrokenPipeError):  # the keeper may be through already
+                os.write(self.leash, b"x")
+        if self.first is not None:
+            _end_namespace(self.first[1])
+        _, status, used = os.wait4(self.process.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self.process.returncode = code
+        cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
+        return Ending(code if code >= 0 else 128 - code, cpu_ms, used.ru_maxrss * 1024)
+
+
+@contextmanager
+def started(job: Job, level: Level) -> Iterator[Sandboxed]:
+    """Starts a job; on leaving, its processes, pipes and temporary folders are gone.
+
+    Raises StartError where the sandbox can't be started.
+    """
+    if level is not Level.NONE and not seccomp.supported(platform.machine()):
+        raise StartError(f"there is no system-call filter for {platform.machine()}")
+    with Descriptors() as descriptors:
+        checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
+        pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
+        start = _under_bubblewrap if level is Level.BUBBLEWRAP else _under_keeper
+        with start(job, level, pipes, descriptors) as running:
+            try:
+                descriptors.close(*pipes.theirs())
+                yield running
+            finally:
+                if running.process.returncode is None:
+                    running.end()
+
+
+@contextmanager
+def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+    info_read, info_write = descriptors.pipe()
+    entry = f"{bubblewrap.INPUT}/{job.entry}"
+    told = specification(job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1])
+    files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
+    files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
+    tail = [sys.executable, "-I", "-S", bubblewrap.LAUNCHER, told]
+    try:
+        command = bubblewrap.command(job, files, info_write, tail)
+    except FileNotFoundError as error:
+        raise StartError("bubblewrap is not installed") from error
+    inherited = (*pipes.theirs(), info_write, *files.values())
+    with _owned_data(job):
+        process = _popen(command, _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA), pipes, inherited)
+        descriptors.close(info_write, *files.values())
+        first = _first_process(info_read)
+        if first is None:
+            process.kill()
+            process.wait()
+            raise StartError(os.read(pipes.output[0], 4096).decode(errors="replace").strip() or "no answer")
+        descriptors.own(first[1])
+        yield Sandboxed(process, pipes, first=first)
+
+
+@contextmanager
+def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+    if level is Level.LANDLOCK and landlock.abi_version() < landlock.MINIMAL_ABI:
+        raise StartError(f"the kernel's landlock is older than version {landlock.MINIMAL_ABI}")
+    leash_read, leash_write = descriptors.pipe()
+    base = Path(tempfile.mkdtemp(prefix="autoresearch-run-"))
+    try:
+        input_folder, scratch = base / "in", base / "scratch"
+        _fill(base, input_folder, scratch, job)
+        others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        told = specification(
+            job,
+            level,
+            entry=str(input_folder / job.entry),
+            cwd=str(scratch),
+            ready_fd=pipes.ready[1],
+            leash_fd=leash_read,
+            rules=landlock_rules(job, input_folder, scratch),
+            tasks_of_others=others,
+        )
+        command = [sys.executable, "-I", "-S", str(_LAUNCHER), told]
+        with _owned_data(job):
+            variables = _environment(job, pipes, str(scratch), str(job.data))
+            process = _popen(command, variables, pipes, (*pipes.theirs(), leash_read))
+            descriptors.close(leash_read)
+            yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _environment(job: Job, pipes: Pipes, home: str, data: str) -> dict[str, str]:
+    checkpoint = pipes.checkpoint[1] if pipes.checkpoint else None
+    return environment(job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint)
+
+
+def _popen(
+    command: list[str], variables: dict[str, str], pipes: Pipes, inherited: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
+    for pair in (pipes.output, pipes.result, pipes.ready, pipes.checkpoint):
+        if pair:
+            os.set_blocking(pair[0], False)
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=pipes.output[1],
+            stderr=pipes.output[1],
+            env=variables,
+            pass_fds=inherited,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise StartError(str(error)) from error
+
+
+def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
+    """Writes the inputs and an empty scratch folder, so that the run's user can read one and write the other."""
+    uid = run_user()
+    base.chmod(0o700 if uid is None else 0o711)
+    input_folder.mkdir(mode=0o755)
+    scratch.mkdir(mode=0o700)
+    for name, text in job.files.items():
+        (input_folder / name).write_bytes(text)
+        (input_folder / name).chmod(0o444)
+    for mount in job.mounts:
+        link = scratch / bubblewrap.inside(mount).relative_to(bubblewrap.HOME)
+        if bubblewrap.inside(mount).is_relative_to(bubblewrap.HOME):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(mount.expanduser().absolute())
+    if uid is not None:
+        os.chown(scratch, uid, uid)
+
+
+@contextmanager
+def _owned_data(job: Job) -> Iterator[None]:
+    """Lends a writable data folder to the run's user, for root; ordinary users share their own id with the run."""
+    uid = run_user()
+    if job.data is None or not job.writable_data or uid is None:
+        yield
+        return
+    os.chown(job.data, uid, uid)
+    try:
+        yield
+    finally:
+        os.chown(job.data, 0, 0)
+
+
+def _first_process(info: int) -> tuple[int, int] | None:
+    """Reads bubblewrap's message about the namespace's first process; None where bubblewrap failed."""
+    poller = select.poll()
+    poller.register(info, select.POLLIN)
+    text = b""
+    while poller.poll(_START_MS):
+        part = os.read(info, 4096)
+        if not part:
+            break
+        text += part
+    try:
+        pid = int(json.loads(text)["child-pid"])
+        return pid, os.pidfd_open(pid)
+    except (ValueError, KeyError, ProcessLookupError):
+        return None
+
+
+def _end_namespace(first: int) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(first, signal.SIGKILL)
+    poller = select.poll()
+    poller.register(first, select.POLLIN)
+    poller.poll()
