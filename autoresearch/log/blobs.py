@@ -1,0 +1,199 @@
+"""Bytes named by their hash, as files: sources, logs, checkpoints.
+
+A blob is written to a temporary file, forced to the disk, renamed to its hash, and only then entered in the index, so
+that an entry always has its bytes. What a killed process leaves behind is swept at the next opening.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import BinaryIO
+
+from autoresearch.errors import NotFound, Refused
+from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
+from autoresearch.log.manifest import CHUNK_BYTES, encode_manifest
+from autoresearch.records import BlobRef
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB) WITHOUT ROWID
+"""
+
+
+class BlobStore:
+    """The blobs in the folder ``root``. Several processes may use it at once."""
+
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
+        self.root = root
+        self.read_only = read_only
+        self._objects, self._temporary = root / "objects", root / "tmp"
+        self._lock = RLock()
+        index = root / "index.sqlite"
+        if read_only:
+            self._connection = connect_read_only(index) if index.exists() else connect(None)
+        else:
+            self._connection = connect(index)
+        if not read_only or not index.exists():
+            with refusals(index):
+                self._connection.execute(_SCHEMA)
+        if not read_only:
+            with refusals(root):
+                for folder in (self._objects, self._temporary):
+                    folder.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+
+    def __enter__(self) -> BlobStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the index."""
+        with self._lock:
+            self._connection.close()
+
+    def put(self, data: bytes) -> BlobRef:
+        """Keep ``data``; it is on the disk when this returns. Raises Refused when it can't be written."""
+        return self.put_stream([data])
+
+    def put_file(self, path: Path) -> BlobRef:
+        """Keep a copy of a file, read piece by piece. Raises NotFound, Refused."""
+        try:
+            with path.open("rb") as file:
+                return self.put_stream(iter(lambda: file.read(CHUNK_BYTES), b""))
+        except FileNotFoundError as error:
+            raise NotFound(f"There is no file {path}.") from error
+        except OSError as error:
+            raise Refused(f"The file {path} can't be read: {error.strerror}.") from error
+
+    def put_stream(self, pieces: Iterable[bytes]) -> BlobRef:
+        """Keep what the pieces are together. Above 1 MiB a manifest of its chunks is kept with it, as a blob."""
+        if self.read_only:
+            raise Refused(f"The blobs in {self.root} were opened to read only.")
+        with refusals(self.root), self._temporary_file() as (file, path):
+            whole, size, hashes = _write(file, pieces)
+            file.flush()
+            os.fsync(file.fileno())
+            manifest = None
+            if size > CHUNK_BYTES:
+                manifest = self.put_stream([encode_manifest(size, hashes)]).sha256
+            self._enter(path, whole, size, manifest)
+        return BlobRef(sha256=whole, size=size, manifest=manifest)
+
+    def find(self, sha256: bytes) -> BlobRef | None:
+        """What is known of the blob with this hash, or None when it isn't here."""
+        query = "SELECT size, manifest FROM blob WHERE sha256 = ?"
+        with self._lock, refusals(self.root):
+            found = self._connection.execute(query, (sha256,)).fetchone()
+        return BlobRef(sha256=sha256, size=found[0], manifest=found[1]) if found else None
+
+    def has(self, sha256: bytes) -> bool:
+        """Whether the blob is here."""
+        return self.find(sha256) is not None
+
+    def get(self, sha256: bytes) -> bytes:
+        """The bytes. Raises NotFound, or Refused when they are no longer those that the hash names."""
+        with self.open(sha256) as file:
+            return file.read()
+
+    def open(self, sha256: bytes) -> BinaryIO:
+        """A file to read the blob from, checked against its hash. Raises NotFound, Refused."""
+        if not self.has(sha256):
+            raise NotFound(f"The blob {sha256.hex()} is not here.")
+        try:
+            file = self._path(sha256).open("rb")
+        except OSError as error:
+            raise Refused(f"The blob {sha256.hex()} can't be read: {error.strerror}.") from error
+        if hashlib.file_digest(file, "sha256").digest() != sha256:
+            file.close()
+            raise Refused(f"The blob {sha256.hex()} was changed on the disk.", hint="delete it, and fetch it again")
+        file.seek(0)
+        return file
+
+    def _path(self, sha256: bytes) -> Path:
+        name = sha256.hex()
+        return self._objects / name[:2] / name
+
+    @contextmanager
+    def _temporary_file(self) -> Iterator[tuple[BinaryIO, Path]]:
+        """A file that no sweep takes for abandoned: it is locked from the moment that a sweep can see it."""
+        with self._lock, transaction(self._connection, durable=False):
+            descriptor, name = tempfile.mkstemp(dir=self._temporary)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        path = Path(name)
+        with os.fdopen(descriptor, "wb") as file:
+            try:
+                yield file, path
+            finally:
+                path.unlink(missing_ok=True)
+
+    def _enter(self, temporary: Path, sha256: bytes, size: int, manifest: bytes | None) -> None:
+        """Rename and enter in one turn, so that no sweep meets a file under its name without an entry."""
+        path = self._path(sha256)
+        with self._lock, transaction(self._connection, durable=True):
+            path.parent.mkdir(exist_ok=True)
+            temporary.replace(path)
+            for folder in (path.parent, self._objects):
+                _sync_folder(folder)
+            self._connection.execute("INSERT OR REPLACE INTO blob VALUES(?, ?, ?)", (sha256, size, manifest))
+
+    def _sweep(self) -> None:
+        """Delete what was written and never entered. Files of processes that still write are locked, and stay."""
+        with self._lock, transaction(self._connection, durable=False):
+            entered = {row[0].hex() for row in self._connection.execute("SELECT sha256 FROM blob")}
+            for path in self._objects.glob("*/*"):
+                if path.name not in entered:
+                    path.unlink()
+            for path in self._temporary.iterdir():
+                _unlink_unlocked(path)
+
+
+def _write(file: BinaryIO, pieces: Iterable[bytes]) -> tuple[bytes, int, list[bytes]]:
+    """Write the pieces; returns the hash of the whole, its size, and the hashes of its chunks."""
+    whole, chunk, hashes, size = hashlib.sha256(), hashlib.sha256(), [], 0
+    for piece in pieces:
+        file.write(piece)
+        whole.update(piece)
+        rest = memoryview(piece)
+        while rest:
+            part = rest[: CHUNK_BYTES - size % CHUNK_BYTES]
+            chunk.update(part)
+            size += len(part)
+            rest = rest[len(part) :]
+            if size % CHUNK_BYTES == 0:
+                hashes.append(chunk.digest())
+                chunk = hashlib.sha256()
+    if size % CHUNK_BYTES:
+        hashes.append(chunk.digest())
+    return whole.digest(), size, hashes
+
+
+def _unlink_unlocked(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return
+    with closing(os.fdopen(descriptor, "rb")) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

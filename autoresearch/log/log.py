@@ -1,0 +1,191 @@
+"""The log: one SQLite file with all records and the tables computed from them. Grows only, the same on every peer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from autoresearch.errors import LogBehind, Refused, UsageError
+from autoresearch.log.connection import transaction
+from autoresearch.log.heads import read_head, write_head
+from autoresearch.log.quota import ALL_DAYS, bucket
+from autoresearch.log.schema import PROJECTION_VERSION, open_database
+from autoresearch.log.storing import rebuild, store
+from autoresearch.log.tables import Tables
+from autoresearch.log.verdicts import Head, State, Verdict
+from autoresearch.records import (
+    DAY_MS,
+    Body,
+    EncodingError,
+    Network,
+    Record,
+    Refusal,
+    Signer,
+    admit,
+    seal,
+)
+
+
+class Log(Tables):
+    """The log of one network in the file ``path``. Open it with :meth:`open`, as a context manager.
+
+    Several processes may have it open; writers take turns. One instance may be used from several threads: its calls
+    take turns as well.
+    """
+
+    def __init__(self, path: Path, network: Network, *, read_only: bool = False) -> None:
+        super().__init__(open_database(path, network, read_only=read_only))
+        self.path = path
+        self.network = network
+        self.read_only = read_only
+        self._heads = path.parent / "heads"
+        version = self._rows("SELECT value FROM meta WHERE key = 'projection_version'")
+        if version and version[0][0] != PROJECTION_VERSION:
+            if read_only:
+                self.close()
+                raise Refused(f"The log {path} has to be brought up to date first.", hint="start the daemon once")
+            self.rebuild()
+
+    @classmethod
+    def open(cls, path: Path, network: Network, *, read_only: bool = False) -> Log:
+        """Open the log, creating it unless ``read_only``, which takes a missing file for an empty log.
+
+        Raises Refused when a newer version or another network wrote the file, or it is no log.
+        """
+        return cls(path, network, read_only=read_only)
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def append(
+        self,
+        signer: Signer,
+        kind: str,
+        body: Body | dict[str, object],
+        *,
+        links: Sequence[bytes] = (),
+        now_ms: int,
+        accept_fork: bool = False,
+    ) -> Record:
+        """Sign the next record of ``signer``'s key and store it; it is on the disk when this returns.
+
+        This is the only place that spends a sequence number. Raises LogBehind when the key has signed a later record
+        than the log has (an old copy was put back), unless ``accept_fork``; Refused when the day's quota is used up or
+        nothing can be written; UsageError when others would not admit the record.
+        """
+        self._refuse_read_only()
+        author = signer.public
+        with self._lock:
+            with transaction(self._connection, durable=True):
+                head = self.head(author)
+                if not accept_fork:
+                    self._refuse_behind(author, head)
+                self._refuse_over_quota(author, now_ms)
+                record = self._sealed(signer, kind, body, tuple(links), head, now_ms)
+                store(self._connection, self.network, [record])
+            write_head(self._heads, author, Head(record.seq, record.id))
+        return record
+
+    def ingest(self, batch: Sequence[tuple[bytes, bytes]], *, now_ms: int) -> list[Verdict]:
+        """Admit and store records of others, given as bytes and signature, in one transaction. One verdict each."""
+        self._refuse_read_only()
+        ids = [hashlib.sha256(raw).digest() for raw, _ in batch]
+        known = self.has(ids)
+        verdicts: list[Verdict] = []
+        fresh: dict[bytes, Record] = {}
+        for record_id, (raw, signature) in zip(ids, batch, strict=True):
+            if record_id in known or record_id in fresh:
+                verdicts.append(Verdict(State.DUPLICATE, record_id))
+                continue
+            record = admit(raw, signature, self.network, now_ms=now_ms)
+            if isinstance(record, Refusal):
+                state = State.EARLY if record.code == "early" else State.REFUSED
+                verdicts.append(Verdict(state, record_id, refusal=record))
+            else:
+                fresh[record_id] = record
+                verdicts.append(Verdict(State.STORED, record_id, record))
+        lost = self._store(fresh) if fresh else {}
+        return [Verdict(lost[verdict.id], verdict.id) if _is_lost(verdict, lost) else verdict for verdict in verdicts]
+
+    def _store(self, fresh: dict[bytes, Record]) -> dict[bytes, State]:
+        """Store what another process hasn't stored in the meantime; returns the ids that are not news after all."""
+        with self._lock, transaction(self._connection, durable=False):
+            there = self.has(fresh)
+            records = [record for record_id, record in fresh.items() if record_id not in there]
+            over = store(self._connection, self.network, records)
+        return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+
+    def missing_own(self, author: bytes) -> Head | None:
+        """The last record that this device key signed, when the log does not have it; else None."""
+        signed = read_head(self._heads, author)
+        return signed if signed and not self.has([signed.id]) else None
+
+    def rebuild(self) -> None:
+        """Compute all views anew from the records."""
+        self._refuse_read_only()
+        with self._lock, transaction(self._connection, durable=False):
+            rebuild(self._connection)
+
+    def _sealed(
+        self,
+        signer: Signer,
+        kind: str,
+        body: Body | dict[str, object],
+        links: tuple[bytes, ...],
+        head: Head | None,
+        now_ms: int,
+    ) -> Record:
+        seq, prev = (head.seq + 1, head.id) if head else (1, b"")
+        try:
+            sealed = seal(signer, self.network, kind, body, seq=seq, prev=prev, time_ms=now_ms, links=links)
+        except EncodingError as error:
+            raise UsageError(f"This {kind} can't be recorded: {error}.") from error
+        record = admit(sealed.raw, sealed.signature, self.network, now_ms=now_ms)
+        if isinstance(record, Refusal):
+            raise UsageError(f"This {kind} can't be recorded: {record.sentence}.")
+        return record
+
+    def _refuse_behind(self, author: bytes, head: Head | None) -> None:
+        signed = self.missing_own(author)
+        if signed is None:
+            return
+        end = f"ends at this device's record {head.seq}" if head else "has no record of this device"
+        raise LogBehind(
+            f"The log {end}, but the device has signed number {signed.seq} already: an older copy was put back.",
+            hint="let the daemon fetch the missing records from a peer, or accept that the history forks here",
+        )
+
+    def _refuse_over_quota(self, author: bytes, now_ms: int) -> None:
+        day = now_ms // DAY_MS
+        if bucket(self._connection, author, day) >= self.network.per_day:
+            resumes = datetime.fromtimestamp((day + 1) * DAY_MS / 1000, UTC)
+            raise Refused(
+                f"This device has published {self.network.per_day} records today, which is the most that peers keep.",
+                hint=f"it may go on at {resumes:%Y-%m-%d %H:%M} UTC",
+            )
+        if bucket(self._connection, author, ALL_DAYS) >= self.network.per_author:
+            raise Refused(
+                f"This device has published {self.network.per_author} records, which is the most that peers keep.",
+                hint="go on with a new device key",
+            )
+
+    def _refuse_read_only(self) -> None:
+        if self.read_only:
+            raise Refused(f"The log {self.path} was opened to read only.")
+
+
+def _is_lost(verdict: Verdict, lost: dict[bytes, State]) -> bool:
+    return verdict.state is State.STORED and verdict.id in lost

@@ -1,0 +1,103 @@
+"""What each kind of record adds to the tables of the views. Pure: a record in, rows out."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from autoresearch.log.scoring import task_rules
+from autoresearch.records import (
+    Body,
+    Claim,
+    Identity,
+    Merge,
+    Note,
+    Record,
+    Run,
+    Task,
+    Verification,
+    Withdrawal,
+    encode,
+)
+
+# Tables with one row for a record, which a withdrawal takes away, and those that it doesn't.
+WITHDRAWABLE = ("run", "task", "claim", "note", "verification")
+EVIDENCE = ("withdrawal", "delegation", "merge")
+COLUMNS = {
+    "run": 16,
+    "task": 9,
+    "claim": 9,
+    "note": 6,
+    "verification": 8,
+    "withdrawal": 3,
+    "delegation": 3,
+    "merge": 4,
+}
+INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
+
+Row = tuple[object, ...]
+_json = msgspec.json.Encoder()
+
+
+def task_of(body: Body | dict[str, object]) -> bytes | None:
+    """The digest of the task that a record is about."""
+    if isinstance(body, Task):
+        return body.digest
+    if isinstance(body, Run | Claim | Note):
+        return body.task
+    return None
+
+
+def rows(n: int, record: Record) -> list[tuple[str, Row]]:
+    """The rows of a record, each with its table. ``n`` is the record's row number."""
+    body = record.body
+    if isinstance(body, Run):
+        return [("run", _run(n, record, body))]
+    if isinstance(body, Claim):
+        own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
+        return [("claim", (n, record.id, *own))]
+    if isinstance(body, Note):
+        return [("note", (n, record.id, body.task, body.topic, record.author, record.time))]
+    if isinstance(body, Verification):
+        measured = (body.run, body.stage, body.verdict, body.value)
+        return [("verification", (n, record.id, *measured, record.author, record.time))]
+    if isinstance(body, Task):
+        return _task(n, record, body)
+    if isinstance(body, Withdrawal):
+        return [("withdrawal", (n, target, record.author)) for target in sorted(set(record.links))]
+    if isinstance(body, Identity) and body.action == "delegate" and body.root == record.author and body.device:
+        return [("delegation", (n, body.root, body.device))]
+    if isinstance(body, Merge):
+        return [("merge", (n, record.author, body.device, head)) for head in sorted(set(body.heads))]
+    return []
+
+
+def _run(n: int, record: Record, body: Run) -> Row:
+    return (
+        n,
+        record.id,
+        body.task,
+        body.mode,
+        body.status,
+        body.value,
+        body.budget,
+        body.source_digest,
+        body.replicate,
+        body.parent,
+        body.base,
+        record.author,
+        record.seq,
+        record.time,
+        body.title,
+        _json.encode(body.genome),
+    )
+
+
+def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:
+    """Nothing when the digest is not that of the definition: nobody may set the rules of another's task."""
+    if hashlib.sha256(encode(body.definition)).digest() != body.digest:
+        return []
+    rules = task_rules(body.definition)
+    ranking = (rules.direction, rules.noise, rules.budget) if rules else (None, None, None)
+    return [("task", (n, record.id, body.digest, body.name, record.author, record.time, *ranking))]

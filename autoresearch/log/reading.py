@@ -1,0 +1,132 @@
+"""Reading the log: records by id, by prefix, newest first; heads, forks, and everything in the order of sync."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from threading import RLock
+
+from autoresearch.errors import AmbiguousId, NotFound
+from autoresearch.log.connection import refusals
+from autoresearch.log.settle import merged_up_to
+from autoresearch.log.verdicts import Fork, Head
+from autoresearch.records import Record, format_id, parse_stored, prefix_range
+
+_PAGE = 1000
+_CANDIDATES = 10
+
+
+class Reader:
+    """The reading half of the log. One connection, used by one thread at a time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = RLock()
+
+    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        with self._lock, refusals(None):
+            return self._connection.execute(query, values).fetchall()
+
+    def find(self, record_id: bytes) -> Record | None:
+        """The record with this id, or None."""
+        found = self._rows("SELECT raw, signature FROM record WHERE id = ?", record_id)
+        return parse_stored(*found[0]) if found else None
+
+    def get(self, record_id: bytes) -> Record:
+        """The record with this id. Raises NotFound."""
+        record = self.find(record_id)
+        if record is None:
+            raise NotFound(f"There is no record {format_id(record_id)} here.")
+        return record
+
+    def resolve(self, prefix: str) -> bytes:
+        """The one id whose text form begins with ``prefix``. Raises NotFound, AmbiguousId, UsageError."""
+        low, high = prefix_range(prefix)
+        found = self._rows("SELECT id FROM record WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", low, high, _CANDIDATES)
+        if not found:
+            raise NotFound(f"There is no record {prefix} here.")
+        if len(found) > 1:
+            raise AmbiguousId(f"{prefix} can mean several records.", [format_id(row[0]) for row in found])
+        return bytes(found[0][0])
+
+    def has(self, ids: Collection[bytes]) -> set[bytes]:
+        """Those of ``ids`` that are here."""
+        wanted, there = list(ids), set[bytes]()
+        for start in range(0, len(wanted), _PAGE):
+            page = wanted[start : start + _PAGE]
+            marks = ", ".join("?" * len(page))
+            there.update(row[0] for row in self._rows(f"SELECT id FROM record WHERE id IN ({marks})", *page))  # noqa: S608
+        return there
+
+    def records(
+        self,
+        *,
+        kind: str | None = None,
+        task: bytes | None = None,
+        author: bytes | None = None,
+        since_ms: int | None = None,
+        limit: int = 50,
+    ) -> list[Record]:
+        """The newest records first, by their own time; ``task`` is a task's digest, ``since_ms`` the earliest time."""
+        conditions = {"kind = ?": kind, "task = ?": task, "author = ?": author, "time >= ?": since_ms}
+        given = {condition: value for condition, value in conditions.items() if value is not None}
+        where = " WHERE " + " AND ".join(given) if given else ""
+        query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
+        return [parse_stored(*row) for row in self._rows(query, *given.values(), limit)]
+
+    def count(self, kind: str | None = None, author: bytes | None = None) -> int:
+        """How many records there are, of one kind or by one author."""
+        if author is not None and kind is None:
+            rows = self._rows("SELECT count(*) FROM record WHERE author = ?", author)
+        elif kind is not None and author is None:
+            rows = self._rows("SELECT count(*) FROM record WHERE kind = ?", kind)
+        elif kind is None:
+            rows = self._rows("SELECT count(*) FROM record")
+        else:
+            rows = self._rows("SELECT count(*) FROM record WHERE kind = ? AND author = ?", kind, author)
+        return int(rows[0][0])
+
+    def head(self, author: bytes) -> Head | None:
+        """The author's last record: the largest sequence number, and the smallest id where a fork has several."""
+        found = self._rows("SELECT seq, id FROM record WHERE author = ? ORDER BY seq DESC, id LIMIT 1", author)
+        return Head(*found[0]) if found else None
+
+    def forks(self, author: bytes | None = None) -> list[Fork]:
+        """All places where an author signed two records with one sequence number."""
+        where, values = ("WHERE author = ?", (author,)) if author is not None else ("", ())
+        with self._lock:
+            places = self._rows(f"SELECT author, seq FROM fork {where} ORDER BY author, seq", *values)  # noqa: S608
+            merged = {forked: merged_up_to(self._connection, forked) for forked, _ in places}
+            return [Fork(who, seq, self._ids_at(who, seq), seq <= merged[who]) for who, seq in places]
+
+    def _ids_at(self, author: bytes, seq: int) -> tuple[bytes, ...]:
+        rows = self._rows("SELECT id FROM record WHERE author = ? AND seq = ? ORDER BY id", author, seq)
+        return tuple(row[0] for row in rows)
+
+    def forked(self, record: Record) -> bool:
+        """Whether an unmerged fork of its author, at or before this record, keeps it from counting."""
+        found = self._rows("SELECT 1 FROM suspect WHERE author = ? AND seq <= ?", record.author, record.seq)
+        return bool(found)
+
+    def raw(self, ids: Collection[bytes]) -> list[tuple[bytes, bytes]]:
+        """The bytes and signatures of those of ``ids`` that are here, in the order asked for."""
+        pairs = []
+        for record_id in ids:
+            pairs += self._rows("SELECT raw, signature FROM record WHERE id = ?", record_id)
+        return pairs
+
+    def iter_keys(self, since_ms: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Time and id of all records from ``since_ms`` on, in that order: the order of reconciliation."""
+        time, last = since_ms, b""
+        query = "SELECT time, id FROM record WHERE (time, id) > (?, ?) ORDER BY time, id LIMIT ?"
+        while page := self._rows(query, time, last, _PAGE * 10):
+            yield from page
+            time, last = page[-1]
+
+    def iter_raw(self) -> Iterator[tuple[bytes, bytes]]:
+        """The bytes and signature of all records by time and id, for export."""
+        time, last = 0, b""
+        query = "SELECT time, id, raw, signature FROM record WHERE (time, id) > (?, ?) ORDER BY time, id LIMIT ?"
+        while page := self._rows(query, time, last, _PAGE):
+            yield from ((raw, signature) for _, _, raw, signature in page)
+            time, last = page[-1][:2]

@@ -1,0 +1,118 @@
+"""Records into tables and out of them again: everything that one transaction changes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows, task_of
+from autoresearch.log.quota import Stored, enforce
+from autoresearch.log.schema import PROJECTION_VERSION
+from autoresearch.log.settle import Touched, settle
+from autoresearch.records import Network, Record, parse_stored
+
+_BATCH = 1000
+
+
+def store(connection: sqlite3.Connection, network: Network, records: Sequence[Record]) -> set[bytes]:
+    """Store new records, which must not be there yet, with all that follows from them. Returns the ids over quota.
+
+    Runs inside the caller's transaction.
+    """
+    first = connection.execute("SELECT coalesce(max(n), 0) + 1 FROM record").fetchone()[0]
+    numbered = list(enumerate(records, start=first))
+    connection.executemany(
+        "INSERT INTO record VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(n, r.id, r.author, r.seq, r.time, r.kind, task_of(r.body), r.raw, r.signature) for n, r in numbered],
+    )
+    inserted: list[Stored] = [(n, r.id, r.author, r.seq, r.time) for n, r in numbered]
+    dropped = enforce(connection, network, inserted)
+    over = {stored[0] for stored in dropped}
+    touched = Touched(places={(stored[2], stored[3]) for stored in (*inserted, *dropped)})
+    kept = [(n, record) for n, record in numbered if n not in over]
+    _remove(connection, [n for n in over if n < first], touched)
+    _project(connection, kept, touched)
+    settle(connection, touched)
+    return {stored[1] for stored in dropped}
+
+
+def rebuild(connection: sqlite3.Connection) -> None:
+    """Compute all projections anew from the records. Runs inside the caller's transaction."""
+    for table in (*WITHDRAWABLE, *EVIDENCE, "subject", "fork", "suspect"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608
+    touched = Touched()
+    last = 0
+    while batch := connection.execute(
+        "SELECT n, raw, signature FROM record WHERE n > ? ORDER BY n LIMIT ?", (last, _BATCH)
+    ).fetchall():
+        numbered = [(n, parse_stored(raw, signature)) for n, raw, signature in batch]
+        connection.executemany("UPDATE record SET task = ? WHERE n = ?", [(task_of(r.body), n) for n, r in numbered])
+        touched.places.update((record.author, record.seq) for _, record in numbered)
+        _project(connection, numbered, touched)
+        last = batch[-1][0]
+    settle(connection, touched)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES('projection_version', ?)", (PROJECTION_VERSION,))
+
+
+def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Record]], touched: Touched) -> None:
+    """Insert the rows of records, heeding withdrawals that are there or come with them."""
+    tables: dict[str, list[Row]] = {}
+    for n, record in numbered:
+        for table, row in rows(n, record):
+            tables.setdefault(table, []).append(row)
+    withdrawals = tables.get("withdrawal", [])
+    for table in EVIDENCE:
+        if table in tables:
+            connection.executemany(INSERTS[table], tables[table])
+    touched.authors.update(row[2] for table in ("delegation", "merge") for row in tables.get(table, []))  # type: ignore[misc]
+    for _, target, author in withdrawals:
+        found = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
+        if found:
+            _unproject(connection, found[0], touched)
+    if connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawal)").fetchone()[0]:
+        _leave_out_withdrawn(connection, tables)
+    for table in WITHDRAWABLE:
+        if table in tables:
+            connection.executemany(INSERTS[table], tables[table])
+    touched.subjects.update((row[2], row[7], row[6]) for row in tables.get("run", []))  # type: ignore[misc]
+    touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
+
+
+_AUTHOR_COLUMN = {"run": 11, "task": 4, "claim": 5, "note": 4, "verification": 6}
+
+
+def _leave_out_withdrawn(connection: sqlite3.Connection, tables: dict[str, list[Row]]) -> None:
+    query = "SELECT 1 FROM withdrawal WHERE target = ? AND author = ? LIMIT 1"
+    for table, column in _AUTHOR_COLUMN.items():
+        if table in tables:
+            tables[table] = [
+                row for row in tables[table] if not connection.execute(query, (row[1], row[column])).fetchone()
+            ]
+
+
+def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
+    """Take a record's rows out of the views that withdrawals affect."""
+    query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
+    touched.subjects.update(connection.execute(query, (n,)).fetchall())
+    touched.tasks.update(digest for (digest,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
+    for table in WITHDRAWABLE:
+        connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
+
+
+def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touched) -> None:
+    """Take out all rows of records that are stored no more, and bring back what they had withdrawn."""
+    targets: list[tuple[bytes, bytes]] = []
+    for n in gone:
+        _unproject(connection, n, touched)
+        targets += connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall()
+        for table in ("delegation", "merge"):
+            query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
+            touched.authors.update(device for (device,) in connection.execute(query, (n,)))
+        for table in EVIDENCE:
+            connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
+    for target in set(targets):
+        query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
+        for n, raw, signature in connection.execute(query, target).fetchall():
+            _unproject(connection, n, touched)
+            record = parse_stored(raw, signature)
+            _project(connection, [(n, record)] if record.kind in WITHDRAWABLE else [], touched)

@@ -1,0 +1,90 @@
+"""Reading the tables of the views: runs, claims, subjects, tasks. The views are computed from these rows."""
+
+from __future__ import annotations
+
+from autoresearch.log.reading import Reader
+from autoresearch.log.verdicts import ClaimRow, HistoryRow, StoredRun, SubjectRow, TaskRow, VerificationRow
+from autoresearch.records import parse_stored
+
+# A claim says "until"; nobody can block a source for longer than this by saying more.
+CLAIM_MAX_MS = 24 * 3_600_000
+
+_FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
+_SUBJECT = """
+SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, subject.first,
+       subject.first_time, subject.rank, run.author, run.title, run.parent
+FROM subject JOIN record ON record.id = subject.first JOIN run ON run.n = record.n
+"""
+_TASK = "SELECT id, digest, name, author, time, direction, noise, budget FROM task"
+
+
+class Tables(Reader):
+    """The reading half of the log for the views. Withdrawn records are in none of these rows."""
+
+    def runs(self, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[StoredRun]:
+        """The newest runs on a task, whole."""
+        condition, values = (" AND run.author = ?", (author,)) if author is not None else ("", ())
+        query = f"""
+        SELECT record.raw, record.signature, {_FORKED} FROM run JOIN record ON record.n = run.n
+        WHERE run.task = ?{condition} ORDER BY run.time DESC, run.id DESC LIMIT ?
+        """  # noqa: S608
+        rows = self._rows(query, task, *values, limit)
+        return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
+
+    def history(self, task: bytes) -> list[HistoryRow]:
+        """All runs on a task, compact, the oldest first."""
+        query = f"""
+        SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}
+        FROM run WHERE task = ? ORDER BY time, id
+        """  # noqa: S608
+        return [HistoryRow(*row) for row in self._rows(query, task)]
+
+    def claims(self, task: bytes, *, now_ms: int) -> list[ClaimRow]:
+        """Claims on a task that hold now: not expired, and no run with their source and replicate is known."""
+        query = """
+        SELECT id, task, source_digest, replicate, author, time, until, title FROM claim
+        WHERE task = ? AND until > ? AND time > ? AND NOT EXISTS(
+            SELECT 1 FROM run WHERE run.task = claim.task AND run.source_digest = claim.source_digest
+            AND run.replicate = claim.replicate)
+        ORDER BY time, id
+        """
+        return [ClaimRow(*row) for row in self._rows(query, task, now_ms, now_ms - CLAIM_MAX_MS)]
+
+    def ranked(self, task: bytes, *, limit: int = 50) -> list[SubjectRow]:
+        """The best subjects of a task first: those with the full budget whose runs count."""
+        query = f"{_SUBJECT} WHERE subject.task = ? AND subject.rank IS NOT NULL"
+        order = " ORDER BY subject.rank, subject.first_time, subject.first LIMIT ?"
+        return [SubjectRow(*row) for row in self._rows(query + order, task, limit)]
+
+    def subject(self, task: bytes, source_digest: bytes, budget: float) -> SubjectRow | None:
+        """The subject of a source with a budget, or None when no run of it counts."""
+        query = f"{_SUBJECT} WHERE subject.task = ? AND subject.source_digest = ? AND subject.budget = ?"
+        found = self._rows(query, task, source_digest, budget)
+        return SubjectRow(*found[0]) if found else None
+
+    def tasks(self) -> list[TaskRow]:
+        """All publications of tasks, the oldest first. One task may be published by several."""
+        return [TaskRow(*row) for row in self._rows(f"{_TASK} ORDER BY time, id")]
+
+    def task(self, digest: bytes) -> TaskRow | None:
+        """The first publication of the task with this digest, or None."""
+        found = self._rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
+        return TaskRow(*found[0]) if found else None
+
+    def verifications(self, run: bytes) -> list[VerificationRow]:
+        """The measurements of a run by others, the oldest first."""
+        query = "SELECT id, run, stage, verdict, value, author, time FROM verification WHERE run = ? ORDER BY time, id"
+        return [VerificationRow(*row) for row in self._rows(query, run)]
+
+    def statuses(self, task: bytes) -> dict[str, int]:
+        """How many runs on a task ended in which way."""
+        return dict(self._rows("SELECT status, count(*) FROM run WHERE task = ? GROUP BY status", task))
+
+    def subjects(self, task: bytes) -> int:
+        """How many subjects of a task are ranked."""
+        query = "SELECT count(*) FROM subject WHERE task = ? AND rank IS NOT NULL"
+        return int(self._rows(query, task)[0][0])
+
+    def authors(self, task: bytes) -> int:
+        """How many device keys published runs on a task."""
+        return int(self._rows("SELECT count(DISTINCT author) FROM run WHERE task = ?", task)[0][0])

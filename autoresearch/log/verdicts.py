@@ -1,0 +1,121 @@
+"""What the log answers: verdicts on what came in, heads, forks, and rows of its tables. Values only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from autoresearch.records import Record, Refusal
+
+
+class State(StrEnum):
+    """What became of bytes that were offered to the log."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+    EARLY = "early"
+    OVER_QUOTA = "over quota"
+
+
+class Verdict(NamedTuple):
+    """``id`` is the SHA-256 of the bytes. ``record`` is there when it was stored, ``refusal`` when refused or early."""
+
+    state: State
+    id: bytes
+    record: Record | None = None
+    refusal: Refusal | None = None
+
+
+class Head(NamedTuple):
+    """An author's last record."""
+
+    seq: int
+    id: bytes
+
+
+class Fork(NamedTuple):
+    """Several records of one author with one sequence number: they are the proof. ``merged``: a root key ended it."""
+
+    author: bytes
+    seq: int
+    ids: tuple[bytes, ...]
+    merged: bool
+
+
+class StoredRun(NamedTuple):
+    """A run and whether a fork of its author keeps it from counting."""
+
+    record: Record
+    forked: bool
+
+
+class HistoryRow(NamedTuple):
+    """A run, compact. ``genome`` is JSON."""
+
+    id: bytes
+    source_digest: bytes
+    genome: bytes
+    value: float | None
+    replicate: int
+    parent: bytes | None
+    base: bytes | None
+    status: str
+    author: bytes
+    budget: float
+    time: int
+    forked: bool
+
+
+class ClaimRow(NamedTuple):
+    """Someone is trying this until ``until``, ms UTC."""
+
+    id: bytes
+    task: bytes
+    source_digest: bytes
+    replicate: int
+    author: bytes
+    time: int
+    until: int
+    title: str
+
+
+class SubjectRow(NamedTuple):
+    """All counted runs of one source with one budget. ``first`` is the first run, ``rank`` orders, smallest first."""
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    runs: int
+    mean: float
+    first: bytes
+    first_time: int
+    rank: float | None
+    author: bytes
+    title: str
+    parent: bytes | None
+
+
+class TaskRow(NamedTuple):
+    """A task as its publisher signed it. ``direction``, ``noise`` and ``budget`` are None without sensible rules."""
+
+    id: bytes
+    digest: bytes
+    name: str
+    author: bytes
+    time: int
+    direction: str | None
+    noise: float | None
+    budget: float | None
+
+
+class VerificationRow(NamedTuple):
+    """A measurement of a run by another participant."""
+
+    id: bytes
+    run: bytes
+    stage: str
+    verdict: str
+    value: float | None
+    author: bytes
+    time: int

@@ -1,0 +1,109 @@
+"""What the views answer: plain values, ready for JSON. Ids of records are CIDs, other hashes and keys hexadecimal."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. ``forked``: an unmerged fork of its author keeps it from counting."""
+
+    id: str
+    task: str
+    mode: str
+    status: str
+    state: str
+    reason: str = ""
+    value: float | None = None
+    metrics: dict[str, int | float] = {}
+    curve: list[float] = []
+    source: str
+    source_digest: str
+    parent: str | None = None
+    base: str | None = None
+    replicate: int = 0
+    seed: int
+    budget: float
+    genome: dict[str, int | float | str | bool] = {}
+    title: str = ""
+    hypothesis: str = ""
+    expected: float | None = None
+    proposer: str = ""
+    log: str | None = None
+    checkpoint: str | None = None
+    checkpoint_bytes: int = 0
+    duration_ms: int = 0
+    cpu_ms: int = 0
+    peak_memory_bytes: int = 0
+    sandbox: int = 0
+    device: str = ""
+    environment: dict[str, str] = {}
+    author: str
+    seq: int
+    time_ms: int
+    forked: bool = False
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, compact: what a proposer learns from. ``time_ms`` orders, the oldest first."""
+
+    id: str
+    source_digest: str
+    genome: dict[str, int | float | str | bool]
+    value: float | None
+    replicate: int
+    parent: str | None
+    base: str | None
+    status: str
+    author: str
+    budget: float
+    time_ms: int
+
+
+class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
+    """Someone is trying this source with this replicate until ``until_ms``."""
+
+    id: str
+    source_digest: str
+    replicate: int
+    author: str
+    time_ms: int
+    until_ms: int
+    title: str
+
+
+class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
+    """All counted runs of one source with the task's full budget. ``id`` is the first of them, and stands for it.
+
+    ``score`` is what it is ranked by, in the metric's own unit: the mean made worse by the standard error.
+    """
+
+    position: int
+    id: str
+    source_digest: str
+    runs: int
+    mean: float
+    score: float
+    state: str
+    title: str
+    author: str
+    parent: str | None
+    time_ms: int
+
+
+class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One run on the way from a baseline to a run. ``delta`` is the change of the value from the step before."""
+
+    run: RunView
+    mean: float | None
+    runs: int
+    delta: float | None
+
+
+class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """A task in numbers."""
+
+    runs: int
+    statuses: dict[str, int]
+    subjects: int
+    authors: int

@@ -1,0 +1,188 @@
+"""The views: best, leaderboard, history, claims, lineage, statistics. Functions of what the log holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.errors import UsageError
+from autoresearch.log import Log, StoredRun, SubjectRow
+from autoresearch.records import Run, format_id, parse_id
+from autoresearch.views.models import (
+    ClaimView,
+    HistoryEntry,
+    LineageStep,
+    RunView,
+    SubjectView,
+    TaskStatistics,
+)
+
+MAX_LINEAGE = 1000
+
+_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
+
+
+def state_of(run: bytes) -> str:
+    """The word for how far others stand behind a run or the subject that it stands for. The one place that says so."""
+    del run  # nothing but the author's word counts yet
+    return "reported"
+
+
+def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
+    """The newest runs on a task first."""
+    return [run_view(stored) for stored in log.runs(task, limit=limit, author=author)]
+
+
+def run(log: Log, run_id: bytes) -> RunView:
+    """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
+    record = log.get(run_id)
+    if not isinstance(record.body, Run):
+        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.")
+    return run_view(StoredRun(record, log.forked(record)))
+
+
+def history(log: Log, task: bytes) -> list[HistoryEntry]:
+    """All runs on a task, compact, the oldest first. Runs behind an unmerged fork are left out."""
+    return [
+        HistoryEntry(
+            id=format_id(row.id),
+            source_digest=row.source_digest.hex(),
+            genome=_genome.decode(row.genome),
+            value=row.value,
+            replicate=row.replicate,
+            parent=_id(row.parent),
+            base=_hex(row.base),
+            status=row.status,
+            author=row.author.hex(),
+            budget=row.budget,
+            time_ms=row.time,
+        )
+        for row in log.history(task)
+        if not row.forked
+    ]
+
+
+def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
+    """What others say they are trying now, the oldest claim first."""
+    return [
+        ClaimView(
+            id=format_id(row.id),
+            source_digest=row.source_digest.hex(),
+            replicate=row.replicate,
+            author=row.author.hex(),
+            time_ms=row.time,
+            until_ms=row.until,
+            title=row.title,
+        )
+        for row in log.claims(task, now_ms=now_ms)
+    ]
+
+
+def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
+    """The best subjects of a task first, by mean ± noise/√n: only ok runs with the task's full budget.
+
+    Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
+    """
+    found = log.task(task)
+    sign = -1.0 if found and found.direction == "maximize" else 1.0
+    return [_subject(row, position, sign) for position, row in enumerate(log.ranked(task, limit=limit), start=1)]
+
+
+def best(log: Log, task: bytes) -> SubjectView | None:
+    """The first of the leaderboard, or None."""
+    return next(iter(leaderboard(log, task, limit=1)), None)
+
+
+def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
+    """The runs from the oldest known ancestor to this one, each with the change of its mean from its parent.
+
+    Raises NotFound, or UsageError when the id is that of another kind of record.
+    """
+    path = [run(log, run_id)]
+    while path[-1].parent and len(path) < MAX_LINEAGE:
+        parent = log.find(parse_id(path[-1].parent))
+        if parent is None or not isinstance(parent.body, Run):
+            break
+        path.append(run_view(StoredRun(parent, log.forked(parent))))
+    steps: list[LineageStep] = []
+    for view in reversed(path):
+        subject = log.subject(bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
+        mean = subject.mean if subject else view.value
+        before = steps[-1].mean if steps else None
+        delta = mean - before if mean is not None and before is not None else None
+        steps.append(LineageStep(run=view, mean=mean, runs=subject.runs if subject else 0, delta=delta))
+    return steps
+
+
+def statistics(log: Log, task: bytes) -> TaskStatistics:
+    """How many runs, how they ended, how many subjects are ranked, how many devices took part."""
+    statuses = log.statuses(task)
+    return TaskStatistics(
+        runs=sum(statuses.values()), statuses=statuses, subjects=log.subjects(task), authors=log.authors(task)
+    )
+
+
+def run_view(stored: StoredRun) -> RunView:
+    """A run as the views show it."""
+    record, body = stored.record, stored.record.body
+    assert isinstance(body, Run)
+    return RunView(
+        id=format_id(record.id),
+        task=body.task.hex(),
+        mode=body.mode,
+        status=body.status,
+        state=state_of(record.id),
+        reason=body.reason,
+        value=body.value,
+        metrics=body.metrics,
+        curve=body.curve,
+        source=body.source.sha256.hex(),
+        source_digest=body.source_digest.hex(),
+        parent=_id(body.parent),
+        base=_hex(body.base),
+        replicate=body.replicate,
+        seed=body.seed,
+        budget=body.budget,
+        genome=body.genome,
+        title=body.title,
+        hypothesis=body.hypothesis,
+        expected=body.expected,
+        proposer=body.proposer.name if body.proposer else "",
+        log=body.log.sha256.hex() if body.log else None,
+        checkpoint=body.checkpoint.sha256.hex() if body.checkpoint else None,
+        checkpoint_bytes=body.checkpoint.size if body.checkpoint else 0,
+        duration_ms=body.duration_ms,
+        cpu_ms=body.cpu_ms,
+        peak_memory_bytes=body.peak_memory_bytes,
+        sandbox=body.sandbox,
+        device=body.device,
+        environment=body.environment,
+        author=record.author.hex(),
+        seq=record.seq,
+        time_ms=record.time,
+        forked=stored.forked,
+    )
+
+
+def _subject(row: SubjectRow, position: int, sign: float) -> SubjectView:
+    assert row.rank is not None
+    return SubjectView(
+        position=position,
+        id=format_id(row.first),
+        source_digest=row.source_digest.hex(),
+        runs=row.runs,
+        mean=row.mean,
+        score=sign * row.rank,
+        state=state_of(row.first),
+        title=row.title,
+        author=row.author.hex(),
+        parent=_id(row.parent),
+        time_ms=row.first_time,
+    )
+
+
+def _id(record_id: bytes | None) -> str | None:
+    return None if record_id is None else format_id(record_id)
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return None if digest is None else digest.hex()
