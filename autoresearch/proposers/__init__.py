@@ -1,0 +1,38 @@
+"""What to try next: a deterministic search over annotated source, and the lint for code from elsewhere."""
+
+from autoresearch.proposers.catalogue import PATCHES, Patch
+from autoresearch.proposers.edits import (
+    Block,
+    Constant,
+    EditError,
+    Range,
+    Value,
+    apply_blocks,
+    constants,
+    set_constants,
+)
+from autoresearch.proposers.evidence import PastRun
+from autoresearch.proposers.guard import static_guard
+from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal, ProposalKind
+from autoresearch.proposers.search import best_run, propose
+
+__all__ = [
+    "PATCHES",
+    "Block",
+    "Constant",
+    "EditError",
+    "LiveClaim",
+    "PastRun",
+    "Patch",
+    "Problem",
+    "Proposal",
+    "ProposalKind",
+    "Range",
+    "Value",
+    "apply_blocks",
+    "best_run",
+    "constants",
+    "propose",
+    "set_constants",
+    "static_guard",
+]

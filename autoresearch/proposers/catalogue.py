@@ -1,0 +1,43 @@
+"""Structural patches for the shipped ``train.py``: known ideas of the field, as SEARCH/REPLACE edits.
+
+A patch is offered only where all its search texts occur exactly once, so none is offered for a program that
+another hand rewrote there. Patches are applied in the order of their names; every two of them fit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from autoresearch.proposers.edits import Block, EditError, apply_blocks
+from autoresearch.proposers.patch_texts import PATCHES, Patch
+
+__all__ = ["KNOWN_CONDITIONS", "PATCHES", "Patch", "apply", "offered"]
+
+# What programs of this shape need without saying it; used where the source has all the constants named.
+KNOWN_CONDITIONS = "assert WIDTH % HEAD_DIM == 0\n"
+
+
+def offered(source: str) -> list[str]:
+    """The names of the patches that apply to this source, sorted."""
+    return [name for name in sorted(PATCHES) if _applies(source, PATCHES[name].blocks)]
+
+
+def apply(source: str, names: Collection[str]) -> str:
+    """The source with these patches.
+
+    Raises:
+        EditError: there is no such patch, or one does not apply.
+    """
+    for name in sorted(names):
+        if name not in PATCHES:
+            raise EditError(f"there is no patch {name}")
+        source = apply_blocks(source, PATCHES[name].blocks)
+    return source
+
+
+def _applies(source: str, blocks: tuple[Block, ...]) -> bool:
+    try:
+        apply_blocks(source, blocks)
+    except EditError:
+        return False
+    return True

@@ -1,0 +1,147 @@
+"""What a set of runs says about each source: seeds pooled, luck taken out. Smaller scores are better here.
+
+Knows no genes and no proposals; a value that nobody can have measured counts as a failure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from autoresearch.proposers.edits import Value
+
+# How far below the task's floor a measured value may lie: the floor is exact only on average.
+FLOOR_TOLERANCE = 0.002
+# Without any measured noise, one seed is taken to move the value by this share of it.
+DEFAULT_NOISE = 0.01
+# How many seed pairs the task's own noise figure is worth against pairs seen in the runs.
+NOISE_WEIGHT = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One published run, as a proposer sees it."""
+
+    id: bytes
+    source_digest: bytes
+    genome: Mapping[str, Value]
+    """Constants and ``+patch`` switches relative to ``base``; empty when unknown (a hand-written source)."""
+    value: float | None
+    """The measured metric; None when it failed, for whatever reason."""
+    replicate: int
+    parent: bytes | None
+    base: bytes | None
+    """Canonical digest of the source that the genome changes; None is the task's baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """All that is known of one source: its runs over seeds, as one."""
+
+    source_digest: bytes
+    first: PastRun
+    """The run with the smallest replicate number: the discovery where it is known."""
+    runs: int
+    """How many seeds gave a value."""
+    mean: float
+    """Mean over these seeds, smaller is better; infinite when it mostly fails."""
+    estimate: float
+    """The mean pulled towards the better half of all sources by as much as luck explains."""
+    cautious: float
+    """The estimate with its standard error added: what ranks the leader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Every source that was tried, best estimate first, and the standard deviation over seeds."""
+
+    candidates: tuple[Candidate, ...]
+    noise: float
+
+    @property
+    def working(self) -> list[Candidate]:
+        """The sources that have a value."""
+        return [candidate for candidate in self.candidates if candidate.mean < math.inf]
+
+    def leader(self) -> Candidate | None:
+        """The source that is best beyond luck, or None before anything worked."""
+        return min(self.working, key=lambda c: (c.cautious, c.source_digest), default=None)
+
+
+def gather(
+    runs: Collection[PastRun],
+    *,
+    direction: Literal["minimize", "maximize"],
+    noise: float | None,
+    floor: float | None,
+) -> Evidence:
+    """Pool the runs by source. The order in which they come does not matter."""
+    sign = -1.0 if direction == "maximize" else 1.0
+    limit = -math.inf if floor is None else sign * floor - FLOOR_TOLERANCE
+    grouped: dict[bytes, list[PastRun]] = {}
+    for run in sorted(runs, key=lambda r: (r.source_digest, r.replicate, not r.genome, r.id)):
+        grouped.setdefault(run.source_digest, []).append(run)
+    values = {digest: _by_seed(group, sign, limit) for digest, group in grouped.items()}
+    deviation = _noise(list(values.values()), noise)
+    means = sorted(_mean(seeds) for seeds in values.values() if _mean(seeds) < math.inf)
+    better = means[: max(2, (len(means) + 1) // 2)]
+    centre = math.fsum(better) / len(better) if better else 0.0
+    spread = math.fsum((mean - centre) ** 2 for mean in better) / len(better) if better else 0.0
+    candidates = [
+        _candidate(digest, group[0], values[digest], deviation, centre, spread) for digest, group in grouped.items()
+    ]
+    return Evidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation)
+
+
+def _by_seed(group: list[PastRun], sign: float, limit: float) -> list[float | None]:
+    """One value per seed; a seed measured more than once has the median of its values."""
+    seeds: dict[int, list[float | None]] = {}
+    for run in group:
+        seeds.setdefault(run.replicate, []).append(_usable(run.value, sign, limit))
+    result: list[float | None] = []
+    for measured in seeds.values():
+        good = sorted(value for value in measured if value is not None)
+        result.append(good[(len(good) - 1) // 2] if 2 * len(good) > len(measured) else None)
+    return result
+
+
+def _usable(value: object, sign: float, limit: float) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e12 < value < 1e12:
+        return None
+    return sign * value if sign * value >= limit else None
+
+
+def _mean(seeds: list[float | None]) -> float:
+    """The mean of the seeds that worked; infinite when half of them or more failed."""
+    good = [value for value in seeds if value is not None]
+    return math.fsum(good) / len(good) if 2 * len(good) > len(seeds) else math.inf
+
+
+def _noise(groups: list[list[float | None]], declared: float | None) -> float:
+    """The standard deviation over seeds: the task's figure, corrected by what replicates show."""
+    squares, pairs, typical = 0.0, 0, []
+    for seeds in groups:
+        good = [value for value in seeds if value is not None]
+        if good:
+            mean = math.fsum(good) / len(good)
+            typical.append(abs(mean))
+            squares += math.fsum((value - mean) ** 2 for value in good)
+            pairs += len(good) - 1
+    if declared is None or not 0 < declared < math.inf:
+        declared = DEFAULT_NOISE * sorted(typical)[len(typical) // 2] if typical else 0.0
+    return math.sqrt((NOISE_WEIGHT * declared**2 + squares) / (NOISE_WEIGHT + pairs))
+
+
+def _candidate(
+    digest: bytes, first: PastRun, seeds: list[float | None], noise: float, centre: float, spread: float
+) -> Candidate:
+    mean = _mean(seeds)
+    if mean == math.inf:
+        return Candidate(digest, first, 0, mean, mean, mean)
+    count = sum(value is not None for value in seeds)
+    variance = noise**2 / count
+    trust = spread / (spread + variance) if spread + variance > 0 else 1.0
+    estimate = mean if mean > centre else trust * mean + (1 - trust) * centre
+    return Candidate(digest, first, count, mean, estimate, estimate + math.sqrt(variance * trust))

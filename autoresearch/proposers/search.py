@@ -1,0 +1,207 @@
+"""The built-in proposer: what to try next, from everything that was tried and is being tried.
+
+Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a
+proposal can be recomputed by whoever holds the same log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from autoresearch.proposers import telling
+from autoresearch.proposers.draws import Draws
+from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
+from autoresearch.proposers.ground import Ground, base_of, choose_ground, is_source, trials
+from autoresearch.proposers.moves import Move, Settings, Trial, next_move
+from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal
+from autoresearch.proposers.replication import Replication, wants_replicate
+from autoresearch.proposers.space import Genome, space_of
+from autoresearch.tasks import source_digest
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What one proposal is made from."""
+
+    problem: Problem
+    evidence: Evidence
+    ground: Ground
+    claims: tuple[LiveClaim, ...]
+    taken: frozenset[tuple[bytes, int]]
+    baseline: bytes
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.problem.direction == "maximize" else 1.0
+
+
+def propose(
+    problem: Problem,
+    runs: Collection[PastRun],
+    claims: Collection[LiveClaim],
+    *,
+    worker: str,
+    counter: int,
+    settings: Settings | None = None,
+    replication: Replication | None = None,
+) -> Proposal:
+    """The next experiment of this worker, whose proposals ``counter`` counts.
+
+    Never a (source, replicate) that is run or claimed already. ``problem.source_of`` is asked for a few leading
+    runs only.
+    """
+    baseline = source_digest(problem.baseline)
+    taken = {(run.source_digest, run.replicate) for run in runs}
+    taken |= {(claim.source_digest, claim.replicate) for claim in claims}
+    if (baseline, 0) not in taken:
+        return _baseline(problem, baseline)
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    ground = choose_ground(problem, evidence, baseline)
+    live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
+    state = _State(problem, evidence, ground, live, frozenset(taken), baseline)
+    doubtful = wants_replicate(evidence, _in_flight(state), replication or Replication())
+    if doubtful is not None and (again := _replicate(state, doubtful)) is not None:
+        return again
+    draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, live))
+    return _new_source(state, draws, settings or Settings()) or _any_replicate(state)
+
+
+def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:
+    """The discovery of the source that leads beyond luck: its mean over seeds, shrunk, plus a standard error."""
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    leader = evidence.leader()
+    return None if leader is None else leader.first
+
+
+def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[bytes, bytes]:
+    """What the draws depend on: the set of runs and claims, in no order."""
+    held = {claim.source_digest + str(claim.replicate).encode() for claim in claims}
+    return b"".join(sorted({run.id for run in runs})), b"".join(sorted(held))
+
+
+def _in_flight(state: _State) -> dict[bytes, int]:
+    """How many seeds of each source that has run already are being run now."""
+    known = {candidate.source_digest for candidate in state.evidence.candidates}
+    counts: dict[bytes, int] = {}
+    for claim in state.claims:
+        if claim.source_digest in known:
+            counts[claim.source_digest] = counts.get(claim.source_digest, 0) + 1
+    return counts
+
+
+def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | None:
+    """A source that nobody has tried: None when the space has no more to give."""
+    space = state.ground.space
+    if not space.genes:
+        return None
+    working, failed = trials(state.ground, state.evidence, state.baseline)
+    claimed = [space.read(claim.genome) for claim in state.claims if claim.genome]
+    seen = {_key(genome) for genome in claimed}
+    seen |= {_key(trial.genome) for trial in (*working, *failed)}
+    held = {digest for digest, _ in state.taken}
+    for _ in range(20):
+        move = next_move(space, working, failed, claimed, draws, lambda g: _key(g) not in seen, settings)
+        if move is None:
+            return None
+        source = space.build(move.genome)
+        digest = None if source is None else source_digest(source)
+        if source is not None and digest is not None and digest not in held:
+            return _proposal(state, move, source, digest, (working, failed))
+        seen.add(_key(move.genome))
+    return None
+
+
+def _proposal(
+    state: _State, move: Move, source: str, digest: bytes, known: tuple[list[Trial], list[Trial]]
+) -> Proposal:
+    space, (working, failed) = state.ground.space, known
+    before = space.default() if move.parent is None else move.parent.genome
+    change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
+    expected = None if move.expected is None else state.sign * move.expected
+    if expected is None:
+        closing = "A point from the whole space: what the search knows is still little, or may be wrong."
+    else:
+        best = state.sign * state.evidence.candidates[0].estimate
+        closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
+        closing += f"{state.evidence.noise:.4f}."
+    count = max(1, len(working) // 10)
+    good = [trial.genome for trial in working[:count]]
+    rest = [trial.genome for trial in (*working[count:], *failed)]
+    return Proposal(
+        source=source,
+        source_digest=digest,
+        replicate=0,
+        genome=move.genome,
+        base=state.ground.base,
+        parent=None if move.parent is None else move.parent.run.id,
+        change=change,
+        kind=move.kind,
+        title=telling.title(change),
+        hypothesis=telling.hypothesis(change, good, rest, closing) if good else closing,
+        expected=expected,
+    )
+
+
+def _baseline(problem: Problem, digest: bytes) -> Proposal:
+    return Proposal(
+        source=problem.baseline,
+        source_digest=digest,
+        replicate=0,
+        genome=space_of(problem.baseline).default(),
+        base=None,
+        parent=None,
+        change={},
+        kind="baseline",
+        title="the baseline, unchanged",
+        hypothesis="Everything else is measured against the baseline, so it comes first.",
+        expected=None,
+    )
+
+
+def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
+    """The next free seed of a source; None when its source is not at hand."""
+    run, space = candidate.first, state.ground.space
+    source, genome, base = None, {}, None
+    if base_of(candidate, state.baseline) == state.ground.base:
+        itself = candidate.source_digest == (state.ground.base or state.baseline)
+        genome = space.default() if itself else space.read(run.genome)
+        source, base = space.build(genome), state.ground.base
+    if source is None or not is_source(source, candidate.source_digest):
+        source, genome, base = state.problem.source_of(run.id), {}, None
+    if source is None or not is_source(source, candidate.source_digest):
+        return None
+    held = {number for digest, number in state.taken if digest == candidate.source_digest}
+    number = next(k for k in range(len(held) + 1) if k not in held)
+    noise, seeds = state.evidence.noise, "seed" if candidate.runs == 1 else "seeds"
+    return Proposal(
+        source=source,
+        source_digest=candidate.source_digest,
+        replicate=number,
+        genome=genome,
+        base=base,
+        parent=run.id,
+        change={},
+        kind="replicate",
+        title=f"seed {number} of the leading source",
+        hypothesis=(
+            f"It leads with {state.sign * candidate.mean:.4f} over {candidate.runs} {seeds}, and one seed moves "
+            f"the value by about {noise:.4f}: another seed says whether that was luck."
+        ),
+        expected=state.sign * candidate.estimate,
+    )
+
+
+def _any_replicate(state: _State) -> Proposal:
+    """When there is no new source: one more seed of the best that is at hand, else of the baseline."""
+    for candidate in state.evidence.working[:5]:
+        if (again := _replicate(state, candidate)) is not None:
+            return again
+    held = {number for digest, number in state.taken if digest == state.baseline}
+    number = next(k for k in range(len(held) + 1) if k not in held)
+    again = _baseline(state.problem, state.baseline)
+    return replace(again, replicate=number, kind="replicate", title=f"seed {number} of the baseline")
+
+
+def _key(genome: Genome) -> tuple[object, ...]:
+    return tuple(genome.values())

@@ -1,0 +1,119 @@
+"""Edits change what they name and nothing else."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.proposers import Block, EditError, apply_blocks, constants, set_constants
+from tests.proposers.conftest import TRAIN
+
+SOURCE = '''"""Größe: é 漢字."""
+A = 1        # int [1, 6]   Zahl
+B: float = 0.5#float [ 0.1 , 0.9]
+NAME = "ä漢"; C = 1e-3  # log [0.0001, 1]
+D = True  # one of True False
+E = "x"  # one of x y z
+F = 1.0  # one of 1 2.5 4
+G = -2  # int [-5, 5]
+TWICE = 1  # int [1, 3]
+TWICE = 2  # int [1, 3]
+lower = 3  # int [1, 6]
+if A:
+    INNER = 1  # int [1, 2]
+ODD = 3  # int [6, 1]
+LIST = [1, 2]  # int [1, 2]
+
+
+def f():
+    A = 7  # int [1, 9]
+    return A
+'''
+
+
+def test_ranges_are_read_from_the_comments():
+    found = constants(SOURCE)
+
+    assert {name: c.value for name, c in found.items()} == {
+        "A": 1, "B": 0.5, "NAME": "ä漢", "C": 1e-3, "D": True, "E": "x", "F": 1.0, "G": -2, "ODD": 3,
+    }  # fmt: skip
+    ranges = {name: c.range for name, c in found.items() if c.range}
+    assert set(ranges) == {"A", "B", "C", "D", "E", "F", "G"}
+    assert (ranges["C"].kind, ranges["C"].low, ranges["C"].high) == ("log", 0.0001, 1.0)
+    assert ranges["E"].choices == ("x", "y", "z")
+    assert ranges["F"].choices == (1.0, 2.5, 4.0)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "A": st.integers(1, 6), "B": st.floats(0.1, 0.9), "NAME": st.text(max_size=8), "D": st.booleans(),
+            "C": st.floats(1e-4, 1), "G": st.integers(-5, 5),
+        },
+    )
+)  # fmt: skip
+def test_setting_constants_and_setting_them_back_gives_the_same_bytes(values):
+    changed = set_constants(SOURCE, values)
+
+    assert {name: constants(changed)[name].value for name in values} == values
+    before = {name: c.value for name, c in constants(SOURCE).items()}
+    again = set_constants(changed, {name: before[name] for name in values})
+    spelt = {name: before[name] for name in ("C", "NAME") if name in values}
+    assert again == set_constants(SOURCE, spelt)  # 1e-3 comes back as 0.001 and "ä漢" in other quotes
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_line_ends_stay(newline):
+    source = SOURCE.replace("\n", newline)
+
+    changed = set_constants(source, {"A": 5, "C": 0.5})
+
+    assert changed.replace("A = 5", "A = 1").replace("C = 0.5", "C = 1e-3") == source
+
+
+def test_all_but_the_value_stays_in_the_shipped_program():
+    changed = set_constants(TRAIN, {"LR": 0.02, "DEPTH": 6})
+
+    different = [(a, b) for a, b in zip(TRAIN.splitlines(), changed.splitlines(), strict=True) if a != b]
+    assert [b.split("#")[1] for _, b in different] == [a.split("#")[1] for a, _ in different]
+    assert len(different) == 2
+
+
+@pytest.mark.parametrize("values", [{"NO": 1}, {"A": float("nan")}, {"A": float("inf")}, {"TWICE": 1}])
+def test_what_cannot_be_set_is_refused(values):
+    with pytest.raises(EditError):
+        set_constants(SOURCE, values)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_without_an_error(text):
+    constants(text)
+
+
+def test_a_block_must_match_exactly_once():
+    assert apply_blocks("ä b ä", [Block("b", "c"), Block("c", "d")]) == "ä d ä"
+    for search in ("ä", "x", ""):
+        with pytest.raises(EditError):
+            apply_blocks("ä b ä", [Block(search, "y")])
+
+
+@given(st.text(), st.text(min_size=1), st.text(), st.text())
+def test_a_block_changes_its_place_only(before, search, after, replace):
+    source = before + search + after
+    if source.count(search) == 1:
+        assert apply_blocks(source, [Block(search, replace)]) == before + replace + after
+
+
+def test_the_shipped_program_declares_its_ranges_around_its_values():
+    for constant in constants(TRAIN).values():
+        assert constant.range is not None
+        kind = constant.range.kind
+        inside = constant.value in constant.range.choices if kind == "one of" else (
+            constant.range.low <= constant.value <= constant.range.high
+        )  # fmt: skip
+        assert inside, constant.name
+    ast.parse(TRAIN)
