@@ -1,0 +1,50 @@
+# Two commands: `make demo` and `make test`. Both make the virtual environment first and need Python 3.11 or newer.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+# The demo keeps everything below one folder of the clone; remove the folder and it is gone.
+export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
+
+.PHONY: demo test test-slow lint benchmarks clean
+
+demo: $(VENV)/installed
+	@$(BIN)/autoresearch demo
+
+test: $(VENV)/installed-test
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -m "not slow"
+
+test-slow: $(VENV)/installed-test
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -m slow
+
+lint: $(VENV)/installed-lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmarks: $(VENV)/installed-benchmarks
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .demo dist build
+
+# torch first and by itself: where a build without CUDA is offered under this version, it is the one that is taken.
+$(VENV)/torch: constraints.txt
+	@test -n "$(PYTHON)" || { echo "autoresearch needs Python 3.11 or newer: apt install python3 python3-venv"; exit 1; }
+	@command -v bwrap >/dev/null || echo "note: no bubblewrap here, runs are walled in less well: apt install bubblewrap"
+	$(PYTHON) -m venv $(VENV) || { echo "python3 has no venv module: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@touch $@
+
+$(VENV)/installed: $(VENV)/torch pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/installed-test $(VENV)/installed-lint: $(VENV)/installed-%: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[$*]
+	@touch $@
+
+$(VENV)/installed-benchmarks: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[benchmark]
+	@touch $@

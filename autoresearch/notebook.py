@@ -1,0 +1,232 @@
+"""This node's log, blobs and keys together: what is published, and when. The only place that signs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from autoresearch.errors import NotFound
+from autoresearch.identity import create_identity, delegation, load_identity
+from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK, BlobRef, Claim, Note, Record, Run, format_id
+from autoresearch.records import Task as TaskBody
+from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
+from autoresearch.running import Level, Progress, detect_level
+from autoresearch.tasks import Task, load_task
+from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
+
+# A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
+CLAIM_MARGIN_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A run whose record is in the log: the line for people, whether it leads now, and its numbers."""
+
+    record: Record
+    status: RunStatus
+    text: str
+    is_best: bool
+    data: dict[str, object]
+
+
+class Notebook:
+    """Opens the log, the blobs and the keys of a node, making them when they are missing; a context manager.
+
+    Holds the device key for this process: a second one is refused (Locked).
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        paths.create()
+        with ExitStack() as opened:
+            opened.enter_context(lock_device(paths.keys / "device.key"))
+            try:
+                self.identity = load_identity(paths.keys)
+            except NotFound:
+                self.identity = create_identity(paths.keys)
+            self.log = opened.enter_context(Log.open(paths.log, DEFAULT_NETWORK))
+            self.blobs = opened.enter_context(BlobStore(paths.blobs))
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files and let go of the key."""
+        self._opened.close()
+
+    @property
+    def author(self) -> bytes:
+        """The device key that signs here."""
+        return self.identity.device.public
+
+    def is_behind(self) -> bool:
+        """Whether this device signed a later record than the log has: an older copy was put back."""
+        return self.log.missing_own(self.author) is not None
+
+    def publish_identity(self, now_ms: int) -> None:
+        """Say once that the root key lets this device speak for it."""
+        if self.log.head(self.identity.root.public) is None:
+            self.log.append(self.identity.root, "identity", delegation(self.identity), now_ms=now_ms)
+
+    def publish_task(self, task: Task, now_ms: int) -> None:
+        """Publish a task unless the log has it, with its harness and baseline as blobs."""
+        if self.log.task(task.digest) is not None:
+            return
+        body = TaskBody(
+            digest=task.digest,
+            name=task.name,
+            summary=task.summary,
+            definition=task.definition(),
+            baseline=self.blobs.put(task.baseline),
+            harness={name: self.blobs.put(content) for name, content in task.harness.items()},
+        )
+        self.log.append(self.identity.device, "task", body, now_ms=now_ms)
+
+    def publish_claim(self, plan: Plan, now_ms: int, *, seconds: int) -> None:
+        """Say that this device tries the plan, for as long as it may take."""
+        body = Claim(
+            task=plan.task,
+            source_digest=plan.source_digest,
+            replicate=plan.replicate,
+            parent=plan.parent,
+            genome=plan.genome,
+            title=plan.title[:120],
+            until=now_ms + (seconds + CLAIM_MARGIN_SECONDS) * 1000,
+        )
+        self.log.append(self.identity.device, "claim", body, now_ms=now_ms)
+
+    def publish_run(
+        self,
+        plan: Plan,
+        measurement: Measurement,
+        now_ms: int,
+        *,
+        log: bytes = b"",
+        checkpoint: Path | None = None,
+        keep_all: bool = False,
+    ) -> Published:
+        """Keep the run's files and append its record. The checkpoint is kept when the run may lead, or ``keep_all``."""
+        leader = self._leader(plan.task)
+        kept = self._kept_checkpoint(plan, measurement, leader, checkpoint, keep_all=keep_all)
+        body = run_body(
+            plan,
+            measurement,
+            source=self.blobs.put(plan.source.encode()),
+            log=self.blobs.put(log) if log else None,
+            checkpoint=kept,
+        )
+        links = [plan.parent] if plan.parent else []
+        record = self.log.append(self.identity.device, "run", body, links=links, now_ms=now_ms)
+        return self._published(record, body, leader)
+
+    def publish_abandoned(self, plan: Plan, reason: str, now_ms: int) -> Published:
+        """Close a run of which nobody saw the end."""
+        return self.publish_run(plan, abandoned(reason), now_ms)
+
+    def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
+        """Append a note."""
+        return self.log.append(self.identity.device, "note", note, links=links, now_ms=now_ms)
+
+    def has_run_since(self, plan: Plan, since_ms: int) -> bool:
+        """Whether this device published a run of the plan at or after a time."""
+        return any(
+            row.author == self.author
+            and row.source_digest == plan.source_digest
+            and row.replicate == plan.replicate
+            and row.time >= since_ms
+            for row in self.log.history(plan.task)
+        )
+
+    # --- parts ---
+
+    def _leader(self, task: bytes) -> SubjectRow | None:
+        return next(iter(self.log.ranked(task, limit=1)), None)
+
+    def _kept_checkpoint(
+        self,
+        plan: Plan,
+        measurement: Measurement,
+        leader: SubjectRow | None,
+        checkpoint: Path | None,
+        *,
+        keep_all: bool,
+    ) -> BlobRef | None:
+        if checkpoint is None or measurement.value is None:
+            return None
+        row = self.log.task(plan.task)
+        sign = -1.0 if row and row.direction == "maximize" else 1.0
+        may_lead = leader is None or sign * measurement.value < sign * leader.mean
+        return self.blobs.put_file(checkpoint) if keep_all or may_lead else None
+
+    def _published(self, record: Record, body: Run, before: SubjectRow | None) -> Published:
+        status = RunStatus(body.status)
+        after = self._leader(body.task)
+        is_best = after is not None and after.source_digest == body.source_digest and before != after
+        parent = self._value_of(body.parent)
+        data: dict[str, object] = {
+            "id": format_id(record.id),
+            "status": body.status,
+            "reason": body.reason,
+            "value": body.value,
+            "delta": None if body.value is None or parent is None else body.value - parent,
+            "title": body.title,
+            "replicate": body.replicate,
+            "duration_ms": body.duration_ms,
+            "best": None if after is None else after.mean,
+            "best_runs": None if after is None else after.runs,
+            "best_id": None if after is None else format_id(after.first),
+            "is_best": is_best,
+        }
+        sentence = body.title or RUN_STATUS_SENTENCES[status]
+        return Published(record, status, sentence, is_best, data)
+
+    def _value_of(self, run: bytes | None) -> float | None:
+        record = self.log.find(run) if run else None
+        return record.body.value if record and isinstance(record.body, Run) else None
+
+
+def run_once(
+    folder: Path,
+    paths: Paths,
+    *,
+    now_ms: Callable[[], int],
+    replicate: int = 0,
+    threads: int = 1,
+    device: str = "cpu",
+    progress: Callable[[float, str], None] | None = None,
+) -> str:
+    """Run a task folder once as it stands, in this process, and publish the run. Returns the record's id, as text.
+
+    Raises:
+        Locked: a daemon or another command works with this device key.
+        AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
+    """
+    task = load_task(folder)
+    with Notebook(paths) as notebook:
+        notebook.publish_identity(now_ms())
+        notebook.publish_task(task, now_ms())
+        level, _ = detect_level()
+        scratch = paths.spool / f"once-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+        scratch.mkdir(parents=True, exist_ok=True)
+        bench = Bench(Level(level), threads, device, paths.task_data, scratch)
+        plan = plan_as_it_stands(task, task.baseline.decode(), replicate=replicate, title="as it stands")
+
+        def tell(step: Progress) -> None:
+            if progress:
+                progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
+
+        measurement, outcome = measure(task, plan, bench, on_progress=tell)
+        published = notebook.publish_run(plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint)
+    return format_id(published.record.id)

@@ -1,0 +1,92 @@
+"""The daemon's own memory between starts: what was asked, what is in hand, what happened. Never synced to anybody."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+from sqlite_utils import Database
+
+from autoresearch.answers import Event
+from autoresearch.research import Plan
+from autoresearch_daemon.service import Asked
+
+# Enough to catch up with after a night; a reader that is further behind is told so.
+EVENTS_KEPT = 10_000
+
+
+class InHand(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that began: its plan is all that is needed to close it as abandoned."""
+
+    assignment: str
+    started_ms: int
+    plan: Plan
+
+
+class LocalState:
+    """A small SQLite file. Every method is one transaction."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+        database = Database(self._connection)
+        database.table("value").create({"name": str, "json": bytes}, pk="name", if_not_exists=True)
+        database.table("in_hand").create({"assignment": str, "run": bytes}, pk="assignment", if_not_exists=True)
+        database.table("event").create(
+            {"id": int, "kind": str, "time_ms": int, "text": str, "data": bytes}, pk="id", if_not_exists=True
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def asked(self) -> Asked:
+        """What was asked of the node when it last ran."""
+        row = self._connection.execute("SELECT json FROM value WHERE name = 'asked'").fetchone()
+        return msgspec.json.decode(row[0], type=Asked) if row else Asked()
+
+    def save_asked(self, asked: Asked) -> None:
+        """Keep what was asked."""
+        row = ("asked", msgspec.json.encode(asked))
+        self._connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
+
+    def begin(self, run: InHand) -> None:
+        """A run begins."""
+        row = (run.assignment, msgspec.msgpack.encode(run))
+        self._connection.execute("INSERT OR REPLACE INTO in_hand(assignment, run) VALUES (?, ?)", row)
+
+    def end(self, assignment: str) -> None:
+        """A run's record is in the log."""
+        self._connection.execute("DELETE FROM in_hand WHERE assignment = ?", (assignment,))
+
+    def in_hand(self) -> list[InHand]:
+        """Runs that began and whose record is not known to be in the log."""
+        rows = self._connection.execute("SELECT run FROM in_hand ORDER BY assignment")
+        return [msgspec.msgpack.decode(row[0], type=InHand) for row in rows]
+
+    def add_event(self, kind: str, time_ms: int, text: str, data: dict[str, object]) -> Event:
+        """Keep an event and give it the next id."""
+        encoded = msgspec.json.encode(data)
+        cursor = self._connection.execute(
+            "INSERT INTO event(kind, time_ms, text, data) VALUES (?, ?, ?, ?)", (kind, time_ms, text, encoded)
+        )
+        number = cursor.lastrowid or 0
+        if number % 1000 == 0:
+            self._connection.execute("DELETE FROM event WHERE id <= ?", (number - EVENTS_KEPT,))
+        return Event(id=number, kind=kind, time_ms=time_ms, text=text, data=data)
+
+    def events_since(self, number: int) -> list[Event] | None:
+        """Events after that id, oldest first; ``None`` when some of them are gone already."""
+        low, high = self._connection.execute("SELECT min(id), max(id) FROM event").fetchone()
+        if low is None or number >= high:
+            return []
+        if number + 1 < low:
+            return None
+        rows = self._connection.execute(
+            "SELECT id, kind, time_ms, text, data FROM event WHERE id > ? ORDER BY id", (number,)
+        )
+        return [
+            Event(id=row[0], kind=row[1], time_ms=row[2], text=row[3], data=msgspec.json.decode(row[4])) for row in rows
+        ]

@@ -1,0 +1,134 @@
+"""``autoresearchd``: start a node, serve its API, stop cleanly within ten seconds."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from autoresearch import __version__
+from autoresearch.answers import WorkRequest
+from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.paths import Paths
+from autoresearch.settings import Settings, load_settings
+from autoresearch_daemon.api import make_app, serve
+from autoresearch_daemon.node import Node
+
+LOG_FILE_BYTES = 5 * 1024 * 1024
+LOG_FILES_KEPT = 3
+
+
+def main() -> None:
+    """Entry of the command; the exit status says how it ended."""
+    options = parse_options()
+    try:
+        paths = Paths.from_environment(os.environ)
+        paths.create()
+        settings = with_options(load_settings(paths.settings, os.environ)[0], options)
+        set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
+        devices = devices_for(settings.work.device)
+        asyncio.run(run(paths, settings, devices, work=options.work, task=options.task, runs=options.runs))
+    except AutoresearchError as error:
+        print(f"autoresearchd: {error}", file=sys.stderr)  # noqa: T201 - words for the person who started it
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def parse_options() -> argparse.Namespace:
+    """The command line. Everything else is a setting: a file or environment variables."""
+    parser = argparse.ArgumentParser(prog="autoresearchd", description="The daemon of one autoresearch node.")
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--work", action="store_true", help="begin to work at once")
+    parser.add_argument("--task", default="", help="folder of the task to work on; default: the one that ships")
+    parser.add_argument("--runs", type=int, default=None, help="with --work: stop working after so many runs")
+    parser.add_argument("--workers", type=int, default=None, help="training processes at a time")
+    parser.add_argument("--verbose", action="store_true", help="write the log to the terminal too")
+    return parser.parse_args()
+
+
+def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
+    """The settings with what the command line says."""
+    if options.workers is None:
+        return settings
+    work = msgspec.structs.replace(settings.work, workers=options.workers)
+    return msgspec.structs.replace(settings, work=work)
+
+
+async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> None:
+    """One life of the daemon."""
+    node = Node(paths, settings, devices)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, node.ask_stop)
+    try:
+        async with serve(make_app(node), socket=paths.socket, port=settings.api.port, token=api_token(paths, settings)):
+            await node.start()
+            if work:
+                node.work(WorkRequest(task=task, runs=runs))
+            await node.wait()
+    finally:
+        await node.stop()
+
+
+def api_token(paths: Paths, settings: Settings) -> str | None:
+    """The token for the TCP port: made once, kept where only this user reads. ``None`` when there is no port."""
+    if not settings.api.port:
+        return None
+    path = paths.config / "api-token"
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32))
+    return path.read_text().strip()
+
+
+def devices_for(text: str) -> list[str]:
+    """The devices that a setting names; "auto" is the GPUs that the driver shows, or else the CPU.
+
+    Raises:
+        UsageError: a name is no device.
+    """
+    if text == "auto":
+        return [f"cuda:{n}" for n in range(len(list(Path("/proc/driver/nvidia/gpus").glob("*"))))] or ["cpu"]
+    devices = [part.strip() for part in text.split(",")]
+    for device in devices:
+        if device != "cpu" and not device.startswith("cuda"):
+            raise UsageError(f"work.device: {device!r} is no device", hint='use "auto", "cpu" or "cuda:0"')
+    return devices
+
+
+def set_up_logging(path: Path, level: str, *, to_terminal: bool) -> None:
+    """JSON lines in a rotating file; readable lines on the terminal when asked for."""
+    handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=LOG_FILES_KEPT)
+    file_format = structlog.stdlib.ProcessorFormatter(processor=structlog.processors.JSONRenderer())
+    handler.setFormatter(file_format)
+    handlers: list[logging.Handler] = [handler]
+    if to_terminal:
+        terminal = logging.StreamHandler()
+        terminal.setFormatter(structlog.stdlib.ProcessorFormatter(processor=structlog.dev.ConsoleRenderer()))
+        handlers.append(terminal)
+    logging.basicConfig(level=level.upper(), handlers=handlers, force=True)
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )

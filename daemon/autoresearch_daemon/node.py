@@ -1,0 +1,393 @@
+"""One node: the only place where the parts meet. What arrives becomes inputs of the service; its effects, acts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from autoresearch import __version__
+from autoresearch.answers import (
+    Event,
+    Health,
+    PauseRequest,
+    RunAccepted,
+    RunInHand,
+    RunRequest,
+    StatusAnswer,
+    TaskStatus,
+    WorkerStatus,
+    WorkRequest,
+    task_status,
+)
+from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
+from autoresearch.log import BlobStore, Log
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import DAY_MS, short_id
+from autoresearch.research import Plan
+from autoresearch.running import Level, ProbeResult, detect_level
+from autoresearch.settings import Settings
+from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.words import WHY_SENTENCES, RunStatus, Why
+from autoresearch_daemon import service
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.workers import Pool, protocol
+
+logger = structlog.get_logger()
+
+# How often the node looks at what no event tells: free disk space, ends of pauses and orders.
+TICK_SECONDS = 5.0
+
+
+class Node:
+    """A running node. ``start``, then ``wait``, then ``stop``; the rest is what the API calls."""
+
+    def __init__(self, paths: Paths, settings: Settings, devices: list[str]) -> None:
+        self.paths = paths
+        self.settings = settings
+        self.started_ms = now_ms()
+        self.level: Level | None = None
+        self.probes: tuple[ProbeResult, ...] = ()
+        self._ended = asyncio.Event()
+        self.notebook = Notebook(paths)
+        self.local = LocalState(paths.local)
+        self.events = Events(self.local)
+        self.service = service.Service(
+            workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms
+        )
+        self.pool = Pool(
+            paths.worker_socket,
+            devices,
+            on_message=self._heard,
+            on_lost=lambda worker: self.take(service.WorkerLost(worker)),
+        )
+        self._proposals: dict[str, protocol.Proposal] = {}
+        self._tasks: dict[str, Task] = {}
+        self._quota_day = -1
+        self._ticker: asyncio.Task[None] | None = None
+        self._names = 0
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Close what a dead daemon left open, test the sandbox, open the workers' link, go on with what was asked."""
+        if self.notebook.is_behind():
+            self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+        else:
+            self.notebook.publish_identity(now_ms())
+            self._close_left_over()
+        await self.pool.start()
+        self.level, self.probes = await asyncio.to_thread(detect_level)
+        logger.info("sandbox", level=self.level.label, leaks=[p.name for p in self.probes if not p.blocked])
+        if self.level < self.settings.work.minimum_sandbox:
+            self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
+        self.take(service.Tick())
+        self._ticker = asyncio.create_task(self._tick())
+
+    async def wait(self) -> None:
+        """Until somebody asks the node to stop."""
+        await self._ended.wait()
+
+    async def stop(self) -> None:
+        """Stop what is in hand, publish how it ended, close everything."""
+        self.take(service.StopAsked())
+        if self._ticker:
+            self._ticker.cancel()
+        await self.pool.stop()
+        self.local.close()
+        self.notebook.close()
+
+    async def _tick(self) -> None:
+        while True:
+            free_mib = shutil.disk_usage(self.paths.data).free >> 20
+            low = free_mib < self.settings.storage.minimum_free_mib
+            self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
+            if now_ms() // DAY_MS != self._quota_day:
+                self.take(service.Blocked(Why.QUOTA_USED, None))
+            self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            await asyncio.sleep(TICK_SECONDS)
+
+    def _behind(self) -> str | None:
+        return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
+
+    def _close_left_over(self) -> None:
+        for run in self.local.in_hand():
+            if not self.notebook.has_run_since(run.plan, run.started_ms):
+                self._publish_abandoned(run, "the daemon ended while it was in hand")
+            self.local.end(run.assignment)
+
+    # --- the service's inputs and effects ---
+
+    def take(self, event: service.Input) -> None:
+        """Something happened: decide, then act."""
+        for effect in self.service.handle(event, now_ms()):
+            self._act(effect)
+
+    def _act(self, effect: service.Effect) -> None:
+        match effect:
+            case service.WantWorkers(count):
+                self.pool.want(count)
+            case service.Assign(worker, assignment):
+                self.pool.send(worker, self._work_message(assignment))
+            case service.Approve(worker, assignment):
+                self._approve(worker, assignment)
+            case service.Decline(worker, assignment):
+                self.pool.send(worker, protocol.Decline(assignment=assignment))
+            case service.Cancel(worker, assignment):
+                self.pool.send(worker, protocol.Cancel(assignment=assignment))
+            case service.CloseAbandoned(worker):
+                self._close_lost(worker)
+            case service.Save():
+                self.local.save_asked(self.service.asked)
+            case service.Tell(kind, text):
+                state, why = self.service.state()
+                self.events.tell(kind, text, now_ms(), state=state.value, why=why.value, reason=self._reason(why))
+
+    def _work_message(self, assignment: service.Assignment) -> protocol.Work:
+        folder = self._folder(assignment)
+        if folder not in self._tasks:
+            with suppress(AutoresearchError):  # the worker meets the same error and reports it
+                self._load(folder)
+        return protocol.Work(
+            assignment=assignment.name,
+            task=folder,
+            given=assignment.given,
+            replicate=assignment.replicate,
+            level=int(self.level or 0),
+        )
+
+    def _folder(self, assignment: service.Assignment) -> str:
+        return assignment.task or self.settings.work.task
+
+    def _heard(self, worker: str, message: protocol.FromWorker) -> None:
+        match message:
+            case protocol.Ready():
+                self.take(service.WorkerReady(worker, message.device))
+            case protocol.Stage():
+                self.take(service.WorkerStage(worker, Why(message.why)))
+            case protocol.Proposal():
+                self._proposals[worker] = message
+                plan = message.plan
+                key = (plan.task, plan.source_digest, plan.replicate)
+                self.take(service.Proposed(worker, message.assignment, key, run_in_hand(plan)))
+            case protocol.Progress():
+                self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
+                self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
+            case protocol.Result():
+                self._finished(worker, message)
+            case protocol.Dropped():
+                self.take(service.Dropped(worker))
+            case protocol.Failed():
+                logger.warning("assignment failed", worker=worker, reason=message.sentence)
+                self.events.tell("run_failed", message.sentence, now_ms(), assignment=message.assignment, worker=worker)
+                self.take(service.Failed(worker, message.sentence))
+
+    # --- runs ---
+
+    def _approve(self, worker: str, assignment: str) -> None:
+        proposal = self._proposals[worker]
+        plan = proposal.plan
+        try:
+            self.notebook.publish_task(self._task_of(plan), now_ms())
+            self.notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
+        except LogBehind as error:
+            return self._block(worker, assignment, Why.LOG_BEHIND, error)
+        except AutoresearchError as error:
+            self._quota_day = now_ms() // DAY_MS
+            return self._block(worker, assignment, Why.QUOTA_USED, error)
+        self.local.begin(InHand(assignment=assignment, started_ms=now_ms(), plan=plan))
+        self.pool.send(worker, protocol.Approve(assignment=assignment))
+        self.events.tell(
+            "run_started",
+            plan.title,
+            now_ms(),
+            worker=worker,
+            assignment=assignment,
+            **msgspec.to_builtins(run_in_hand(plan)),
+        )
+        return None
+
+    def _task_of(self, plan: Plan) -> Task:
+        for task in self._tasks.values():
+            if task.digest == plan.task:
+                return task
+        raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
+
+    def _load(self, folder: str) -> Task:
+        """Read a task folder (empty: the one that ships) and remember it. Raises UsageError."""
+        self._tasks[folder] = load_task(Path(folder)) if folder else shipped_task()
+        return self._tasks[folder]
+
+    def _block(self, worker: str, assignment: str, why: Why, error: AutoresearchError) -> None:
+        self.pool.send(worker, protocol.Cancel(assignment=assignment))
+        self.take(service.Blocked(why, str(error)))
+
+    def _finished(self, worker: str, result: protocol.Result) -> None:
+        plan = self._proposals[worker].plan
+        published = self.notebook.publish_run(
+            plan,
+            result.measurement,
+            now_ms(),
+            log=(Path(result.folder) / "log").read_bytes(),
+            checkpoint=None if result.checkpoint is None else Path(result.checkpoint),
+            keep_all=self.settings.storage.keep_checkpoints,
+        )
+        self.local.end(result.assignment)
+        shutil.rmtree(result.folder, ignore_errors=True)
+        self.events.tell(
+            "run_finished", published.text, now_ms(), worker=worker, assignment=result.assignment, **published.data
+        )
+        if published.is_best:
+            self.events.tell("best", published.text, now_ms(), **published.data)
+        self.take(service.Finished(worker, counted=published.status is not RunStatus.CANCELLED))
+
+    def _close_lost(self, worker: str) -> None:
+        proposal = self._proposals.get(worker)
+        for run in self.local.in_hand():
+            if proposal and run.assignment == proposal.assignment:
+                self._publish_abandoned(run, "the worker process ended while it was in hand")
+                self.local.end(run.assignment)
+
+    def _publish_abandoned(self, run: InHand, reason: str) -> None:
+        try:
+            published = self.notebook.publish_abandoned(run.plan, reason, now_ms())
+        except AutoresearchError as error:
+            logger.warning("a run left over could not be closed", reason=str(error))
+            return
+        self.events.tell("run_finished", published.text, now_ms(), assignment=run.assignment, **published.data)
+
+    # --- what the API asks ---
+
+    @property
+    def log(self) -> Log:
+        """The open log."""
+        return self.notebook.log
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The open blob store."""
+        return self.notebook.blobs
+
+    def author(self) -> bytes:
+        """The device key that signs here."""
+        return self.notebook.author
+
+    def work(self, request: WorkRequest) -> StatusAnswer:
+        """Work until told otherwise, or for so many runs, or until a time."""
+        folder = request.task and str(existing_folder(request.task))
+        self._load(folder or self.settings.work.task)
+        self.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms)))
+        return self.status()
+
+    def pause(self, request: PauseRequest) -> StatusAnswer:
+        """Stop the runs in hand and take none until resumed."""
+        self.take(service.PauseAsked(request.until_ms))
+        return self.status()
+
+    def resume(self) -> StatusAnswer:
+        """End a pause."""
+        self.take(service.ResumeAsked())
+        return self.status()
+
+    def finish(self) -> StatusAnswer:
+        """Make the runs in hand the last."""
+        self.take(service.FinishAsked())
+        return self.status()
+
+    def run(self, request: RunRequest) -> RunAccepted:
+        """Queue one run of a task folder as it stands."""
+        folder = existing_folder(request.folder)
+        self._load(str(folder))
+        self._names += 1
+        name = f"given-{os.getpid()}-{self._names}"
+        self.take(service.RunAsked(service.Assignment(name, str(folder), given=True, replicate=request.replicate)))
+        return RunAccepted(assignment=name)
+
+    def ask_stop(self) -> None:
+        """Have ``wait`` return."""
+        self._ended.set()
+
+    def events_since(self, number: int) -> list[Event] | None:
+        """Kept events after that id."""
+        return self.events.since(number)
+
+    def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
+        """Events from now on."""
+        return self.events.subscribe()
+
+    def ready(self) -> Health:
+        """Whether the node can do what it is asked, and why not."""
+        if self.level is None:
+            return Health(status="not ready", reason="the sandbox is being tested")
+        if self.service.blocks:
+            return Health(status="not ready", reason=next(iter(self.service.blocks.values())))
+        return Health(status="ready")
+
+    def status(self) -> StatusAnswer:
+        """What the node does, and why."""
+        state, why = self.service.state()
+        order = self.service.asked.order
+        return StatusAnswer(
+            state=state.value,
+            why=why.value,
+            reason=self._reason(why),
+            since_ms=self.service.since_ms,
+            until_ms=self.service.asked.paused_until_ms if self.service.asked.paused else order.until_ms,
+            runs_left=order.runs_left,
+            version=__version__,
+            pid=os.getpid(),
+            started_ms=self.started_ms,
+            sandbox=None if self.level is None else int(self.level),
+            sandbox_name="" if self.level is None else self.level.sentence,
+            workers=[
+                WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
+                for name, w in sorted(self.service.workers.items())
+            ],
+            warnings=[f"sandbox leak: {p.name}" for p in self.probes if not p.blocked],
+            network=self.log.network.name,
+            participant=self.notebook.identity.root.public.hex(),
+            device_key=self.author().hex(),
+            records=self.log.count(),
+            mine=self.log.count(author=self.author()),
+            task=self._task_status(),
+        )
+
+    def _task_status(self) -> TaskStatus | None:
+        folder = self.service.asked.order.task or self.settings.work.task
+        task = self._tasks.get(folder)
+        row = self.log.task(task.digest) if task else None
+        return None if row is None else task_status(self.log, row)
+
+    def _reason(self, why: Why) -> str:
+        return self.service.blocks.get(why, WHY_SENTENCES[why])
+
+
+def run_in_hand(plan: Plan) -> RunInHand:
+    """A plan as people see it."""
+    return RunInHand(
+        title=plan.title,
+        hypothesis=plan.hypothesis,
+        kind=plan.kind,
+        parent=None if plan.parent is None else short_id(plan.parent),
+        replicate=plan.replicate,
+    )
+
+
+def existing_folder(text: str) -> Path:
+    """The folder a person named.
+
+    Raises:
+        UsageError: it does not exist.
+    """
+    folder = Path(text).expanduser()
+    if not (folder / "task.toml").is_file():
+        raise UsageError(f"{folder} has no task.toml", hint=f"autoresearch task new {folder}")
+    return folder.resolve()

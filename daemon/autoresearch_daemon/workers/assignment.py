@@ -1,0 +1,141 @@
+"""One assignment, carried out in a worker: propose, ask, run, report. Reads the log, never writes it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.log import BlobStore, Log
+from autoresearch.paths import Paths
+from autoresearch.proposers import propose
+from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.research import Bench, Plan, measure, plan_as_it_stands, task_data
+from autoresearch.running import Level, Outcome
+from autoresearch.running import Progress as RunProgress
+from autoresearch.settings import load_settings
+from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.words import Why
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.memory import recall
+
+
+class Talk(Protocol):
+    """The worker's side of the link, as an assignment sees it."""
+
+    assignment: str
+
+    def say(self, message: protocol.FromWorker) -> None:
+        """Send a message."""
+
+    def ask(self, proposal: protocol.Proposal) -> bool:
+        """Propose something and wait for the answer."""
+
+    def cancelled(self) -> bool:
+        """Whether to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What a worker has: its name, device and threads, and where the node's files are."""
+
+    name: str
+    device: str
+    threads: int
+    paths: Paths
+
+    @classmethod
+    def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
+        """The workplace that the settings describe."""
+        settings, _ = load_settings(paths.settings, os.environ)
+        return cls(name, device, settings.work.threads, paths)
+
+
+def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
+    """Do one assignment. Ends with exactly one of Result, Dropped or Failed, whatever happens."""
+    try:
+        ending = _carry_out(work, talk, place)
+    except AutoresearchError as error:
+        ending = protocol.Failed(assignment=work.assignment, sentence=f"{error} {error.hint}".strip())
+    except Exception:  # noqa: BLE001 - the edge of a worker: the sentence goes to the daemon's log with the traceback
+        ending = protocol.Failed(assignment=work.assignment, sentence=traceback.format_exc(limit=-3))
+    talk.say(ending)
+
+
+def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.FromWorker:
+    task = load_task(Path(work.task)) if work.task else shipped_task()
+    folder = place.paths.spool / f"{place.name}-{work.assignment}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder)
+    talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
+    task_data(task, bench)
+    talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
+    plan = _agree(work, talk, task, place)
+    if plan is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        return protocol.Dropped(assignment=work.assignment)
+
+    def on_progress(progress: RunProgress) -> None:
+        talk.say(
+            protocol.Progress(
+                assignment=work.assignment, fraction=progress.fraction, step=progress.step, loss=progress.loss
+            )
+        )
+
+    measurement, outcome = measure(task, plan, bench, on_progress=on_progress, cancelled=talk.cancelled)
+    return protocol.Result(
+        assignment=work.assignment,
+        measurement=measurement,
+        folder=str(folder),
+        checkpoint=_keep_files(outcome, folder),
+    )
+
+
+def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Plan | None:
+    """Propose until the daemon agrees; ``None`` when it wants the assignment back."""
+    attempt = 0
+    while not talk.cancelled():
+        plan = _given(work, task) if work.given else _search(task, place, attempt)
+        limit_seconds = max(float(task.limits.seconds), task.budget.amount if task.budget.unit == "seconds" else 0.0)
+        proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=int(limit_seconds))
+        if talk.ask(proposal):
+            return plan
+        attempt += 1
+    return None
+
+
+def _given(work: protocol.Work, task: Task) -> Plan:
+    return plan_as_it_stands(task, task.baseline.decode(), replicate=work.replicate, title="as it stands")
+
+
+def _search(task: Task, place: Workplace, attempt: int) -> Plan:
+    with (
+        Log.open(place.paths.log, DEFAULT_NETWORK, read_only=True) as log,
+        BlobStore(place.paths.blobs, read_only=True) as blobs,
+    ):
+        problem, runs, claims = recall(log, blobs, task, now_ms())
+        proposal = propose(problem, runs, claims, worker=place.name, counter=attempt)
+    return plan_as_it_stands(
+        task,
+        proposal.source,
+        replicate=proposal.replicate,
+        title=proposal.title,
+        parent=proposal.parent,
+        base=proposal.base,
+        genome=dict(proposal.genome),
+        hypothesis=proposal.hypothesis,
+        expected=proposal.expected,
+        proposer="search",
+        kind=proposal.kind,
+    )
+
+
+def _keep_files(outcome: Outcome, folder: Path) -> str | None:
+    (folder / "log").write_bytes(outcome.log)
+    return None if outcome.checkpoint is None else str(outcome.checkpoint)

@@ -1,0 +1,60 @@
+"""What the log knows, as a proposer wants it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.log import BlobStore, Log
+from autoresearch.proposers import LiveClaim, PastRun, Problem
+from autoresearch.records import Claim, Run
+from autoresearch.tasks import Task
+from autoresearch.words import RunStatus
+
+# These say nothing about the program: it may be tried again.
+NOT_THE_PROGRAMS_FAULT = {RunStatus.ABANDONED, RunStatus.CANCELLED}
+
+
+def recall(log: Log, blobs: BlobStore, task: Task, now_ms: int) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
+    """The problem, everybody's runs with the task's full budget, and what is being tried at this moment."""
+
+    def source_of(run: bytes) -> str | None:
+        record = log.find(run)
+        if record is None or not isinstance(record.body, Run):
+            return None
+        try:
+            return blobs.get(record.body.source.sha256).decode()
+        except (AutoresearchError, UnicodeDecodeError):
+            return None  # not fetched yet, or no text: the proposer does without it
+
+    problem = Problem(
+        task=task.digest,
+        baseline=task.baseline.decode(),
+        direction=task.metric.direction,
+        noise=task.metric.noise,
+        floor=task.metric.floor,
+        source_of=source_of,
+    )
+    runs = [
+        PastRun(
+            id=row.id,
+            source_digest=row.source_digest,
+            genome=msgspec.json.decode(row.genome),
+            value=row.value,
+            replicate=row.replicate,
+            parent=row.parent,
+            base=row.base,
+        )
+        for row in log.history(task.digest)
+        if row.budget == task.budget.amount and row.status not in NOT_THE_PROGRAMS_FAULT
+    ]
+    claims = [
+        LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
+        for row in log.claims(task.digest, now_ms=now_ms)
+    ]
+    return problem, runs, claims
+
+
+def _genome(log: Log, claim: bytes) -> dict[str, int | float | str | bool]:
+    record = log.find(claim)
+    return record.body.genome if record and isinstance(record.body, Claim) else {}

@@ -1,0 +1,108 @@
+"""What daemon and worker say to each other over the ZeroMQ link: MessagePack, one tagged struct a message."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.research import Measurement, Plan
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Base of all messages."""
+
+
+class Ready(Message, frozen=True, kw_only=True):
+    """Worker: I am up."""
+
+    pid: int
+    device: str
+
+
+class Alive(Message, frozen=True, kw_only=True):
+    """Worker: still here (sent every few seconds, whatever else happens)."""
+
+
+class Stage(Message, frozen=True, kw_only=True):
+    """Worker: what I do before the run starts; ``why`` is a word of ``autoresearch.words.Why``."""
+
+    assignment: str
+    why: str
+
+
+class Proposal(Message, frozen=True, kw_only=True):
+    """Worker: this is what I would run; may I? ``claim_seconds`` is how long it may take."""
+
+    assignment: str
+    plan: Plan
+    claim_seconds: int
+
+
+class Progress(Message, frozen=True, kw_only=True):
+    """Worker: how far the run is."""
+
+    assignment: str
+    fraction: float
+    step: int
+    loss: float | None
+
+
+class Result(Message, frozen=True, kw_only=True):
+    """Worker: the run ended. ``folder`` holds the files ``log`` and, if there is one, ``checkpoint.safetensors``."""
+
+    assignment: str
+    measurement: Measurement
+    folder: str
+    checkpoint: str | None = None
+
+
+class Dropped(Message, frozen=True, kw_only=True):
+    """Worker: I gave the assignment back before a run began."""
+
+    assignment: str
+
+
+class Failed(Message, frozen=True, kw_only=True):
+    """Worker: the assignment could not be begun; the sentence says why."""
+
+    assignment: str
+    sentence: str
+
+
+class Work(Message, frozen=True, kw_only=True):
+    """Daemon: do this. ``level`` is the sandbox level; ``given`` runs the folder's train.py as it stands."""
+
+    assignment: str
+    task: str
+    given: bool
+    replicate: int
+    level: int
+
+
+class Approve(Message, frozen=True, kw_only=True):
+    """Daemon: run what you proposed."""
+
+    assignment: str
+
+
+class Decline(Message, frozen=True, kw_only=True):
+    """Daemon: propose something else."""
+
+    assignment: str
+
+
+class Cancel(Message, frozen=True, kw_only=True):
+    """Daemon: stop this assignment at once."""
+
+    assignment: str
+
+
+class Quit(Message, frozen=True, kw_only=True):
+    """Daemon: end, after the assignment in hand."""
+
+
+FromWorker = Ready | Alive | Stage | Proposal | Progress | Result | Dropped | Failed
+FromDaemon = Work | Approve | Decline | Cancel | Quit
+
+encode = msgspec.msgpack.Encoder().encode
+decode_from_worker = msgspec.msgpack.Decoder(FromWorker).decode
+decode_from_daemon = msgspec.msgpack.Decoder(FromDaemon).decode

@@ -1,0 +1,97 @@
+"""Real daemons in processes of their own, each with a home in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import msgspec
+import psutil
+
+from autoresearch.answers import StatusAnswer
+from autoresearch.log import Log
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK, Run
+
+READY_SECONDS = 60.0
+
+
+@dataclass
+class Daemon:
+    """One daemon. ``start`` waits until it is ready."""
+
+    home: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def paths(self) -> Paths:
+        return Paths.from_environment({"AUTORESEARCH_HOME": str(self.home)})
+
+    def start(self, *options: str) -> Daemon:
+        environment = {**os.environ, "AUTORESEARCH_HOME": str(self.home), **self.settings}
+        self.process = subprocess.Popen([sys.executable, "-m", "autoresearch_daemon", *options], env=environment)
+        wait_for(lambda: self.process.poll() is not None or self.answers("/readyz"))
+        assert self.process.poll() is None, "the daemon ended"
+        return self
+
+    def client(self) -> httpx.Client:
+        transport = httpx.HTTPTransport(uds=str(self.paths.socket))
+        return httpx.Client(transport=transport, base_url="http://daemon", timeout=30)
+
+    def answers(self, path: str) -> bool:
+        try:
+            with self.client() as client:
+                return client.get(path).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def status(self) -> StatusAnswer:
+        with self.client() as client:
+            return msgspec.json.decode(client.get("/v1/status").content, type=StatusAnswer)
+
+    def post(self, path: str, **body: object) -> httpx.Response:
+        with self.client() as client:
+            return client.post(path, json=body)
+
+    def runs(self) -> list[Run]:
+        """Runs in the log, oldest first."""
+        with Log.open(self.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+            return [record.body for record in reversed(log.records(kind="run", limit=1000))]
+
+    def tree(self) -> list[psutil.Process]:
+        """The daemon and all its descendants."""
+        parent = psutil.Process(self.process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def kill(self) -> list[psutil.Process]:
+        """SIGKILL the daemon; returns what belonged to it."""
+        tree = self.tree()
+        self.process.kill()
+        self.process.wait()
+        return tree
+
+    def stop(self) -> float:
+        """SIGTERM; returns the seconds it took, and checks the exit status."""
+        if self.process is None or self.process.poll() is not None:
+            return 0.0
+        began = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=30)
+        assert status == 0
+        return time.monotonic() - began
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = READY_SECONDS) -> None:
+    """Wait until something is so; fails when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)

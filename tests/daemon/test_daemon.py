@@ -1,0 +1,126 @@
+"""Whole daemons: they work, stop, are killed, and start again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from autoresearch.words import RunStatus
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.toy import SLOW_TRAIN, write_toy_task
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    made = Daemon(tmp_path / "home")
+    yield made
+    if made.process and made.process.poll() is None:
+        made.stop()
+
+
+def test_it_works_on_a_task_and_the_best_falls(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    daemon.start()
+    answer = daemon.post("/v1/work", task=str(task), runs=25)
+    assert answer.status_code == 200, answer.text
+
+    wait_for(lambda: daemon.status().state == "idle")
+    runs = daemon.runs()
+    assert len(runs) == 25
+    assert {run.status for run in runs} == {RunStatus.OK}
+    first = runs[0].value
+    best = min(run.value for run in runs)
+    assert first == pytest.approx(0.61)
+    assert best < first
+    assert len({(run.source_digest, run.replicate) for run in runs}) == 25
+    assert all(run.hypothesis for run in runs)
+    assert daemon.status().task.best.mean < first
+
+
+def test_it_stops_within_ten_seconds_in_the_middle_of_a_run_and_says_how_the_run_ended(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    task = write_toy_task(tmp_path / "task", SLOW_TRAIN)
+    daemon.start()
+    daemon.post("/v1/work", task=str(task))
+    wait_for(lambda: any(worker.run for worker in daemon.status().workers))
+    tree = daemon.tree()
+
+    assert daemon.stop() < 10
+    assert [process for process in tree if process.is_running() and process.status() != psutil.STATUS_ZOMBIE] == []
+    assert [run.status for run in daemon.runs()] == [RunStatus.CANCELLED]
+
+
+def test_a_run_in_hand_when_it_was_killed_is_closed_as_abandoned_and_no_process_is_left(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    task = write_toy_task(tmp_path / "task", SLOW_TRAIN)
+    daemon.start()
+    daemon.post("/v1/work", task=str(task))
+    wait_for(lambda: any(worker.run for worker in daemon.status().workers))
+    tree = daemon.kill()
+    wait_for(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in tree))
+    assert daemon.runs() == []
+
+    daemon.start()
+    assert [run.status for run in daemon.runs()] == [RunStatus.ABANDONED]
+    wait_for(lambda: any(worker.run for worker in daemon.status().workers))  # it was asked to work, and still is
+    daemon.post("/v1/pause")
+    wait_for(lambda: len(daemon.runs()) == 2)
+    assert daemon.runs()[1].status == RunStatus.CANCELLED
+
+
+def test_a_killed_worker_is_replaced_and_its_run_closed(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task", SLOW_TRAIN)
+    daemon.start()
+    daemon.post("/v1/work", task=str(task))
+    wait_for(lambda: any(worker.run for worker in daemon.status().workers))
+    worker = next(p for p in daemon.tree() if "autoresearch_daemon.workers.child" in " ".join(p.cmdline()))
+    worker.kill()
+
+    wait_for(lambda: [run.status for run in daemon.runs()] == [RunStatus.ABANDONED])
+    wait_for(lambda: any(w.run for w in daemon.status().workers))
+
+
+def test_two_workers_share_the_work_without_repeating_each_other(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    daemon.start("--workers", "2")
+    daemon.post("/v1/work", task=str(task), runs=20)
+
+    wait_for(lambda: daemon.status().state == "idle")
+    runs = daemon.runs()
+    assert len(runs) == len({(run.source_digest, run.replicate) for run in runs}) == 20
+
+
+def test_one_run_of_a_folder_as_it_stands(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    daemon.start()
+    answer = daemon.post("/v1/run", folder=str(task))
+    assert answer.status_code == 200, answer.text
+
+    wait_for(lambda: len(daemon.runs()) == 1)
+    assert daemon.runs()[0].value == pytest.approx(0.61)
+
+
+def test_a_task_that_cannot_be_read_is_refused_with_a_sentence(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    (task / "prepare.py").write_text("print('changed')")
+    daemon.start()
+    answer = daemon.post("/v1/work", task=str(task))
+
+    assert answer.status_code == 400
+    assert "prepare.py" in answer.json()["error"]
+
+
+def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
+    daemon.start()
+    second = Daemon(daemon.home)
+    with pytest.raises(AssertionError):
+        second.start()
+    assert second.process.returncode == 6
+    assert daemon.answers("/healthz")

@@ -1,0 +1,247 @@
+"""The node's decisions: what arrives in, what must be done comes out."""
+
+from __future__ import annotations
+
+from autoresearch_daemon import service
+from autoresearch_daemon.service import Assignment, Order, Service
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from autoresearch.answers import RunInHand
+from autoresearch.words import WHY_SENTENCES, Why, WorkState
+
+RUN = RunInHand(title="LR 0.001 -> 0.002")
+
+
+def key(number: int) -> tuple[bytes, bytes, int]:
+    return bytes(32), number.to_bytes(32, "big"), 0
+
+
+def started(workers: int = 2, order: Order | None = None) -> Service:
+    node = Service(workers_wanted=workers)
+    node.handle(service.WorkAsked(order or Order()), 0)
+    for number in range(1, workers + 1):
+        node.handle(service.WorkerReady(f"w{number}", "cpu"), 0)
+    return node
+
+
+def of(kind: type, effects: list[service.Effect]) -> list[service.Effect]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def assignment_of(node: Service, worker: str) -> str:
+    assignment = node.workers[worker].assignment
+    assert assignment is not None
+    return assignment.name
+
+
+def test_an_unasked_node_starts_nothing() -> None:
+    node = Service(workers_wanted=2)
+
+    assert of(service.WantWorkers, node.handle(service.Tick(), 0)) == []
+    assert node.state() == (WorkState.IDLE, Why.NOT_ASKED)
+
+
+def test_being_asked_to_work_starts_workers_and_gives_each_an_assignment() -> None:
+    node = Service(workers_wanted=2)
+
+    assert of(service.WantWorkers, node.handle(service.WorkAsked(Order()), 0)) == [service.WantWorkers(2)]
+    first = of(service.Assign, node.handle(service.WorkerReady("w1", "cpu"), 0))
+    second = of(service.Assign, node.handle(service.WorkerReady("w2", "cpu"), 0))
+    assert len(first) == len(second) == 1
+    assert first[0].assignment.name != second[0].assignment.name
+
+
+def test_two_workers_never_run_the_same_thing() -> None:
+    node = started()
+    one, two = assignment_of(node, "w1"), assignment_of(node, "w2")
+
+    assert of(service.Approve, node.handle(service.Proposed("w1", one, key(1), RUN), 0))
+    effects = node.handle(service.Proposed("w2", two, key(1), RUN), 0)
+    assert of(service.Approve, effects) == []
+    assert of(service.Decline, effects) == [service.Decline("w2", two)]
+
+
+def test_so_many_runs_and_no_more() -> None:
+    node = started(order=Order(runs_left=3))
+    done = 0
+    for number in range(10):
+        for worker in ("w1", "w2"):
+            if node.workers[worker].assignment:
+                node.handle(service.Proposed(worker, assignment_of(node, worker), key(10 * number + done), RUN), 0)
+                node.handle(service.Finished(worker), 0)
+                done += 1
+    assert done == 3
+    assert node.state() == (WorkState.IDLE, Why.RUNS_DONE)
+
+
+def test_a_cancelled_run_does_not_count_as_done() -> None:
+    node = started(1, Order(runs_left=1))
+    node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
+    node.handle(service.Finished("w1", counted=False), 0)
+
+    assert node.asked.order.runs_left == 1
+
+
+def test_pausing_cancels_what_is_in_hand_and_resuming_goes_on() -> None:
+    node = started(1)
+    name = assignment_of(node, "w1")
+
+    assert service.Cancel("w1", name) in node.handle(service.PauseAsked(), 0)
+    assert node.state()[0] is WorkState.PAUSED
+    node.handle(service.Dropped("w1"), 1)
+    assert node.workers["w1"].assignment is None
+    effects = node.handle(service.ResumeAsked(), 2)
+    assert of(service.Assign, effects)
+
+
+def test_a_pause_with_an_end_ends() -> None:
+    node = started(1)
+    node.handle(service.PauseAsked(until_ms=1000), 0)
+
+    node.handle(service.Tick(), 999)
+    assert node.asked.paused
+    node.handle(service.Tick(), 1000)
+    assert not node.asked.paused
+
+
+def test_finish_lets_the_run_in_hand_end_and_takes_no_other() -> None:
+    node = started(1)
+    node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
+    effects = node.handle(service.FinishAsked(), 0)
+
+    assert of(service.Cancel, effects) == []
+    assert node.state() == (WorkState.FINISHING, Why.FINISHING_LAST)
+    assert of(service.Assign, node.handle(service.Finished("w1"), 0)) == []
+    assert node.state()[0] is WorkState.IDLE
+
+
+def test_a_lost_worker_has_its_run_closed() -> None:
+    node = started(1)
+    node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
+
+    assert service.CloseAbandoned("w1") in node.handle(service.WorkerLost("w1"), 0)
+
+
+def test_a_worker_lost_before_its_run_began_leaves_nothing_to_close() -> None:
+    node = started(1)
+
+    assert of(service.CloseAbandoned, node.handle(service.WorkerLost("w1"), 0)) == []
+
+
+def test_a_broken_task_is_a_waiting_state_with_the_sentence_until_asked_again() -> None:
+    node = started(1)
+    node.handle(service.Failed("w1", "prepare.py differs"), 0)
+
+    assert node.state() == (WorkState.WAITING, Why.TASK_BROKEN)
+    assert node.blocks[Why.TASK_BROKEN] == "prepare.py differs"
+    assert of(service.Assign, node.handle(service.WorkAsked(Order()), 0))
+
+
+def test_a_run_asked_for_by_hand_comes_before_the_search() -> None:
+    node = started(1)
+    node.handle(service.RunAsked(Assignment("given-1", "/task", given=True)), 0)
+    node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
+
+    effects = node.handle(service.Finished("w1"), 0)
+    assert of(service.Assign, effects) == [service.Assign("w1", Assignment("given-1", "/task", given=True))]
+
+
+def test_work_and_pause_are_saved_at_once() -> None:
+    node = Service(workers_wanted=1)
+
+    assert service.Save() in node.handle(service.WorkAsked(Order()), 0)
+    assert service.Save() in node.handle(service.PauseAsked(), 0)
+    assert service.Save() in node.handle(service.ResumeAsked(), 0)
+
+
+def test_every_reason_has_its_sentence() -> None:
+    assert set(WHY_SENTENCES) == set(Why)
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Whatever happens in whatever order, the invariants hold."""
+
+    names = st.sampled_from(["w1", "w2", "w3"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.node = Service(workers_wanted=3)
+        self.now = 0
+
+    def take(self, event: service.Input) -> None:
+        self.now += 1
+        for effect in self.node.handle(event, self.now):
+            if isinstance(effect, service.Assign):
+                assert self.node.workers[effect.worker].assignment == effect.assignment
+                assert not self.node.asked.paused
+                assert not self.node.stopping
+
+    @rule(runs=st.none() | st.integers(0, 4), until=st.none() | st.integers(0, 50))
+    def work(self, runs: int | None, until: int | None) -> None:
+        self.take(service.WorkAsked(Order(runs_left=runs, until_ms=until)))
+
+    @rule(until=st.none() | st.integers(0, 50))
+    def pause(self, until: int | None) -> None:
+        self.take(service.PauseAsked(until))
+
+    @rule()
+    def resume(self) -> None:
+        self.take(service.ResumeAsked())
+
+    @rule()
+    def finish(self) -> None:
+        self.take(service.FinishAsked())
+
+    @rule()
+    def stop(self) -> None:
+        self.take(service.StopAsked())
+
+    @rule(name=names)
+    def ready(self, name: str) -> None:
+        if name not in self.node.workers:
+            self.take(service.WorkerReady(name, "cpu"))
+
+    @rule(name=names, number=st.integers(0, 3))
+    def proposed(self, name: str, number: int) -> None:
+        worker = self.node.workers.get(name)
+        if worker and worker.assignment and not worker.run:
+            self.take(service.Proposed(name, worker.assignment.name, key(number), RUN))
+
+    @rule(name=names, counted=st.booleans())
+    def finished(self, name: str, counted: bool) -> None:
+        worker = self.node.workers.get(name)
+        if worker and worker.run:
+            self.take(service.Finished(name, counted))
+
+    @rule(name=names)
+    def dropped(self, name: str) -> None:
+        if name in self.node.workers:
+            self.take(service.Dropped(name))
+
+    @rule(name=names)
+    def lost(self, name: str) -> None:
+        self.take(service.WorkerLost(name))
+
+    @rule(blocked=st.booleans())
+    def disk(self, blocked: bool) -> None:
+        self.take(service.Blocked(Why.DISK_LOW, "full" if blocked else None))
+
+    @rule()
+    def tick(self) -> None:
+        self.take(service.Tick())
+
+    @invariant()
+    def no_two_workers_run_the_same(self) -> None:
+        keys = [worker.key for worker in self.node.workers.values() if worker.key]
+        assert len(keys) == len(set(keys))
+
+    @invariant()
+    def every_state_has_a_reason_in_words(self) -> None:
+        _, why = self.node.state()
+        assert self.node.blocks.get(why, WHY_SENTENCES[why])
+
+
+AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestAnyOrder = AnyOrder.TestCase
