@@ -299,20 +299,21 @@ def is_right(path):
 def make_data(folder):
     """Write train.bin and val.bin, unless they are there already."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path, (seed, count, _) in [(folder / name, plan) for name, plan in FILES.items()]:
-        if is_right(path):
+    for name, (seed, count, sha256) in FILES.items():
+        if is_right(folder / name):
             continue
         texts = []
         for i, (text, _) in enumerate(write_documents(Grammar(), seed, count), 1):
             texts.append(text)
             if i % 1024 == 0 or i == count:
-                print(f"\r{path.name}: {i} of {count} documents", end="", file=sys.stderr, flush=True)
+                print(f"\r{name}: {i} of {count} documents", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
-        temporary = folder / f".{path.name}.{os.getpid()}"
-        temporary.write_bytes("".join(texts).encode("ascii"))
-        temporary.replace(path)
-        if not is_right(path):
-            raise SystemExit(f"{path} does not have the pinned hash: prepare.py was changed")
+        content = "".join(texts).encode("ascii")
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise SystemExit(f"{name} does not have its pinned hash: prepare.py was changed")
+        temporary = folder / f".{name}.{os.getpid()}"
+        temporary.write_bytes(content)
+        temporary.replace(folder / name)
 
 def load(name):
     if "AUTORESEARCH_DATA" not in os.environ:

@@ -1,0 +1,87 @@
+"""The real thing: the shipped data, made once, and runs of train.py in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+TRAIN = (EXPERIMENTS / "train.py").read_text()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a run left behind: exit status, its events, checkpoint, printed text."""
+
+    exit_status: int
+    events: list[dict[str, Any]]
+    checkpoint: bytes
+    stdout: str
+    stderr: str
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The one result. Fails when there is none, or more than one."""
+        (result,) = [event for event in self.events if event["event"] == "result"]
+        return result
+
+
+Run = Callable[..., Finished]
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    environment = {"AUTORESEARCH_DATA": str(folder), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, EXPERIMENTS / "prepare.py"], env=environment, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def run(data: Path, tmp_path: Path) -> Run:
+    """Runs a source as the runner does: settings by environment, results over channels of its own."""
+
+    def start(source: str = TRAIN, *, by_hand: bool = False, **settings: object) -> Finished:
+        program = tmp_path / "train.py"
+        program.write_text(source)
+        (tmp_path / "prepare.py").write_bytes((EXPERIMENTS / "prepare.py").read_bytes())
+        given = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
+        environment = {f"AUTORESEARCH_{name}": str(value) for name, value in given.items()}
+        events, checkpoint = tmp_path / "events", tmp_path / "checkpoint"
+        with events.open("wb") as result_file, checkpoint.open("wb") as checkpoint_file:
+            channels = () if by_hand else (result_file.fileno(), checkpoint_file.fileno())
+            if channels:
+                environment["AUTORESEARCH_RESULT_FD"] = str(channels[0])
+                environment["AUTORESEARCH_CHECKPOINT_FD"] = str(channels[1])
+            process = subprocess.run(
+                [sys.executable, program],
+                env=environment,
+                cwd=tmp_path,
+                pass_fds=channels,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        lines = [json.loads(line) for line in events.read_text().splitlines()]
+        return Finished(process.returncode, lines, checkpoint.read_bytes(), process.stdout, process.stderr)
+
+    return start
+
+
+@pytest.fixture
+def change() -> Callable[[str, str], str]:
+    """The shipped train.py with one text, which must be there, replaced."""
+
+    def apply(found: str, instead: str) -> str:
+        assert TRAIN.count(found) == 1
+        return TRAIN.replace(found, instead)
+
+    return apply

@@ -1,0 +1,91 @@
+"""The text is the same bytes everywhere, and its entropy is exact: it can be read off the text itself."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+MANIFEST = tomllib.loads((EXPERIMENTS / "task.toml").read_text())
+
+
+@pytest.fixture(scope="module")
+def prepare() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("prepare", EXPERIMENTS / "prepare.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_generator_is_splitmix64(prepare: ModuleType) -> None:
+    random = prepare.Random(1234567)
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+
+    assert [random.below(2**64) for _ in published] == published
+
+
+@pytest.mark.slow
+def test_the_files_are_the_pinned_bytes(data: Path) -> None:
+    hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in data.iterdir()}
+
+    assert hashes == MANIFEST["data"]
+
+
+@pytest.mark.slow
+def test_the_floor_is_what_the_validation_text_costs_when_it_is_read_back(data: Path, prepare: ModuleType) -> None:
+    text = (data / "val.bin").read_text("ascii")
+    grammar = prepare.Grammar()
+    documents = [text[i : i + prepare.DOC] for i in range(0, len(text), prepare.DOC)]
+
+    bits = sum(prepare.code_length_bits(grammar, document) for document in documents)
+
+    assert len(documents) == 512
+    assert bits / len(text) == pytest.approx(MANIFEST["metric"]["floor"], abs=5e-7)
+    assert MANIFEST["metric"]["floor"] == prepare.FLOOR
+
+
+def test_written_and_read_costs_agree_to_the_last_bit(prepare: ModuleType) -> None:
+    grammar = prepare.Grammar()
+
+    for text, bits in prepare.write_documents(grammar, seed=99, count=200):
+        assert len(text) == prepare.DOC
+        assert prepare.code_length_bits(grammar, text) == bits
+
+
+def test_a_text_that_the_grammar_cannot_write_is_refused(prepare: ModuleType) -> None:
+    grammar = prepare.Grammar()
+    ((text, _),) = prepare.write_documents(grammar, seed=1, count=1)
+
+    for spoiled in ("x" * prepare.DOC, text[:-20] + "!" * 20, "Z" + text[1:]):
+        with pytest.raises(ValueError, match="byte"):
+            prepare.code_length_bits(grammar, spoiled)
+
+
+def test_the_manifest_and_the_harness_agree(prepare: ModuleType) -> None:
+    assert prepare.WORK == MANIFEST["budget"]["amount"]
+    assert {name: pin for name, (_, _, pin) in prepare.FILES.items()} == MANIFEST["data"]
+
+
+@pytest.mark.slow
+def test_data_that_is_there_is_left_and_data_that_is_spoiled_is_made_again(data: Path, tmp_path: Path) -> None:
+    train, val = tmp_path / "train.bin", tmp_path / "val.bin"
+    train.write_bytes((data / "train.bin").read_bytes())
+    val.write_bytes(b"half")
+    before = train.stat().st_mtime_ns
+
+    environment = {"AUTORESEARCH_DATA": str(tmp_path), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, EXPERIMENTS / "prepare.py"], env=environment, check=True, capture_output=True)
+
+    assert train.stat().st_mtime_ns == before
+    assert val.read_bytes() == (data / "val.bin").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.bin", "val.bin"]

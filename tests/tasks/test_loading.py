@@ -1,0 +1,134 @@
+"""A task folder is loaded whole or refused with the file, the key and what to do."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import UsageError
+from autoresearch.tasks import load_task, loading, shipped_task
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_task_is_loaded(folder: Path) -> None:
+    task = load_task(folder)
+
+    assert (task.name, task.summary, task.folder) == ("tiny", "A tiny task.", folder)
+    assert (task.metric.name, task.metric.direction, task.metric.source) == ("val_bpb", "minimize", "harness")
+    assert (task.metric.floor, task.metric.noise) == (0.5, None)
+    assert (task.budget.unit, task.budget.amount) == ("work", 1000.0)
+    assert (task.limits.seconds, task.limits.memory_mib) == (60.0, 2048)
+    assert dict(task.harness) == {"prepare.py": (folder / "prepare.py").read_bytes()}
+    assert task.baseline == b"LR = 0.1\n"
+    assert dict(task.data) == {"train.bin": b"\xab" * 32}
+    assert dict(task.mounts) == {}
+
+
+SPOILED = [
+    ("name = ", "nmae = ", "did you mean name?"),
+    ("direction = ", "dirction = ", "did you mean metric.direction?"),
+    ("seconds = 60", "second = 60", "did you mean limits.seconds?"),
+    ("seconds = 60", "colour = 60", "known keys: seconds, memory_mib"),
+    ("[limits]", "[limit]", "did you mean limits?"),
+    ('"minimize"', '"smallest"', "metric.direction"),
+    ("floor = 0.5", 'floor = "0.5"', "metric.floor"),
+    ("floor = 0.5", "floor = nan", "metric.floor"),
+    ("floor = 0.5", "floor = inf", "metric.floor"),
+    ("floor = 0.5", "floor = -0.0", "negative zero"),
+    ("amount = 1000", "amount = 0", "budget.amount"),
+    ("amount = 1000", "amount = inf", "budget.amount"),
+    ('unit = "work"', 'unit = "hours"', "budget.unit"),
+    ("seconds = 60", "seconds = -1", "limits.seconds"),
+    ("seconds = 60", "memory_mib = 0", "limits.memory_mib"),
+    ("seconds = 60", "memory_mib = 1.5", "limits.memory_mib"),
+    ('"tiny"', '"Tiny Task"', "name"),
+    ('"A tiny task."', '"A\\ntask"', "summary"),
+    ('name = "tiny"\n', "", "name"),
+    ("[budget]", "[[budget]]", "budget"),
+    ("[budget]", "[budget", "not TOML"),
+    ('"prepare.py" = "', '"prepare.py" = "0', "harness.prepare.py"),
+    ('"prepare.py" = "', '"../prepare.py" = "', "plain file name"),
+    ('"prepare.py" = "', '"other.py" = "', "other.py does not exist"),
+    ('"prepare.py" = "', '"train.py" = "', "not part of the harness"),
+    ("abab", "zzzz", "data.train.bin"),
+    ("[data]\n", "[mounts]\n", "mounts.train.bin"),
+]
+
+
+@pytest.mark.parametrize(("found", "instead", "named"), SPOILED)
+def test_a_wrong_manifest_is_refused_by_name(folder: Path, found: str, instead: str, named: str) -> None:
+    manifest = folder / "task.toml"
+    text = manifest.read_text()
+    assert found in text
+    manifest.write_text(text.replace(found, instead, 1))
+
+    with pytest.raises(UsageError) as caught:
+        load_task(folder)
+
+    assert named in f"{caught.value}\n{caught.value.hint}"
+    assert str(folder) in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_changed_harness_is_refused_with_the_hash_it_has(folder: Path) -> None:
+    (folder / "prepare.py").write_text("TIME_BUDGET = 3000\n")
+
+    with pytest.raises(UsageError, match=r"prepare\.py is not the file") as caught:
+        load_task(folder)
+
+    assert '"prepare.py" = "' in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["task.toml", "train.py", "prepare.py"])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+
+    with pytest.raises(UsageError, match=f"{name} does not exist"):
+        load_task(folder)
+
+
+@pytest.mark.parametrize("name", ["task.toml", "train.py", "prepare.py"])
+def test_a_folder_in_place_of_a_file_is_refused(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    (folder / name).mkdir()
+
+    with pytest.raises(UsageError, match=f"{name} can't be read"):
+        load_task(folder)
+
+
+@pytest.mark.parametrize("content", [b"def f(:\n", b"\xff\xfe", b"x = 1\n" * 400_000])
+def test_a_baseline_that_is_no_source_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "train.py").write_bytes(content)
+
+    with pytest.raises(UsageError, match=r"train\.py"):
+        load_task(folder)
+
+
+def test_the_shipped_task_is_the_one_in_experiments() -> None:
+    task = shipped_task()
+
+    assert task.folder == ROOT / "experiments"
+    assert (task.name, task.metric.name, task.metric.direction) == ("grammar", "val_bpb", "minimize")
+    assert set(task.harness) == {"prepare.py"}
+    assert set(task.data) == {"train.bin", "val.bin"}
+
+
+def test_an_installed_package_falls_back_to_its_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site-packages" / "autoresearch" / "tasks"
+    shipped = package / "shipped"
+    shipped.mkdir(parents=True)
+    for name in ("task.toml", "prepare.py", "train.py"):
+        shutil.copy(ROOT / "experiments" / name, shipped)
+    strangers = tmp_path / "site-packages" / "experiments"
+    strangers.mkdir()
+    (strangers / "task.toml").write_text("name = 'not ours'")
+    expected = shipped_task()
+
+    monkeypatch.setattr(loading, "_PACKAGE", package)
+    task = shipped_task()
+
+    assert task.folder == shipped
+    assert task.digest == expected.digest
