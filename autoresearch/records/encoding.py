@@ -24,7 +24,6 @@ _LINK = b"\xd8\x2a"
 # No input nests deeper than it has bytes that can begin a list or a map, so few such bytes mean no danger.
 _SAFE_NESTING = 512
 _NOT_CONTAINERS = bytes(byte for byte in range(256) if not 0x80 <= byte <= 0xBF)
-_LEAVES = frozenset((str, int, float, bytes, bool, type(None)))
 
 
 class EncodingError(ValueError):
@@ -82,20 +81,22 @@ def _check(value: object) -> None:
         below: list[Any] = []
         for item in level:
             kind = type(item)
-            if kind is dict:
-                for key in item:
-                    if type(key) is not str:
-                        raise EncodingError(f"a key must be text, not {type(key).__name__}")
-                below.extend(item.values())
-            elif kind is list:
-                below.extend(item)
-            elif kind not in _LEAVES:
-                raise EncodingError(f"a record has no place for values of type {kind.__name__}")
+            if kind is str or kind is bytes or kind is bool or item is None:
+                continue
+            if kind is float:
+                if item - item != 0.0 or (item == 0.0 and str(item)[0] == "-"):
+                    raise EncodingError("a number is infinite, not a number, or negative zero")
             elif kind is int:
                 if not _INT_MIN <= item <= _INT_MAX:
                     raise EncodingError("an integer does not fit into 64 bits with a sign")
-            elif kind is float and (item - item != 0.0 or (item == 0.0 and str(item)[0] == "-")):
-                raise EncodingError("a number is infinite, not a number, or negative zero")
+            elif kind is dict:
+                if any(type(key) is not str for key in item):
+                    raise EncodingError("a key must be text")
+                below.extend(item.values())
+            elif kind is list:
+                below.extend(item)
+            else:
+                raise EncodingError(f"a record has no place for values of type {kind.__name__}")
         if not below:
             return
         level = below

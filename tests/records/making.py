@@ -1,0 +1,42 @@
+"""Records for tests: keys from small numbers, runs with few fields, a network with small quotas."""
+
+import hashlib
+
+from autoresearch.identity import KeyPair
+from autoresearch.records import BlobRef, Network, Run, Task, encode, seal
+
+NOW_MS = 1_800_000_000_000
+NETWORK = Network(name="test")
+DEFINITION = {
+    "name": "grammar",
+    "metric": {"name": "val_bpb", "direction": "minimize", "noise": 0.02},
+    "budget": {"unit": "work", "amount": 1e12},
+}
+BLOB = BlobRef(sha256=b"s" * 32, size=10)
+
+
+def digest_of(definition=None):
+    return hashlib.sha256(encode(definition or DEFINITION)).digest()
+
+
+def key(number):
+    return KeyPair.from_seed(number.to_bytes(32, "big"))
+
+
+def run_body(value=1.0, *, source=b"source", **fields):
+    given = {"task": digest_of(), "status": "ok", "source": BLOB, "seed": 1, "budget": 1e12} | fields
+    return Run(value=value, source_digest=hashlib.sha256(source).digest(), **given)
+
+
+def task_body(definition=None):
+    given = definition or DEFINITION
+    return Task(digest=digest_of(given), name="grammar", definition=given, baseline=BLOB, harness={"prepare.py": BLOB})
+
+
+def sealed(author, body, *, kind="run", seq=1, prev=None, time_ms=NOW_MS, links=(), network=NETWORK):
+    before = prev if prev is not None else (b"" if seq == 1 else b"p" * 32)
+    return seal(author, network, kind, body, seq=seq, prev=before, time_ms=time_ms, links=tuple(links))
+
+
+def pairs(records):
+    return [(record.raw, record.signature) for record in records]
