@@ -1,10 +1,28 @@
-"""Running strangers' code: sandbox, limits, outcome."""
+"""Running strangers' code: the sandbox, its limits, and what came of a run.
+
+``execute`` runs one job at an isolation level and always comes back with an outcome. ``detect_level`` attacks the
+sandbox of this machine to find the best level that holds. ``prepare_data`` makes a task's data in the same sandbox.
+"""
 
 from __future__ import annotations
 
 from autoresearch.running.channel import Progress
+from autoresearch.running.data import data_digest, prepare_data
 from autoresearch.running.execute import execute
 from autoresearch.running.job import Job, Limits, Outcome
 from autoresearch.running.level import Level
+from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
 
-__all__ = ["Job", "Level", "Limits", "Outcome", "Progress", "execute"]
+__all__ = [
+    "Job",
+    "Level",
+    "Limits",
+    "Outcome",
+    "ProbeResult",
+    "Progress",
+    "data_digest",
+    "detect_level",
+    "execute",
+    "prepare_data",
+    "probe_sandbox",
+]

@@ -51,7 +51,11 @@ class Pipes:
 
     def theirs(self) -> tuple[int, ...]:
         """The write ends."""
-        return tuple(pair[1] for pair in (self.output, self.result, self.ready, self.checkpoint) if pair)
+        return self.output[1], *self.inherited()
+
+    def inherited(self) -> tuple[int, ...]:
+        """The write ends that keep their numbers inside; the output becomes 1 and 2."""
+        return tuple(pair[1] for pair in (self.result, self.ready, self.checkpoint) if pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         command = bubblewrap.command(job, files, info_write, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.theirs(), info_write, *files.values())
+    inherited = (*pipes.inherited(), info_write, *files.values())
     with _owned_data(job):
         process = _popen(command, _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA), pipes, inherited)
         descriptors.close(info_write, *files.values())
@@ -156,7 +160,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         command = [sys.executable, "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data))
-            process = _popen(command, variables, pipes, (*pipes.theirs(), leash_read))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), leash_read))
             descriptors.close(leash_read)
             yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
     finally:

@@ -57,6 +57,8 @@ def usage(root: int, *, besides: frozenset[int] = frozenset()) -> Usage:
             fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         except OSError:
             continue
+        if fields[0] in b"ZX":
+            continue  # ended: it uses nothing but its number
         count += 1
         ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
         memory += int(fields[21]) * _PAGE_BYTES

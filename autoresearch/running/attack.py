@@ -1,0 +1,312 @@
+"""Tries to get out of the sandbox it runs in, and says what worked. Runs inside, as a lone file.
+
+Usage: ``python attack.py TARGETS`` with a JSON object of what ``probes.py`` put outside: a key file, a port, sockets, a
+victim process. Prints one JSON object: for each probe whether it was blocked, and how.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import platform
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TARGETS: dict[str, Any] = json.loads(sys.argv[1])
+_libc = ctypes.CDLL(None, use_errno=True)
+_IS_ARM = platform.machine() == "aarch64"
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+
+
+class Leak(Exception):
+    """A probe got through."""
+
+
+def _syscall(x86_64: int, arm64: int, *arguments: int) -> int:
+    """Makes a system call; raises OSError where it fails."""
+    result = int(_libc.syscall(arm64 if _IS_ARM else x86_64, *(ctypes.c_long(a) for a in arguments)))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+def _refused_call(x86_64: int, arm64: int, *arguments: int) -> None:
+    """A call that the filter must refuse: any other error means that the kernel looked at it."""
+    try:
+        _syscall(x86_64, arm64, *arguments)
+    except OSError as error:
+        if error.errno in {errno.EPERM, errno.ENOSYS, errno.EACCES}:
+            raise
+        raise Leak(f"reached the kernel: {error}") from error
+
+
+def _read_key() -> None:
+    Path(TARGETS["key"]).read_bytes()
+
+
+def _read_home() -> None:
+    if entries := [e for e in os.listdir(TARGETS["home"]) if e not in TARGETS["allowed"]]:  # noqa: PTH208
+        raise Leak(f"sees {len(entries)} entries")
+    raise PermissionError("only what the interpreter needs")
+
+
+def _read_environment_token() -> None:
+    if TARGETS["token"] not in json.dumps(dict(os.environ)):
+        raise PermissionError("not in the environment")
+
+
+def _use_inherited_descriptors() -> None:
+    ours = {0, 1, 2, int(os.environ["AUTORESEARCH_RESULT_FD"])}
+    for descriptor in set(range(1024)) - ours:
+        with contextlib.suppress(OSError):
+            status = os.fstat(descriptor)
+            raise Leak(f"descriptor {descriptor} is open, mode {status.st_mode:o}")
+    raise PermissionError("there are none")
+
+
+def _read_other_environments() -> None:
+    found = 0
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            found += TARGETS["token"].encode() in Path(f"/proc/{name}/environ").read_bytes()
+    if not found:
+        raise PermissionError("not in any process")
+
+
+def _see_processes() -> None:
+    if TARGETS["token"].encode() not in Path(f"/proc/{TARGETS['victim']}/cmdline").read_bytes():
+        raise PermissionError("that id is another process here")
+
+
+def _signal_victim() -> None:
+    os.kill(TARGETS["victim"], signal.SIGUSR1)
+
+
+def _connect_tcp() -> None:
+    with socket.create_connection(("127.0.0.1", TARGETS["tcp"]), timeout=1):
+        pass
+
+
+def _send_udp() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.sendto(b"x", ("127.0.0.1", TARGETS["udp"]))
+    raise PermissionError("whether it arrived is seen outside")
+
+
+def _reach_internet() -> None:
+    for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as udp:
+            udp.connect((address, 53))
+            raise Leak(f"has a route to {address}")
+    raise PermissionError("no route")
+
+
+def _connect_abstract() -> None:
+    with socket.socket(socket.AF_UNIX) as local:
+        local.connect("\0" + TARGETS["abstract"])
+
+
+def _connect_path() -> None:
+    with socket.socket(socket.AF_UNIX) as local:
+        local.connect(TARGETS["socket"])
+
+
+def _send_datagram_to_path() -> None:
+    left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with left, right:
+        left.sendto(b"x", TARGETS["datagram"])
+
+
+def _packet_socket() -> None:
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+
+
+def _vsock() -> None:
+    socket.socket(40, socket.SOCK_STREAM).close()
+
+
+def _netlink() -> None:
+    socket.socket(16, socket.SOCK_RAW).close()
+
+
+def _trace_parent() -> None:
+    _refused_call(101, 117, 16, os.getppid(), 0, 0)
+
+
+def _read_foreign_memory() -> None:
+    _refused_call(310, 270, TARGETS["victim"], 0, 0, 0, 0, 0)
+
+
+def _new_user_namespace() -> None:
+    _syscall(272, 97, _CLONE_NEWUSER)
+
+
+def _new_network_by_clone() -> None:
+    flags = _CLONE_NEWUSER | _CLONE_NEWNET | signal.SIGCHLD
+    if _syscall(56, 220, flags, 0, 0, 0, 0) == 0:
+        os._exit(0)
+
+
+def _clone3() -> None:
+    _refused_call(435, 435, 0, 0)
+
+
+def _io_uring() -> None:
+    _refused_call(425, 425, 1, 0)
+
+
+def _userfaultfd() -> None:
+    _refused_call(323, 282, 1)
+
+
+def _keyring() -> None:
+    _refused_call(250, 219, 0, -3 & 0xFFFFFFFF, 0)
+
+
+def _bpf() -> None:
+    _refused_call(321, 280, 0, 0, 0)
+
+
+def _perf() -> None:
+    _refused_call(298, 241, 0, 0, -1, -1, 0)
+
+
+def _mount() -> None:
+    _refused_call(165, 40, 0, 0, 0, 0, 0)
+
+
+def _open_by_handle() -> None:
+    _refused_call(304, 265, -100, 0, 0)
+
+
+def _anonymous_memory_file() -> None:
+    os.close(os.memfd_create("x"))
+
+
+def _shared_segment() -> None:
+    _refused_call(29, 194, 0, 4096, 0o1600)
+
+
+def _newer_calls() -> None:
+    _refused_call(999, 999)
+
+
+def _push_terminal_input() -> None:
+    _refused_call(16, 29, 0, 0x5412, 0)
+
+
+def _become_root() -> None:
+    if os.geteuid() and os.getuid():
+        os.setuid(0)
+
+
+def _write_system() -> None:
+    for folder in ("/", "/dev", "/in", "/usr", "/etc", sys.prefix, TARGETS["outside"]):
+        with contextlib.suppress(OSError):
+            path = Path(folder) / "autoresearch-probe"
+            path.write_text("x")
+            path.unlink()
+            raise Leak(f"writes to {folder}")
+    raise PermissionError("nothing of it")
+
+
+def _write_kernel_settings() -> None:
+    path = Path("/proc/sys/kernel/core_pattern")
+    path.write_text(path.read_text())
+
+
+def _more_processes_than_allowed() -> None:
+    children = []
+    try:
+        for _ in range(TARGETS["tasks"]):
+            if (pid := os.fork()) == 0:
+                os._exit(0)
+            children.append(pid)  # unreaped, it still counts
+    finally:
+        for pid in children:
+            os.waitpid(pid, 0)
+
+
+def _larger_file_than_allowed() -> None:
+    with Path("large").open("wb") as file:
+        for _ in range(TARGETS["disk_bytes"] // 65536 + 1):
+            file.write(bytes(65536))
+    raise Leak("no limit")
+
+
+def _raise_own_limits() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard + 1000))
+
+
+PROBES: dict[str, Callable[[], None]] = {
+    "read the daemon's key": _read_key,
+    "list the home folder": _read_home,
+    "read a secret from the environment": _read_environment_token,
+    "use the daemon's open files": _use_inherited_descriptors,
+    "read other processes' environments": _read_other_environments,
+    "see other processes": _see_processes,
+    "signal another process": _signal_victim,
+    "TCP to this machine": _connect_tcp,
+    "UDP out": _send_udp,
+    "reach the internet": _reach_internet,
+    "abstract local socket": _connect_abstract,
+    "local socket by path": _connect_path,
+    "local datagram by path": _send_datagram_to_path,
+    "raw packets": _packet_socket,
+    "virtual machine sockets": _vsock,
+    "netlink sockets": _netlink,
+    "trace another process": _trace_parent,
+    "read another process's memory": _read_foreign_memory,
+    "new user namespace": _new_user_namespace,
+    "new network namespace": _new_network_by_clone,
+    "clone3": _clone3,
+    "io_uring": _io_uring,
+    "userfaultfd": _userfaultfd,
+    "kernel keyring": _keyring,
+    "bpf": _bpf,
+    "performance counters": _perf,
+    "mount": _mount,
+    "open files by handle": _open_by_handle,
+    "uncounted memory files": _anonymous_memory_file,
+    "uncounted shared segments": _shared_segment,
+    "system calls newer than the list": _newer_calls,
+    "type into the terminal": _push_terminal_input,
+    "become root": _become_root,
+    "write to the system": _write_system,
+    "write kernel settings": _write_kernel_settings,
+    "start more processes than allowed": _more_processes_than_allowed,
+    "write a larger file than allowed": _larger_file_than_allowed,
+    "raise its own limits": _raise_own_limits,
+}
+
+
+def attempt(probe: Callable[[], None]) -> tuple[bool, str]:
+    """Whether the probe was blocked, and by what."""
+    try:
+        probe()
+    except Leak as leak:
+        return False, str(leak)
+    except (OSError, ValueError) as error:
+        return True, str(error)[:200]
+    return False, "it worked"
+
+
+def main() -> None:
+    """Runs every probe and reports."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    results = {name: attempt(probe) for name, probe in PROBES.items()}
+    sys.stdout.write(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Makes a task's data in the sandbox, once per machine, and checks every byte of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
+from autoresearch.running.execute import execute
+from autoresearch.running.job import Job, Limits
+from autoresearch.running.level import Level
+from autoresearch.words import RunStatus
+
+_PROGRAM = "prepare.py"
+_LOCK_SPARE_SECONDS = 60.0
+
+
+def prepare_data(
+    files: Mapping[str, bytes], expected: Mapping[str, str], cache: Path, *, level: Level, limits: Limits
+) -> Path:
+    """The folder with a task's data, made by running ``python prepare.py`` when it isn't there yet.
+
+    ``expected`` maps file names to hex SHA-256. The folder is ``cache/<digest of expected>``; it appears whole or not
+    at all, and several callers may ask at once. Raises UsageError for names that are not plain, TimedOut where another
+    caller holds the lock too long or the program takes too long, Refused where the sandbox won't start, and
+    AutoresearchError where the program fails or makes other bytes.
+    """
+    _check_names(expected)
+    cache.mkdir(parents=True, exist_ok=True)
+    target = cache / data_digest(expected)
+    if _mismatch(target, expected) is None:
+        return target
+    try:
+        with FileLock(f"{target}.lock", timeout=limits.seconds + _LOCK_SPARE_SECONDS):
+            if _mismatch(target, expected) is not None:
+                _make(files, expected, target, level=level, limits=limits)
+    except Timeout as error:
+        raise TimedOut(
+            "another process has been making the same data for too long", hint=f"is it stuck? {target}.lock"
+        ) from error
+    return target
+
+
+def data_digest(expected: Mapping[str, str]) -> str:
+    """The name of the folder: SHA-256 over the sorted ``name hash`` lines."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(expected.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _check_names(expected: Mapping[str, str]) -> None:
+    if not expected:
+        raise UsageError("the task names no data file to make")
+    for name, digest in expected.items():
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", name):
+            raise UsageError(f"{name!r} is not a plain file name")
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise UsageError(f"the hash of {name} is not a hex SHA-256")
+
+
+def _make(
+    files: Mapping[str, bytes], expected: Mapping[str, str], target: Path, *, level: Level, limits: Limits
+) -> None:
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name[:16]}-", dir=target.parent))
+    try:
+        made, checked = work / "made", work / "checked"
+        made.mkdir()
+        checked.mkdir()
+        job = Job(
+            files, entry=_PROGRAM, data=made, writable_data=True, limits=limits, metric_source="stdout", parse=_none
+        )
+        outcome = execute(job, level=level)
+        if outcome.status is not RunStatus.OK:
+            raise _failure(outcome.status, outcome.reason)
+        for name in expected:
+            _take(made / name, checked / name)
+        if (wrong := _mismatch(checked, expected)) is not None:
+            raise AutoresearchError(
+                f"the data that {_PROGRAM} makes here differs from the task's: {wrong}",
+                hint="the task may need another version of a library; ask its author",
+            )
+        shutil.rmtree(target, ignore_errors=True)  # a damaged one
+        checked.chmod(0o755)
+        checked.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _none(_: str) -> dict[str, float]:
+    return {}
+
+
+def _failure(status: RunStatus, reason: str) -> AutoresearchError:
+    sentence = f"the task's data could not be made: {reason}"
+    if status is RunStatus.TIMED_OUT:
+        return TimedOut(sentence, hint="a task file can allow more seconds in its limits")
+    if status is RunStatus.REFUSED:
+        return Refused(sentence, hint="ask the daemon's doctor what its sandbox lacks")
+    return AutoresearchError(sentence, hint=f"run the task's {_PROGRAM} by hand to see more")
+
+
+def _take(made: Path, checked: Path) -> None:
+    """Moves one made file, if it is a plain one, and gives it to us, readable for all and writable for none."""
+    try:
+        status = made.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        return
+    made.rename(checked)
+    if os.geteuid() == 0:
+        os.chown(checked, 0, 0)
+    checked.chmod(0o444)
+
+
+def _mismatch(folder: Path, expected: Mapping[str, str]) -> str | None:
+    """The first file that is missing or has other bytes, as a few words; None when all are right."""
+    for name, digest in expected.items():
+        try:
+            with (folder / name).open("rb") as file:
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
+        except (FileNotFoundError, NotADirectoryError):
+            return f"{name} is missing"
+        if actual != digest:
+            return f"{name} has the hash {actual[:16]}…, not {digest[:16]}…"
+    return None

@@ -1,0 +1,145 @@
+"""The daemon attacks its own sandbox: sets up what a stranger must not reach, lets ``attack.py`` try, and reports."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autoresearch.running import layout
+from autoresearch.running.execute import execute
+from autoresearch.running.job import MIB, Job, Limits
+from autoresearch.running.level import Level
+from autoresearch.running.specification import tasks_allowed
+from autoresearch.words import RunStatus
+
+_ATTACK = Path(__file__).with_name("attack.py")
+_LIMITS = Limits(seconds=10, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
+_UDP_PROBE = "UDP out"
+_SPARE_TASKS = 64
+"""Below bubblewrap the kernel's process limit counts the user's other processes, which come and go meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """One way out of the sandbox: whether it is blocked, and what the attacker saw."""
+
+    name: str
+    blocked: bool
+    detail: str
+
+
+def probe_sandbox(level: Level) -> tuple[ProbeResult, ...]:
+    """Attacks a sandbox of this level with real files, sockets and a victim process; takes well under a second.
+
+    A sandbox that doesn't start, or an attack that doesn't end, is one result that isn't blocked.
+    """
+    with _targets() as (targets, udp):
+        targets["tasks"] = tasks_allowed(_LIMITS, 1) + _SPARE_TASKS
+        targets["disk_bytes"] = _LIMITS.disk_bytes
+        job = Job(
+            files={"attack.py": _ATTACK.read_bytes()},
+            entry="attack.py",
+            limits=_LIMITS,
+            metric_source="stdout",
+            parse=lambda _: {},
+            arguments=(json.dumps(targets),),
+        )
+        outcome = execute(job, level=level)
+        arrived = _arrived(udp)
+    if outcome.status is not RunStatus.OK:
+        return (ProbeResult("start the sandbox", blocked=False, detail=outcome.reason),)
+    try:
+        results = dict(json.loads(outcome.log))
+    except ValueError:
+        return (ProbeResult("start the sandbox", blocked=False, detail="the attack said nothing sensible"),)
+    if arrived:
+        results[_UDP_PROBE] = (False, "it arrived")
+    return tuple(ProbeResult(name, bool(blocked), str(detail)) for name, (blocked, detail) in results.items())
+
+
+def detect_level() -> tuple[Level, tuple[ProbeResult, ...]]:
+    """The best level whose probes are all blocked, and what the probes said; with level NONE, of the last one tried."""
+    results: tuple[ProbeResult, ...] = ()
+    for level in (Level.BUBBLEWRAP, Level.LANDLOCK):
+        results = probe_sandbox(level)
+        if all(result.blocked for result in results):
+            return level, results
+    return Level.NONE, results
+
+
+@contextmanager
+def _targets() -> Iterator[tuple[dict[str, Any], socket.socket]]:
+    token = secrets.token_hex(16)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autoresearch-probe-")))
+        folder.chmod(0o777)  # permissions of files are not what is tested here
+        key = folder / "key"
+        key.write_text(token)
+        key.chmod(0o666)
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        udp.bind(("127.0.0.1", 0))
+        for kind, address in (
+            (socket.SOCK_STREAM, f"\0autoresearch-{token}"),
+            (socket.SOCK_STREAM, f"{folder}/stream"),
+            (socket.SOCK_DGRAM, f"{folder}/datagram"),
+        ):
+            local = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
+            local.bind(address)
+            if kind == socket.SOCK_STREAM:
+                local.listen()
+        for name in ("stream", "datagram"):
+            (folder / name).chmod(0o777)
+        victim = stack.enter_context(_victim(token))
+        yield (
+            {
+                "key": str(key),
+                "token": token,
+                "home": str(Path.home()),
+                "allowed": _needed_in_home(),
+                "victim": victim,
+                "tcp": tcp.getsockname()[1],
+                "udp": udp.getsockname()[1],
+                "abstract": f"autoresearch-{token}",
+                "socket": f"{folder}/stream",
+                "datagram": f"{folder}/datagram",
+                "outside": str(folder),
+            },
+            udp,
+        )
+
+
+@contextmanager
+def _victim(token: str) -> Iterator[int]:
+    """A process of ours with the secret in its environment and its command line."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", f"read _ # {token}"], stdin=subprocess.PIPE, env={**os.environ, "AUTORESEARCH_CANARY": token}
+    )
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _needed_in_home() -> list[str]:
+    home = Path.home()
+    inside = (folder for folder in layout.interpreter_folders() if folder.is_relative_to(home))
+    return sorted({folder.relative_to(home).parts[0] for folder in inside})
+
+
+def _arrived(udp: socket.socket) -> bool:
+    udp.settimeout(0)
+    with contextlib.suppress(BlockingIOError):
+        return bool(udp.recv(16))
+    return False

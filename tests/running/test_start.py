@@ -1,0 +1,56 @@
+"""What can't be started is refused with a sentence; what makes no sense is a usage error."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import UsageError
+from autoresearch.running import Job, Level, Limits, execute
+from tests.running.support import job
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Job(files={}),
+        Job(files={"../train.py": b""}, entry="../train.py"),
+        Job(files={"train.py": b""}, data=Path("/does/not/exist")),
+        Job(files={"train.py": b""}, mounts=(Path("/does/not/exist"),)),
+        Job(files={"train.py": b""}, limits=Limits(seconds=float("nan"))),
+        Job(files={"train.py": b""}, limits=Limits(processes=0)),
+        Job(files={"train.py": b""}, arguments=("a\0b",)),
+        Job(files={"train.py": b""}, metric_source="stdout"),
+    ],
+)
+def test_a_senseless_job_is_a_usage_error(wrong: Job) -> None:
+    with pytest.raises(UsageError):
+        execute(wrong, level=Level.NONE)
+
+
+def test_a_missing_bubblewrap_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    outcome = execute(job("succeed()"), level=Level.BUBBLEWRAP)
+    assert outcome.status == "refused"
+    assert "bubblewrap is not installed" in outcome.reason
+
+
+def test_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "pdp11")
+    assert execute(job("succeed()"), level=Level.LANDLOCK).status == "refused"
+
+
+def test_a_missing_interpreter_is_refused(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/usr/bin/no-such-python")
+    outcome = execute(job("succeed()"), level=level)
+    assert outcome.status == "refused"
+    assert "no-such-python" in outcome.reason or "No such file" in outcome.reason
+
+
+def test_an_empty_program_is_a_crash_not_an_error(level: Level) -> None:
+    outcome = execute(dataclasses.replace(job(""), files={"train.py": b"\0\xff("}), level=level)
+    assert outcome.status == "crashed"
