@@ -1,7 +1,11 @@
-"""What the daemon's API answers and the commands print: the models, and the builders that fill them from the log."""
+"""What the daemon's API answers and the commands print: models, and what fills them from the log and the blobs."""
 
 from __future__ import annotations
 
+from autoresearch.answers.boards import best_answer, task_status, top_answer
+from autoresearch.answers.changes import diff_answer, lineage_answer, run_log, run_source
+from autoresearch.answers.finding import FoundTask, find_task
+from autoresearch.answers.listing import log_answer, record_view, show_answer
 from autoresearch.answers.models import (
     Answer,
     BestAnswer,
@@ -23,6 +27,8 @@ from autoresearch.answers.models import (
     WorkerStatus,
     WorkRequest,
 )
+from autoresearch.answers.references import resolve_reference
+from autoresearch.answers.summaries import one_line
 
 __all__ = [
     "Answer",
@@ -30,6 +36,7 @@ __all__ = [
     "DiffAnswer",
     "Event",
     "Failure",
+    "FoundTask",
     "Health",
     "LineageAnswer",
     "LogAnswer",
@@ -44,4 +51,17 @@ __all__ = [
     "TopAnswer",
     "WorkRequest",
     "WorkerStatus",
+    "best_answer",
+    "diff_answer",
+    "find_task",
+    "lineage_answer",
+    "log_answer",
+    "one_line",
+    "record_view",
+    "resolve_reference",
+    "run_log",
+    "run_source",
+    "show_answer",
+    "task_status",
+    "top_answer",
 ]

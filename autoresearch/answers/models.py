@@ -1,6 +1,7 @@
 """What the daemon's API answers and the commands print with ``--json``: one set of models, each with a schema tag.
 
-Only additions happen under one tag; a changed meaning is a new number. Ids are text (CIDv1), times are Unix milliseconds.
+Only additions happen under one tag; a changed meaning is a new number. Ids are text (CIDv1), times are Unix
+milliseconds.
 """
 
 from __future__ import annotations
@@ -183,8 +184,11 @@ class RunAccepted(Answer, frozen=True, kw_only=True):
 
 
 class Event(Answer, frozen=True, kw_only=True):
-    """Something that happened here. ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, best,
-    state, worker, record. Progress events have id 0 and are not replayed."""
+    """Something that happened here.
+
+    ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, run_failed, best, state, worker,
+    record. Progress events have id 0 and are not replayed. ``stale`` says that the listener missed something.
+    """
 
     id: int
     kind: str

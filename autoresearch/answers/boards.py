@@ -1,0 +1,90 @@
+"""How far a task has come: its numbers, its best, its leaderboard."""
+
+from __future__ import annotations
+
+from autoresearch.answers.finding import FoundTask
+from autoresearch.answers.models import BestAnswer, TaskStatus, TopAnswer
+from autoresearch.log import Log, SubjectRow
+from autoresearch.records import Run, parse_id
+from autoresearch.views import SubjectView, leaderboard, run, statistics
+from autoresearch.words import RunStatus
+
+CONFIRMED = "confirmed"
+# Fewer than this and verifiers could not be drawn so that the author has no say.
+VERIFYING_PARTICIPANTS = 4
+# As far down the board as a confirmed subject is looked for.
+BOARD_ROWS = 200
+DEFAULT_ROWS = 20
+
+
+def task_status(log: Log, task: FoundTask) -> TaskStatus:
+    """The task and how far the network has come with it; ``best`` is the confirmed one, or else the reported one."""
+    numbers = statistics(log, task.digest)
+    confirmed, reported = leaders(log, task)
+    best = confirmed or reported
+    baseline = _baseline(log, task)
+    return TaskStatus(
+        name=task.name,
+        digest=task.digest.hex(),
+        metric=task.metric,
+        direction=task.direction,
+        floor=task.floor,
+        baseline=baseline.mean if baseline else None,
+        best=best,
+        closed=closed(baseline.mean, best.mean, task.floor) if baseline and best else None,
+        runs=numbers.runs,
+        failed=numbers.runs - numbers.statuses.get(RunStatus.OK, 0),
+    )
+
+
+def best_answer(log: Log, task: FoundTask) -> BestAnswer:
+    """The best confirmed subject and the best that is only reported; ``run`` stands for the first of the two."""
+    status = task_status(log, task)
+    confirmed, reported = leaders(log, task)
+    note = ""
+    if status.best is None:
+        note = f"No run of {task.name} has a value yet."
+    elif confirmed is None:
+        note = (
+            "Reported numbers are their author's claim: none is confirmed yet, "
+            f"and verification needs at least {VERIFYING_PARTICIPANTS} participants."
+        )
+    leader = run(log, parse_id(status.best.id)) if status.best else None
+    return BestAnswer(task=status, confirmed=confirmed, reported=reported, run=leader, note=note)
+
+
+def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS) -> TopAnswer:
+    """The leaderboard of a task."""
+    return TopAnswer(task=task_status(log, task), subjects=leaderboard(log, task.digest, limit))
+
+
+def leaders(log: Log, task: FoundTask) -> tuple[SubjectView | None, SubjectView | None]:
+    """The best confirmed subject, and the best of the others."""
+    board = leaderboard(log, task.digest, BOARD_ROWS)
+    confirmed = next((subject for subject in board if subject.state == CONFIRMED), None)
+    reported = next((subject for subject in board if subject.state != CONFIRMED), None)
+    return confirmed, reported
+
+
+def closed(baseline: float, best: float, floor: float | None) -> float | None:
+    """The share of the way from the baseline to the floor that is done, 0 to 1, for both directions.
+
+    None when there is no way. The best may be a little worse than the baseline when it has more seeds behind it: 0.
+    """
+    if floor is None or baseline == floor:
+        return None
+    return min(1.0, max(0.0, (baseline - best) / (baseline - floor)))
+
+
+def _baseline(log: Log, task: FoundTask) -> SubjectRow | None:
+    """The subject of the task's own source: of the runs that have no parent, the one whose source has its hash."""
+    if task.baseline is None:
+        return None
+    # In the order of time: the baseline is the first thing that is run, so this rarely looks at more than one.
+    sources = dict.fromkeys(row.source_digest for row in log.history(task.digest) if row.parent is None)
+    for source in sources:
+        subject = log.subject(task.digest, source, task.budget)
+        record = log.find(subject.first) if subject else None
+        if record and isinstance(record.body, Run) and record.body.source.sha256 == task.baseline:
+            return subject
+    return None

@@ -1,0 +1,75 @@
+"""One run's texts, what it changed, and the way that led to it."""
+
+from __future__ import annotations
+
+from autoresearch.answers.boards import task_status
+from autoresearch.answers.difference import genome_changes, unified_diff
+from autoresearch.answers.finding import task_of
+from autoresearch.answers.models import DiffAnswer, LineageAnswer
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log import BlobStore, Log
+from autoresearch.records import BlobRef, Run, format_id, short_id
+from autoresearch.views import lineage
+
+# Sources have at most 1 MiB and logs little more; what a stranger's record names may be anything.
+MAXIMUM_TEXT_BYTES = 8 << 20
+
+
+def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswer:
+    """The change from one run's source to another's.
+
+    Raises:
+        NotFound: a record or a source is not here.
+        UsageError: a record is not a run.
+    """
+    before, after = run_body(log, old), run_body(log, new)
+    return DiffAnswer(
+        old=format_id(old),
+        new=format_id(new),
+        old_value=before.value,
+        new_value=after.value,
+        change=genome_changes(before.genome, after.genome),
+        diff=unified_diff(
+            run_source(log, blobs, old),
+            run_source(log, blobs, new),
+            old_name=f"{short_id(old)}/train.py",
+            new_name=f"{short_id(new)}/train.py",
+        ),
+    )
+
+
+def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
+    """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
+    steps = lineage(log, run_id)
+    task = task_of(log, bytes.fromhex(steps[-1].run.task))
+    return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
+
+
+def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
+    """The ``train.py`` of a run. Raises NotFound, UsageError, Refused."""
+    return _text(blobs, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
+
+
+def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
+    """What a run printed. Raises NotFound, UsageError, Refused."""
+    kept = run_body(log, run_id).log
+    if kept is None:
+        raise NotFound(f"The run {short_id(run_id)} printed nothing.")
+    return _text(blobs, kept, f"What {short_id(run_id)} printed")
+
+
+def run_body(log: Log, run_id: bytes) -> Run:
+    """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
+    record = log.get(run_id)
+    if not isinstance(record.body, Run):
+        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.")
+    return record.body
+
+
+def _text(blobs: BlobStore, reference: BlobRef, what: str) -> str:
+    kept = blobs.find(reference.sha256)
+    if kept is None:
+        raise NotFound(f"{what} is not on this machine.", hint="a node that ran it has it")
+    if kept.size > MAXIMUM_TEXT_BYTES:
+        raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
+    return blobs.get(reference.sha256).decode("utf-8", "replace")

@@ -1,0 +1,82 @@
+"""Records of any kind: the newest, and one whole."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.answers.finding import FoundTask
+from autoresearch.answers.models import LogAnswer, RecordView, ShowAnswer
+from autoresearch.answers.summaries import summary
+from autoresearch.log import Log, StoredRun
+from autoresearch.records import Record, Run, format_id
+from autoresearch.views import run_view
+
+DEFAULT_RECORDS = 50
+
+
+def log_answer(
+    log: Log,
+    *,
+    kind: str | None = None,
+    author: bytes | None = None,
+    task: FoundTask | None = None,
+    limit: int = DEFAULT_RECORDS,
+    before: bytes | None = None,
+) -> LogAnswer:
+    """The newest records first; ``before`` is the id of the last one of the page before.
+
+    Raises:
+        NotFound: there is no record ``before``.
+    """
+    mark = log.get(before) if before is not None else None
+    digest = task.digest if task else None
+    wanted = limit
+    while True:
+        found = log.records(kind=kind, author=author, task=digest, limit=wanted)
+        page = [record for record in found if mark is None or (record.time, record.id) < (mark.time, mark.id)]
+        if len(page) >= limit or len(found) < wanted:
+            return LogAnswer(records=[record_view(record) for record in page[:limit]])
+        # The log reads from its newest end only: look further back until the page is full.
+        wanted *= 4
+
+
+def show_answer(log: Log, record_id: bytes) -> ShowAnswer:
+    """One record, whole. Raises NotFound."""
+    record = log.get(record_id)
+    forked = log.forked(record)
+    return ShowAnswer(
+        record=record_view(record),
+        run=run_view(StoredRun(record, forked)) if isinstance(record.body, Run) else None,
+        body=plain_body(record),
+        links=[format_id(link) for link in record.links],
+        forked=forked,
+    )
+
+
+def record_view(record: Record) -> RecordView:
+    """One record in a line."""
+    return RecordView(
+        id=format_id(record.id),
+        kind=record.kind,
+        author=record.author.hex(),
+        seq=record.seq,
+        time_ms=record.time,
+        summary=summary(record.body),
+    )
+
+
+def plain_body(record: Record) -> dict[str, object]:
+    """A record's body as JSON can hold it: bytes as hex."""
+    plain = _plain(msgspec.to_builtins(record.body, builtin_types=(bytes,)))
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

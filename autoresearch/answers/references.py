@@ -1,0 +1,66 @@
+"""What people type for a run: an id, the beginning of one, ``@`` for the best, ``@mine``, and ``~N`` for a parent."""
+
+from __future__ import annotations
+
+import re
+
+from autoresearch.answers.boards import leaders
+from autoresearch.answers.changes import run_body
+from autoresearch.answers.finding import FoundTask, find_task
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.log import Log
+from autoresearch.records import parse_id, short_id
+from autoresearch.views import leaderboard
+
+_REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
+# As far down the board as one's own best is looked for.
+OWN_ROWS = 1000
+
+
+def resolve_reference(log: Log, text: str, *, task: FoundTask | None = None, author: bytes | None = None) -> bytes:
+    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, each with ``~`` or ``~2`` if wanted.
+
+    ``@`` is the best run of the task, confirmed or else reported; ``@mine`` the best of ``author``. Without ``task`` it
+    is the one worked on last. ``~N`` goes N parents back.
+
+    Raises:
+        NotFound: there is none.
+        AmbiguousId: several ids begin so.
+        UsageError: it is none of these forms, or ``~`` follows what is no run.
+    """
+    match = _REFERENCE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(
+            f"“{text[:80]}” names no run.", hint="an id or its beginning, @, @mine, or one of them with ~1"
+        )
+    start, steps = match["start"], match["steps"]
+    found = _best(log, start, task, author) if start.startswith("@") else log.resolve(start)
+    return found if steps is None else _ancestor(log, found, int(steps or 1))
+
+
+def _best(log: Log, start: str, task: FoundTask | None, author: bytes | None) -> bytes:
+    if start not in ("@", "@mine"):
+        raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
+    task = task or find_task(log, author=author)
+    if start == "@":
+        confirmed, reported = leaders(log, task)
+        subject = confirmed or reported
+    else:
+        mine = author.hex() if author else ""
+        subject = next((row for row in leaderboard(log, task.digest, OWN_ROWS) if row.author == mine), None)
+    if subject is None:
+        whose = "" if start == "@" else " of this device"
+        raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint="autoresearch work")
+    return parse_id(subject.id)
+
+
+def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:
+    found = run_id
+    for done in range(steps):
+        parent = run_body(log, found).parent
+        if parent is None:
+            raise NotFound(f"The run {short_id(run_id)} has {done} ancestors, not {steps}.")
+        if not log.has([parent]):
+            raise NotFound(f"The parent of {short_id(found)} is not in this log.")
+        found = parent
+    return found

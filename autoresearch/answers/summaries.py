@@ -1,0 +1,66 @@
+"""A record in a line. What strangers wrote is kept to that line: no control characters, no end. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from autoresearch.records import (
+    Attestation,
+    Body,
+    Claim,
+    Identity,
+    Merge,
+    Note,
+    Release,
+    Run,
+    Task,
+    Verification,
+    Withdrawal,
+    Yank,
+    short_id,
+)
+from autoresearch.words import RunStatus
+
+SUMMARY_CHARACTERS = 120
+
+
+def summary(body: Body | dict[str, object]) -> str:
+    """What a record says, in a line; empty for kinds that this version doesn't know."""
+    return one_line(_sentence(body), SUMMARY_CHARACTERS)
+
+
+def one_line(text: str, characters: int) -> str:
+    """Text that cannot move a cursor, hide or turn its neighbours: no control, format or line-breaking characters."""
+    plain = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} else c for c in text)
+    plain = " ".join(plain.split())
+    return plain if len(plain) <= characters else plain[: characters - 1] + "…"
+
+
+def _sentence(body: Body | dict[str, object]) -> str:
+    match body:
+        case Run(title=title, status=status, value=value):
+            end = f"{value:.6g}" if status == RunStatus.OK and value is not None else status
+            return f"{title or 'run'}: {end}"
+        case Task(name=name, summary=words):
+            return f"{name}: {words}" if words else name
+        case Claim(title=title):
+            return f"trying: {title}" if title else "trying a change"
+        case Note(topic=topic, text=text):
+            return f"{topic}: {text}"
+        case Verification(verdict=verdict, stage=stage, run=run, value=value):
+            measured = "" if value is None else f", measured {value:.6g}"
+            return f"{stage} of {short_id(run)}: {verdict}{measured}"
+        case Identity(action=action, device=device, name=name):
+            return f"{action} {device.hex()[:8] if device else ''} {name}"
+        case Attestation(subject=subject, method=method):
+            return f"{method} shown by {subject.hex()[:8]}"
+        case Release(name=name, version=version):
+            return f"{name} {version}"
+        case Yank(release=release, reason=reason):
+            return f"{short_id(release)}: {reason}"
+        case Withdrawal(reason=reason):
+            return reason
+        case Merge(device=device):
+            return f"ends the fork of {device.hex()[:8]}"
+        case _:
+            return ""
