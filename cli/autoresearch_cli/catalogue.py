@@ -1,0 +1,50 @@
+"""All commands: where each lives and what it does in a line, so that help and completion import none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command or group of commands: its module in ``commands`` and its line in the help."""
+
+    module: str
+    summary: str
+
+
+SECTIONS: dict[str, dict[str, Entry]] = {
+    "Look": {
+        "status": Entry("status", "What this node does, and why."),
+        "best": Entry("best", "The best train.py of a task so far."),
+        "top": Entry("top", "The leaderboard of a task."),
+        "log": Entry("log", "The newest records of the notebook."),
+        "show": Entry("show", "One record, whole: numbers, source, training log."),
+        "diff": Entry("diff", "What a run changed, against its parent or another run."),
+        "lineage": Entry("lineage", "The steps from the baseline to a run."),
+        "events": Entry("events", "What happens on this node, as it happens."),
+    },
+    "Work": {
+        "demo": Entry("demo", "Watch this machine do research for a few minutes."),
+        "run": Entry("run", "Run a task folder once, as it stands."),
+        "work": Entry("work", "Let the daemon run experiments."),
+        "pause": Entry("control", "Stop working, for ever or for a while."),
+        "resume": Entry("control", "End a pause."),
+        "finish": Entry("control", "Finish the run in hand, then stop working."),
+    },
+    "Node": {
+        "up": Entry("up", "Start the daemon."),
+        "down": Entry("down", "Stop the daemon."),
+        "doctor": Entry("doctor", "Check this machine, and say how to mend it."),
+        "config": Entry("config", "Show and change settings."),
+        "paths": Entry("paths", "Where everything lives on this machine."),
+        "id": Entry("identity", "This participant's keys."),
+    },
+    "Exchange": {
+        "export": Entry("export", "Write all runs as TSV, CSV or JSON Lines."),
+        "import": Entry("importing", "Bring in past work from a results.tsv, as notes."),
+        "task": Entry("task", "Make a task folder, or explain one."),
+    },
+}
+
+COMMANDS: dict[str, Entry] = {name: entry for section in SECTIONS.values() for name, entry in section.items()}

@@ -1,0 +1,164 @@
+"""What ``doctor`` looks at: one function a check, each with what it found and how to mend it. Changes nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.identity import load_identity
+from autoresearch.log import Log
+from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.running import Level, ProbeResult, detect_level
+from autoresearch.tasks import load_task
+from autoresearch_cli import here, starting
+from autoresearch_cli.models import Check
+from autoresearch_cli.reading import device_key
+from autoresearch_cli.rendering.figures import counted, duration, size
+
+OK, WARNING, FAILED = "ok", "warning", "failed"
+OLDEST_PYTHON = (3, 11)
+
+
+def all_checks() -> Iterator[Check]:
+    """Every check but the sandbox's, in the order in which a person would ask."""
+    for name, look in CHECKS.items():
+        yield guarded(name, look)
+
+
+def guarded(name: str, look: Callable[[], Check]) -> Check:
+    """The check, or what kept it from being made."""
+    try:
+        return look()
+    except AutoresearchError as error:
+        return Check(name=name, result=FAILED, detail=str(error), fix=error.hint)
+    except OSError as error:
+        place = f": {error.filename}" if error.filename else ""
+        return Check(name=name, result=FAILED, detail=f"{error.strerror}{place}", fix="look at that place")
+
+
+def check_python() -> Check:
+    """Whether this Python is one of those that are tested."""
+    detail = f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}"
+    if sys.version_info < OLDEST_PYTHON:
+        return Check(name="python", result=FAILED, detail=detail, fix="install Python 3.11 or newer")
+    return Check(name="python", result=OK, detail=detail)
+
+
+def check_torch() -> Check:
+    """Whether torch is installed; importing it would take seconds."""
+    if importlib.util.find_spec("torch") is None:
+        return Check(name="torch", result=FAILED, detail="torch is not installed", fix="pip install torch")
+    return Check(name="torch", result=OK, detail="installed")
+
+
+def check_settings() -> Check:
+    """Whether the settings can be read."""
+    settings = here.settings()
+    detail = f"{counted(settings.work.workers, 'worker')} on {settings.work.device}, from {here.paths().settings}"
+    return Check(name="settings", result=OK, detail=detail)
+
+
+def check_task() -> Check:
+    """Whether the task that this node works on is whole."""
+    task = load_task(here.task_folder(""))
+    return Check(name="task", result=OK, detail=f"{task.name}, {task.folder}")
+
+
+def check_disk() -> Check:
+    """Whether there is room for logs, checkpoints and data."""
+    folder = existing_parent(here.paths().data)
+    free = shutil.disk_usage(folder).free
+    detail = f"{size(free)} free at {folder}"
+    least = here.settings().storage.minimum_free_mib << 20
+    if free < least:
+        fix = f"free some: below {size(least)} the daemon does not work (storage.minimum_free_mib)"
+        return Check(name="disk", result=FAILED, detail=detail, fix=fix)
+    return Check(name="disk", result=OK, detail=detail)
+
+
+def check_keys() -> Check:
+    """Whether the keys are there and nobody else can read them."""
+    try:
+        identity = load_identity(here.paths().keys)
+    except NotFound:
+        detail = "there are no keys yet; the daemon makes them at its first start"
+        return Check(name="keys", result=OK, detail=detail)
+    return Check(name="keys", result=OK, detail=f"device key {identity.device.public.hex()[:16]}…, for this user only")
+
+
+def check_log() -> Check:
+    """Whether the log can be read, and holds this device's last record."""
+    paths = here.paths()
+    if not paths.log.exists():
+        return Check(name="log", result=OK, detail="there is none yet; the daemon makes it at its first start")
+    me = device_key()
+    with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        lost = log.missing_own(me) if me else None
+        if lost:
+            detail = f"this device signed a record number {lost.seq} that is not here: an older copy was put back"
+            fix = "put the newest copy back, or let the daemon fetch the missing records from a peer"
+            return Check(name="log", result=FAILED, detail=detail, fix=fix)
+        return Check(
+            name="log", result=OK, detail=f"{counted(log.count(), 'record')}, {size(paths.log.stat().st_size)}"
+        )
+
+
+def check_clock() -> Check:
+    """Whether the clock is not obviously wrong: before the network began, or behind this notebook's records."""
+    now_ms = here.now_ms()
+    fix = "set the clock: timedatectl set-ntp true"
+    if now_ms < DEFAULT_NETWORK.start_ms:
+        return Check(name="clock", result=FAILED, detail="it is set to a time before the network began", fix=fix)
+    with Log.open(here.paths().log, DEFAULT_NETWORK, read_only=True) as log:
+        newest = log.records(limit=1)
+    ahead_ms = newest[0].time - now_ms if newest else 0
+    if ahead_ms > DEFAULT_NETWORK.ahead_ms:
+        detail = f"the newest record here is {duration(ahead_ms)} ahead of it"
+        return Check(name="clock", result=WARNING, detail=detail, fix=fix)
+    return Check(name="clock", result=OK, detail="plausible")
+
+
+def check_daemon() -> Check:
+    """Whether the daemon answers."""
+    status = starting.daemon_status()
+    if status is None:
+        return Check(name="daemon", result=WARNING, detail="it is not running", fix="autoresearch up")
+    return Check(name="daemon", result=OK, detail=f"process {status.pid}, {status.state}: {status.reason}")
+
+
+def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
+    """How well programs are walled in here; the attacks that were tried are the second part."""
+    level, probes = detect_level()
+    detail = f"{level.label}: {level.sentence}"
+    if level is Level.BUBBLEWRAP:
+        return Check(name="sandbox", result=OK, detail=detail), probes
+    bubblewrap = "install bubblewrap (apt install bubblewrap)"
+    fix = bubblewrap if shutil.which("bwrap") is None else "allow unprivileged user namespaces for bubblewrap"
+    result = WARNING if level >= here.settings().work.own_code_only_below else FAILED
+    return Check(name="sandbox", result=result, detail=detail, fix=fix), probes
+
+
+def existing_parent(path: Path) -> Path:
+    """The nearest folder above that exists."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path if os.access(path, os.R_OK) else Path("/")
+
+
+CHECKS: dict[str, Callable[[], Check]] = {
+    "python": check_python,
+    "torch": check_torch,
+    "settings": check_settings,
+    "task": check_task,
+    "disk": check_disk,
+    "keys": check_keys,
+    "log": check_log,
+    "clock": check_clock,
+    "daemon": check_daemon,
+}

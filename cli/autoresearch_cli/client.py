@@ -1,0 +1,175 @@
+"""The daemon's local API, over its Unix socket. Knows requests, answers and errors; nothing of how they look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import msgspec
+
+from autoresearch.answers import (
+    Answer,
+    Event,
+    Failure,
+    Health,
+    PauseRequest,
+    RunAccepted,
+    RunRequest,
+    StatusAnswer,
+    WorkRequest,
+)
+from autoresearch.errors import (
+    AutoresearchError,
+    DaemonNotRunning,
+    NotFound,
+    Refused,
+    TimedOut,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+A = TypeVar("A", bound=Answer)
+BASE_URL = "http://autoresearch"
+# The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
+TIMEOUT_SECONDS = 10.0
+# The daemon sends a comment every 15 s; three missed ones mean that it is gone.
+STREAM_TIMEOUT_SECONDS = 45.0
+ERRORS: dict[int, type[AutoresearchError]] = {
+    error.exit_status: error for error in (UsageError, DaemonNotRunning, NotFound, Refused, TimedOut)
+}
+
+
+class Client:
+    """A connection to the daemon; a context manager. Methods raise DaemonNotRunning when none answers."""
+
+    def __init__(self, socket: Path) -> None:
+        import httpx
+
+        self._http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(socket)), base_url=BASE_URL, timeout=TIMEOUT_SECONDS
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def ready(self) -> Health:
+        """Whether the daemon can do its work yet; not ready is an answer, not an error."""
+        with translated():
+            return _decode(self._http.get("/readyz"), Health)
+
+    def status(self) -> StatusAnswer:
+        """What the daemon does, and why."""
+        return self._ask("GET", "/v1/status", StatusAnswer)
+
+    def work(self, request: WorkRequest) -> StatusAnswer:
+        """Ask it to work."""
+        return self._ask("POST", "/v1/work", StatusAnswer, request)
+
+    def pause(self, request: PauseRequest) -> StatusAnswer:
+        """Ask it to pause."""
+        return self._ask("POST", "/v1/pause", StatusAnswer, request)
+
+    def resume(self) -> StatusAnswer:
+        """End a pause."""
+        return self._ask("POST", "/v1/resume", StatusAnswer)
+
+    def finish(self) -> StatusAnswer:
+        """Ask it to stop working after the run in hand."""
+        return self._ask("POST", "/v1/finish", StatusAnswer)
+
+    def run(self, request: RunRequest) -> RunAccepted:
+        """Queue one run of a task folder."""
+        return self._ask("POST", "/v1/run", RunAccepted, request)
+
+    def stop(self) -> None:
+        """Ask the daemon to end; it does so after answering."""
+        with translated():
+            _check(self._http.post("/v1/stop"))
+
+    @contextmanager
+    def events(
+        self, *, since: int | None = None, quiet_seconds: float = STREAM_TIMEOUT_SECONDS
+    ) -> Iterator[Iterator[Event]]:
+        """Events as they happen, after those with a larger id than ``since``; subscribed when this is entered.
+
+        TimedOut is raised when nothing, not even a sign of life, comes for ``quiet_seconds``.
+        """
+        import httpx
+
+        query = {} if since is None else {"since": since}
+        timeout = httpx.Timeout(TIMEOUT_SECONDS, read=quiet_seconds)
+        with translated(), self._http.stream("GET", "/v1/events", params=query, timeout=timeout) as response:
+            if response.is_error:
+                response.read()
+                _check(response)
+            yield _events(response)
+
+    def _ask(self, method: str, path: str, answer: type[A], body: Answer | None = None) -> A:
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {"Content-Type": "application/json"} if content else {}
+        with translated():
+            response = self._http.request(method, path, content=content, headers=headers)
+            _check(response)
+            return _decode(response, answer)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the HTTP library's errors into ours."""
+    import httpx
+
+    try:
+        yield
+    except httpx.ConnectError as error:
+        raise not_running() from error
+    except httpx.TimeoutException as error:
+        raise TimedOut("the daemon does not answer", hint="autoresearch doctor") from error
+    except httpx.TransportError as error:
+        raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up") from error
+
+
+def not_running() -> DaemonNotRunning:
+    """The error of commands that need the daemon."""
+    return DaemonNotRunning("the daemon is not running", hint="autoresearch up")
+
+
+def _check(response: httpx.Response) -> None:
+    if response.is_success:
+        return
+    try:
+        failure = msgspec.json.decode(response.content, type=Failure)
+    except msgspec.DecodeError as error:
+        raise AutoresearchError(
+            f"the daemon answered with HTTP {response.status_code}", hint="autoresearch doctor"
+        ) from error
+    kind = ERRORS.get(failure.exit_status, AutoresearchError)
+    raise kind(failure.error, hint=failure.hint)
+
+
+def _decode(response: httpx.Response, answer: type[A]) -> A:
+    try:
+        return msgspec.json.decode(response.content, type=answer)
+    except msgspec.DecodeError as error:
+        hint = "restart it: autoresearch down && autoresearch up"
+        raise AutoresearchError("the daemon answers as another version would", hint=hint) from error
+
+
+def _events(response: httpx.Response) -> Iterator[Event]:
+    """The events in a stream of server-sent events: ``data:`` lines up to an empty one."""
+    data: list[str] = []
+    for line in response.iter_lines():
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif not line and data:
+            yield msgspec.json.decode("\n".join(data), type=Event)
+            data = []

@@ -1,0 +1,58 @@
+"""``best``: the best train.py of a task so far."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import BestAnswer, best_answer
+from autoresearch.errors import NotFound
+from autoresearch_cli import here
+from autoresearch_cli.models import TextAnswer
+from autoresearch_cli.options import Json, Task, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.boards import print_best
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.sources import print_source
+
+app = command_app()
+apps = {"best": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch best", "the best run, and how far the floor is"),
+        ("autoresearch best --code > train.py", "its source"),
+        ("autoresearch best grammar --json", "of one task, for a program"),
+        see="top, show, lineage, diff",
+    )
+)
+def best(
+    task: Task = "",
+    *,
+    code: Annotated[bool, typer.Option("--code", help="Print its train.py, and nothing else.")] = False,
+    json: Json = False,
+) -> None:
+    """The best train.py of a task so far, by the mean of its runs."""
+    with open_notebook() as notebook:
+        answer = best_answer(notebook.log, notebook.task(task))
+        if not code:
+            _report(answer, json=json)
+            return
+        subject = answer.confirmed or answer.reported
+        if subject is None:
+            raise NotFound("nothing is measured yet", hint="autoresearch up --work")
+        source = notebook.source(subject.id)
+    if json:
+        print_json(TextAnswer(id=subject.id, what="code", text=source))
+    else:
+        print_source(source)
+
+
+def _report(answer: BestAnswer, *, json: bool) -> None:
+    if json:
+        print_json(answer)
+        return
+    print_best(answer, now_ms=here.now_ms())
+    say("→ autoresearch best --code, autoresearch lineage @, autoresearch diff @")

@@ -1,0 +1,159 @@
+"""``config``: show and change settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.settings import (
+    Settings,
+    environment_variable,
+    load_settings,
+    setting_types,
+    unknown_setting,
+    write_setting,
+)
+from autoresearch_cli import here
+from autoresearch_cli.models import ConfigAnswer, Setting
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.rendering.output import print_json, print_rows, print_text, say
+
+app = command_app("Show and change settings.")
+apps = {"config": app}
+
+
+def complete_setting(incomplete: str) -> list[tuple[str, str]]:
+    """Settings whose name begins so, with what they mean."""
+    return [(name, about) for name, (_, about) in setting_types().items() if name.startswith(incomplete)]
+
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="A setting, like work.workers.", autocompletion=complete_setting)
+]
+
+
+@app.callback(
+    epilog=examples(
+        ("autoresearch config show", "all settings, with what they mean"),
+        ("autoresearch config set work.workers 2", "change one; the file keeps its comments"),
+        ("AUTORESEARCH_WORK_WORKERS=2 autoresearch up", "a variable wins over the file"),
+        see="paths, doctor",
+    )
+)
+def config() -> None:
+    """Show and change settings: a variable wins over the file, the file over the default."""
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch config show", "all settings"),
+        ("autoresearch config show --origin", "and where each value comes from"),
+        ("autoresearch config show --json", "the same for a program"),
+        see="config set, config get, paths",
+    )
+)
+def show(
+    *,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Say where each value comes from, and its variable.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """All settings with their values and meanings."""
+    answer = current()
+    if json:
+        print_json(answer)
+        return
+    print_rows(
+        (s.name, _typed(s.value), *((s.origin, s.variable) if origin else ()), s.description) for s in answer.settings
+    )
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch config get work.workers", "one value, nothing else"),
+        ("autoresearch config get work.device", "the device that runs train on"),
+        ("autoresearch config get work.workers --json", "with origin and meaning"),
+        see="config show, config set",
+    )
+)
+def get(name: Name, *, json: Json = False) -> None:
+    """The value of one setting."""
+    answer = current()
+    found = [setting for setting in answer.settings if setting.name == name]
+    if not found:
+        raise unknown_setting(name, where="config get")
+    if json:
+        print_json(ConfigAnswer(file=answer.file, settings=found))
+    else:
+        print_text(_typed(found[0].value))
+
+
+@app.command(
+    name="set",
+    epilog=examples(
+        ("autoresearch config set work.workers 2", "train two runs at a time"),
+        ("autoresearch config set work.task ~/my-task", "work on another task"),
+        ("autoresearch config set storage.keep_checkpoints true", "keep every model"),
+        see="config show, task new",
+    ),
+)
+def set_value(
+    name: Name,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Change one setting in the settings file. The daemon reads it when it starts."""
+    write_setting(here.paths().settings, name, value)
+    answer = current()
+    changed = [setting for setting in answer.settings if setting.name == name]
+    if json:
+        print_json(ConfigAnswer(file=answer.file, settings=changed))
+        return
+    say(f"{name} = {_typed(changed[0].value)}")
+    if changed[0].origin == "environment":
+        say(f"→ {changed[0].variable} is set and wins over the file")
+    elif here.paths().socket.exists():
+        say("→ it counts from the daemon's next start: autoresearch down && autoresearch up")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch config path", "the settings file"),
+        ("$EDITOR $(autoresearch config path)", "edit it by hand"),
+        ("autoresearch config path --json", "the same for a program"),
+        see="config show, paths",
+    )
+)
+def path(*, json: Json = False) -> None:
+    """The path of the settings file, whether it exists or not."""
+    file = here.paths().settings
+    if json:
+        print_json(ConfigAnswer(file=str(file), settings=[]))
+    else:
+        print_text(str(file))
+
+
+def current() -> ConfigAnswer:
+    """The settings in force."""
+    file = here.paths().settings
+    values, origins = load_settings(file, here.environment())
+    return ConfigAnswer(file=str(file), settings=[_setting(values, name, origins[name]) for name in setting_types()])
+
+
+def _setting(values: Settings, name: str, origin: str) -> Setting:
+    section, _, key = name.partition(".")
+    value = msgspec.to_builtins(values)[section][key]
+    if not isinstance(value, bool | int | str):
+        raise AutoresearchError(f"the setting {name} has a value that can't be shown")
+    about = setting_types()[name][1]
+    return Setting(name=name, value=value, origin=origin, description=about, variable=environment_variable(name))
+
+
+def _typed(value: bool | int | str) -> str:
+    """The value as a person types it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

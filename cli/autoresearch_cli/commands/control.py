@@ -1,0 +1,63 @@
+"""``pause``, ``resume``, ``finish``: tell the daemon when not to work."""
+
+from __future__ import annotations
+
+from autoresearch.answers import PauseRequest, StatusAnswer
+from autoresearch_cli import here
+from autoresearch_cli.options import For, Json, command_app, examples
+from autoresearch_cli.rendering.figures import parse_duration
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.status import state_sentence
+
+pause_app, resume_app, finish_app = command_app(), command_app(), command_app()
+apps = {"pause": pause_app, "resume": resume_app, "finish": finish_app}
+
+
+@pause_app.command(
+    epilog=examples(
+        ("autoresearch pause", "stop working until `autoresearch resume`, across restarts too"),
+        ("autoresearch pause --for 2h", "go on by itself in two hours"),
+        ("autoresearch pause --for 1h30m --json", "the same for a program"),
+        see="resume, finish, work, down",
+    )
+)
+def pause(*, how_long: For = "", json: Json = False) -> None:
+    """Stop the run in hand and take no other, for ever or for a while."""
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
+    with here.client() as client:
+        _report(client.pause(PauseRequest(until_ms=until_ms)), json=json)
+
+
+@resume_app.command(
+    epilog=examples(
+        ("autoresearch resume", "end a pause"),
+        ("autoresearch resume && autoresearch status", "and look"),
+        ("autoresearch resume --json", "the same for a program"),
+        see="pause, work, status",
+    )
+)
+def resume(*, json: Json = False) -> None:
+    """End a pause. What was asked before goes on."""
+    with here.client() as client:
+        _report(client.resume(), json=json)
+
+
+@finish_app.command(
+    epilog=examples(
+        ("autoresearch finish", "let the run in hand end, then stop working"),
+        ("autoresearch finish && autoresearch status", "and look"),
+        ("autoresearch finish --json", "the same for a program"),
+        see="pause, work, down",
+    )
+)
+def finish(*, json: Json = False) -> None:
+    """Let the run in hand end and be published, then stop working."""
+    with here.client() as client:
+        _report(client.finish(), json=json)
+
+
+def _report(status: StatusAnswer, *, json: bool) -> None:
+    if json:
+        print_json(status)
+    else:
+        say(state_sentence(status, here.now_ms()))

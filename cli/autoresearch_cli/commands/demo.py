@@ -1,0 +1,142 @@
+"""``demo``: watch this machine do research for a few minutes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from autoresearch.answers import Event, StatusAnswer, WorkRequest
+from autoresearch.errors import DaemonNotRunning
+from autoresearch_cli import here, starting
+from autoresearch_cli.client import Client
+from autoresearch_cli.models import DemoAnswer
+from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
+from autoresearch_cli.rendering.figures import counted, parse_duration, value
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.progress import choose_display
+from autoresearch_cli.rendering.status import best_so_far, subject_value
+from autoresearch_cli.watching import Watch
+
+STOP_SECONDS = 10.0
+ENDED = ("runs_done", "time_over")
+app = command_app()
+apps = {"demo": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch demo", "run experiments here until Ctrl-C"),
+        ("autoresearch demo --runs 3", "three of them"),
+        ("autoresearch demo --for 10m --workers 2", "ten minutes, two at a time"),
+        see="up, work, best, top",
+    )
+)
+def demo(*, runs: Runs = None, how_long: For = "", workers: Workers = None, json: JsonLines = False) -> None:
+    """Watch this machine propose a change, train it and measure it, again and again. Ctrl-C ends it cleanly."""
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
+    # A terminal that closes or a plain `kill` ends the demo as Ctrl-C does, so that no daemon is left behind.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    with demo_daemon(workers) as owned:
+        answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json)
+        if owned:
+            say("stopping the daemon")
+    if json:
+        print_json(answer)
+    else:
+        _sum_up(answer, owned=owned)
+
+
+@contextmanager
+def demo_daemon(workers: int | None) -> Iterator[bool]:
+    """A daemon for as long as the context lasts; one that runs already is used and left running.
+
+    Gives whether the daemon is ours, to be stopped.
+    """
+    if starting.daemon_status() is not None:
+        say("the daemon runs already; it goes on after this demo")
+        yield False
+        return
+    process = starting.start(workers=workers, detached=True)
+    try:
+        say("starting: the sandbox is tried first, then the task's data are made, once")
+        starting.wait_until_ready(process)
+        yield True
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the daemon within ten seconds; a second Ctrl-C, or a daemon that hangs, ends it the hard way."""
+    try:
+        with here.client() as client:
+            client.stop()
+        process.wait(STOP_SECONDS)
+    except (DaemonNotRunning, subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.terminate()
+        try:
+            process.wait(2.0)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            process.kill()
+
+
+def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
+    """Ask for work and show what happens, until it is done or a person has seen enough."""
+    with here.client() as client, choose_display(quiet=json) as display:
+        before = client.status()
+        watch = Watch(display)
+        try:
+            with client.events() as events:
+                client.work(request)
+                if not json:
+                    say("working; Ctrl-C ends it")
+                for event in events:
+                    if json:
+                        print_json(event)
+                    if watch.take(event) and not json:
+                        display.line(f"  {_best_line(client.status())}", style="dim")
+                    if _is_over(event):
+                        break
+        except KeyboardInterrupt:
+            pass
+        return _answer(watch, before, _after(client) or before)
+
+
+def _is_over(event: Event) -> bool:
+    return event.kind == "state" and event.data.get("why") in ENDED
+
+
+def _best_line(status: StatusAnswer) -> str:
+    return f"best so far {best_so_far(status.task)}" if status.task else ""
+
+
+def _after(client: Client) -> StatusAnswer | None:
+    try:
+        return client.status()
+    except DaemonNotRunning:
+        return None
+
+
+def _answer(watch: Watch, before: StatusAnswer, after: StatusAnswer) -> DemoAnswer:
+    task = after.task
+    return DemoAnswer(
+        runs=watch.runs,
+        failed=watch.failed,
+        metric=task.metric if task else "",
+        best_before=subject_value(before.task) if before.task else None,
+        best=subject_value(task) if task else None,
+        floor=task.floor if task else None,
+    )
+
+
+def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
+    say(f"{counted(answer.runs, 'run')}, {answer.failed} of them failed")
+    if answer.best is not None:
+        floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
+        before = f" (before: {value(answer.best_before)})" if answer.best_before is not None else ""
+        say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
+    say("→ autoresearch best --code, autoresearch top, autoresearch lineage @")
+    if owned:
+        say("→ keep it working in the background: autoresearch up --work")

@@ -1,0 +1,64 @@
+"""``diff``: what a run changed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import diff_answer
+from autoresearch.errors import NotFound, UsageError
+from autoresearch_cli.completing import complete_reference
+from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.sources import print_diff
+
+app = command_app()
+apps = {"diff": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch diff @", "what the best run changed against its parent"),
+        ("autoresearch diff @~3 @", "the last three steps together"),
+        ("autoresearch diff @ > change.patch", "as a patch"),
+        see="show, lineage, best",
+    )
+)
+def diff(
+    reference: Reference,
+    other: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ID]",
+            help="The newer run. Left out: the first one against its parent.",
+            autocompletion=complete_reference,
+        ),
+    ] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """The change of train.py between two runs, with their values and the constants that differ."""
+    with open_notebook() as notebook:
+        if other:
+            old, new = notebook.resolve(reference), notebook.resolve(other)
+        else:
+            new = notebook.resolve(reference)
+            shown = notebook.show(reference)
+            if shown.run is None:
+                raise UsageError(
+                    f"{reference} is a {shown.record.kind}, not a run", hint="autoresearch show " + reference
+                )
+            if shown.run.parent is None:
+                raise NotFound(
+                    f"{reference} has no parent: it is a baseline", hint=f"autoresearch show {reference} --code"
+                )
+            old = notebook.resolve(shown.run.parent)
+        answer = diff_answer(notebook.log, notebook.blobs, old, new)
+    if json:
+        print_json(answer)
+        return
+    print_diff(answer)
+    if not answer.diff:
+        say("the sources are the same")

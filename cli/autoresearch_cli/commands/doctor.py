@@ -1,0 +1,62 @@
+"""``doctor``: check this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from autoresearch.running import ProbeResult
+from autoresearch_cli.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
+from autoresearch_cli.models import Check, DoctorAnswer, Probe
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.rendering.output import is_rich, print_json, print_rows, print_table, say
+
+SIGNS = {OK: "✓", WARNING: "!", FAILED: "✗"}
+app = command_app()
+apps = {"doctor": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch doctor", "everything, with how to mend what is wrong"),
+        ("autoresearch doctor && autoresearch up", "start only on a healthy machine"),
+        ("autoresearch doctor --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
+        see="status, config, paths",
+    )
+)
+def doctor(*, json: Json = False) -> None:
+    """Check Python, sandbox, disk, keys, log, task and daemon. Exits with 1 when something failed. Changes nothing."""
+    checks = list(all_checks())
+    attacks: tuple[ProbeResult, ...] = ()
+
+    def sandbox() -> Check:
+        nonlocal attacks
+        found, attacks = check_sandbox()
+        return found
+
+    checks.append(guarded("sandbox", sandbox))
+    probes = [Probe(name=probe.name, blocked=probe.blocked) for probe in attacks]
+    healthy = all(check.result != FAILED for check in checks)
+    answer = DoctorAnswer(healthy=healthy, checks=checks, probes=probes)
+    if json:
+        print_json(answer)
+    else:
+        _print(answer)
+    if not healthy:
+        raise typer.Exit(1)
+
+
+def _print(answer: DoctorAnswer) -> None:
+    if is_rich():
+        rows = [(SIGNS[check.result], check.name, check.detail) for check in answer.checks]
+        print_table(("", "check", "found"), rows)
+    else:
+        print_rows((check.name, check.result, check.detail, check.fix) for check in answer.checks)
+    open_doors = [probe for probe in answer.probes if not probe.blocked]
+    shown = open_doors if is_rich() else answer.probes
+    print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in shown)
+    say(f"the sandbox blocked {len(answer.probes) - len(open_doors)} of {len(answer.probes)} attacks")
+    for check in answer.checks:
+        if check.fix:
+            say(f"→ {check.name}: {check.fix}")
+    if answer.healthy:
+        say("nothing is wrong here")

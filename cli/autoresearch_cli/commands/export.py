@@ -1,0 +1,133 @@
+"""``export``: all runs, for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, TextIO
+
+import msgspec
+import typer
+
+from autoresearch.errors import UsageError
+from autoresearch.log import Log
+from autoresearch.records import Run, format_id, short_id
+from autoresearch_cli.models import ExportAnswer
+from autoresearch_cli.options import command_app, examples
+from autoresearch_cli.reading import NotebookReader, open_notebook
+from autoresearch_cli.rendering.figures import counted, moment, one_line
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.results_tsv import COLUMNS, verdicts
+
+Format = Literal["jsonl", "csv", "tsv"]
+MORE_COLUMNS = (
+    "id", "task", "run_status", "reason", "parent", "replicate", "seed", "budget", "duration_ms", "peak_memory_bytes",
+    "sandbox", "device", "author", "time", "hypothesis",
+)  # fmt: skip
+GIB = 1 << 30
+app = command_app()
+apps = {"export": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
+        ("autoresearch export --format csv -o runs.csv", "for a spreadsheet"),
+        ("autoresearch export --format jsonl | jq -r .run.value", "whole records, one a line"),
+        see="import, log, show",
+    )
+)
+def export(
+    *,
+    form: Annotated[Format, typer.Option("--format", help="tsv, csv, or jsonl with whole records.")] = "tsv",
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to a file, replaced as a whole, instead of standard output."
+        ),
+    ] = "",
+    json: Annotated[
+        bool, typer.Option("--json", help="The same as --format jsonl; with -o, say what was written as JSON.")
+    ] = False,
+) -> None:
+    """Write all runs of all tasks, oldest first."""
+    if json and not output:
+        form = "jsonl"
+    with open_notebook() as notebook:
+        if not output:
+            write_runs(notebook, form, sys.stdout)
+            return
+        runs = write_file(notebook, form, Path(output).expanduser())
+    if json:
+        print_json(ExportAnswer(file=output, format=form, runs=runs))
+    else:
+        say(f"{counted(runs, 'run')} written to {output}")
+
+
+def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:
+    """Write beside the file and rename: it is whole, or as it was."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            runs = write_runs(notebook, form, file)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return runs
+
+
+def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
+    """Write all runs to an open file. Returns how many."""
+    count = 0
+    if form == "jsonl":
+        for record_id, _ in run_verdicts(notebook.log):
+            file.write(msgspec.json.encode(notebook.show(format_id(record_id))).decode() + "\n")
+            count += 1
+        return count
+    line = csv_line if form == "csv" else tsv_line
+    file.write(line([*COLUMNS, *MORE_COLUMNS]))
+    for record_id, status in run_verdicts(notebook.log):
+        file.write(line(cells(notebook.log, record_id, status)))
+        count += 1
+    return count
+
+
+def run_verdicts(log: Log) -> Iterator[tuple[bytes, str]]:
+    """All runs, task by task, oldest first, each with its verdict at that time."""
+    for digest in dict.fromkeys(row.digest for row in log.tasks()):
+        task = log.task(digest)
+        if task is not None:
+            yield from verdicts(log.history(digest), direction=task.direction or "minimize", budget=task.budget)
+
+
+def cells(log: Log, record_id: bytes, status: str) -> list[str]:
+    """One run as a row; a crash has zeros, as results.tsv has them."""
+    record = log.get(record_id)
+    body = record.body
+    assert isinstance(body, Run)
+    memory = 0.0 if body.value is None else body.peak_memory_bytes / GIB
+    more = (
+        format_id(record.id), body.task.hex(), body.status, body.reason, format_id(body.parent) if body.parent else "",
+        body.replicate, body.seed, body.budget, body.duration_ms, body.peak_memory_bytes, body.sandbox, body.device,
+        record.author.hex(), moment(record.time), body.hypothesis,
+    )  # fmt: skip
+    first = (short_id(record.id), f"{body.value or 0.0:.6f}", f"{memory:.1f}", status, body.title)
+    return [one_line(str(cell)) for cell in (*first, *more)]
+
+
+def tsv_line(row: list[str]) -> str:
+    """Cells, which hold no tab, separated by tabs."""
+    return "\t".join(row) + "\n"
+
+
+def csv_line(row: list[str]) -> str:
+    """Cells as RFC 4180 has them."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\r\n").writerow(row)
+    return buffer.getvalue()

@@ -1,0 +1,31 @@
+"""``lineage``: the steps from the baseline to a run."""
+
+from __future__ import annotations
+
+from autoresearch.answers import lineage_answer
+from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.boards import print_lineage
+from autoresearch_cli.rendering.output import print_json, say
+
+app = command_app()
+apps = {"lineage": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch lineage @", "how the best run came about"),
+        ("autoresearch lineage @mine", "how your best came about"),
+        ("autoresearch lineage @ --json", "the same for a program"),
+        see="diff, show, top",
+    )
+)
+def lineage(reference: Reference, *, json: Json = False) -> None:
+    """The steps from the baseline to a run, each with what it gained."""
+    with open_notebook() as notebook:
+        answer = lineage_answer(notebook.log, notebook.resolve(reference))
+    if json:
+        print_json(answer)
+        return
+    print_lineage(answer)
+    say("→ autoresearch diff ID shows one step")

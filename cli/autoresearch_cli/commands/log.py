@@ -1,0 +1,56 @@
+"""``log``: the newest records."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import log_answer
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.records import KINDS
+from autoresearch_cli import here
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.records import print_log
+
+app = command_app()
+apps = {"log": app}
+
+
+def complete_kind(incomplete: str) -> list[str]:
+    """Kinds that begin so."""
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch log", "the twenty newest records"),
+        ("autoresearch log --kind run --mine -n 50", "what this machine ran"),
+        ("autoresearch log | cut -f1,6", "ids and what they are"),
+        see="show, top, events, export",
+    )
+)
+def log(
+    *,
+    kind: Annotated[
+        str, typer.Option("--kind", help="Only this kind: run, claim, note, task …", autocompletion=complete_kind)
+    ] = "",
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100_000, help="How many.")] = 20,
+    mine: Annotated[bool, typer.Option("--mine", help="Only those of this machine.")] = False,
+    json: Json = False,
+) -> None:
+    """The newest records of the notebook, from all machines."""
+    if kind and kind not in KINDS:
+        raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
+    with open_notebook() as notebook:
+        if mine and notebook.me is None:
+            raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch id new")
+        author = notebook.me if mine else None
+        answer = log_answer(notebook.log, kind=kind or None, author=author, limit=limit)
+    if json:
+        print_json(answer)
+        return
+    print_log(answer, now_ms=here.now_ms())
+    say("→ autoresearch show ID" if answer.records else "→ the notebook is empty: autoresearch up --work")

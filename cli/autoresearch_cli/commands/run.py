@@ -1,0 +1,93 @@
+"""``run``: one run of a task folder as it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import Event, RunRequest, ShowAnswer
+from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch_cli import here
+from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.progress import Display, choose_display
+from autoresearch_cli.rendering.records import print_record
+from autoresearch_cli.watching import OK, Watch, text_in
+
+app = command_app()
+apps = {"run": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch run", "the configured task's train.py, as it stands"),
+        ("autoresearch run ~/my-task", "your own task folder"),
+        ("autoresearch run ~/my-task --replicate 1", "the same with another seed, to see the noise"),
+        see="work, show, diff, task new",
+    )
+)
+def run(
+    folder: Folder = "",
+    *,
+    replicate: Annotated[
+        int, typer.Option("--replicate", min=0, help="Which seed: 0 for a new attempt, 1 and up to repeat it.")
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """Train a task folder's train.py once, measure it, and put the result in the notebook."""
+    place = here.task_folder(folder)
+    with choose_display(quiet=True) as display:
+        try:
+            record = _through_daemon(place, replicate, display)
+        except DaemonNotRunning:
+            record = _here(place, replicate, display)
+    with open_notebook() as notebook:
+        shown = notebook.show(record)
+    _report(shown, json=json)
+
+
+def _report(shown: ShowAnswer, *, json: bool) -> None:
+    if json:
+        print_json(shown)
+    else:
+        print_record(shown, now_ms=here.now_ms())
+        say("→ autoresearch diff @mine, autoresearch top")
+    if shown.run is None or shown.run.status != OK:
+        raise typer.Exit(1)
+
+
+def _through_daemon(folder: Path, replicate: int, display: Display) -> str:
+    """Have the daemon do it and wait for the end. Returns the record's id."""
+    with here.client() as client, client.events() as events:
+        accepted = client.run(RunRequest(folder=str(folder), replicate=replicate))
+        watch = Watch(display, only=accepted.assignment)
+        for event in events:
+            if watch.take(event):
+                return _record_of(event)
+    raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
+
+
+def _record_of(event: Event) -> str:
+    record = text_in(event, "id")
+    if not record:
+        raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch task show")
+    return record
+
+
+def _here(folder: Path, replicate: int, display: Display) -> str:
+    """Do it in this process, without the daemon. Returns the record's id."""
+    from autoresearch.notebook import run_once
+
+    say("the daemon is not running: this process does it")
+    return run_once(
+        folder,
+        here.paths(),
+        now_ms=here.now_ms,
+        replicate=replicate,
+        threads=here.settings().work.threads,
+        device=here.first_device(),
+        progress=lambda fraction, note: display.progress("run", folder.name, fraction, note),
+    )

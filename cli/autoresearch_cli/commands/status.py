@@ -1,0 +1,55 @@
+"""``status``: what this node does, and why."""
+
+from __future__ import annotations
+
+from autoresearch import __version__
+from autoresearch.answers import StatusAnswer, task_status
+from autoresearch.errors import NotFound
+from autoresearch_cli import here, starting
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.rendering.status import next_step, status_lines
+
+app = command_app()
+apps = {"status": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch status", "the daemon, the run in hand, the best so far"),
+        ("autoresearch status --json | jq -r .state", "for another program"),
+        ("watch -n 5 autoresearch status", "keep looking"),
+        see="best, events, doctor",
+    )
+)
+def status(*, json: Json = False) -> None:
+    """What this node does, and why; with the daemon down, what its notebook holds."""
+    answer = starting.daemon_status() or stopped()
+    if json:
+        print_json(answer)
+        return
+    print_labelled(status_lines(answer, here.now_ms()))
+    say(f"→ {next_step(answer)}")
+
+
+def stopped() -> StatusAnswer:
+    """The state of a node without a running daemon."""
+    with open_notebook() as notebook:
+        try:
+            task = task_status(notebook.log, notebook.task())
+        except NotFound:
+            task = None
+        me = notebook.me
+        return StatusAnswer(
+            running=False,
+            state="stopped",
+            why="not_running",
+            reason="the daemon is not running",
+            version=__version__,
+            device_key=me.hex() if me else "",
+            network=notebook.log.network.name,
+            records=notebook.log.count(),
+            mine=notebook.log.count(author=me) if me else 0,
+            task=task,
+        )

@@ -1,0 +1,125 @@
+"""``task``: make a task folder, or explain one."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.errors import UsageError
+from autoresearch.tasks import Task, load_task, shipped_task, write_task
+from autoresearch_cli import here
+from autoresearch_cli.models import TaskAnswer
+from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli.rendering.figures import duration, value
+from autoresearch_cli.rendering.output import print_json, print_labelled, say
+
+app = command_app("Make a task folder, or explain one.")
+apps = {"task": app}
+
+
+@app.callback(
+    epilog=examples(
+        ("autoresearch task show", "the task that this node works on"),
+        ("autoresearch task new ~/my-task", "a copy of the shipped task, to change"),
+        ("cd my-repo && autoresearch task new .", "describe your own train.py and prepare.py"),
+        see="run, work, config set work.task",
+    )
+)
+def task() -> None:
+    """A task is a folder: task.toml, a fixed prepare.py that measures, and train.py, the file to improve."""
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch task new ~/my-task", "copy the shipped task into a new folder"),
+        ("autoresearch task new .", "write task.toml beside your train.py and prepare.py"),
+        ("autoresearch task new ~/my-task --json", "the same for a program"),
+        see="task show, run, work",
+    )
+)
+def new(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with train.py and prepare.py.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Make a task folder: a copy of the shipped task, or a task.toml for the files that are there."""
+    place = Path(folder).expanduser().absolute()
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with train.py and prepare.py")
+    if place.exists() and any(place.iterdir()):
+        write_task(place)
+    else:
+        copy_task(shipped_task(), place)
+    answer = describe(load_task(place))
+    if json:
+        print_json(answer)
+        return
+    say(f"{place} is a task: {answer.metric}, {answer.direction}")
+    say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch task show", "the task that this node works on"),
+        ("autoresearch task show ~/my-task", "is this folder a task, and with which rules?"),
+        ("autoresearch task show --json | jq -r .digest", "its identity"),
+        see="task new, run, best",
+    )
+)
+def show(folder: Folder = "", *, json: Json = False) -> None:
+    """What a task asks, what a run may spend, and which files are fixed."""
+    answer = describe(load_task(here.task_folder(folder)))
+    if json:
+        print_json(answer)
+    else:
+        print_labelled(_lines(answer))
+        say(f"→ autoresearch run {answer.folder}")
+
+
+def copy_task(task: Task, place: Path) -> None:
+    """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in {**task.harness, "train.py": task.baseline}.items():
+        (place / name).write_bytes(content)
+    (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
+
+
+def describe(task: Task) -> TaskAnswer:
+    """A task as an answer."""
+    return TaskAnswer(
+        folder=str(task.folder),
+        name=task.name,
+        digest=task.digest.hex(),
+        summary=task.summary,
+        metric=task.metric.name,
+        direction=task.metric.direction,
+        metric_source=task.metric.source,
+        floor=task.metric.floor,
+        noise=task.metric.noise,
+        budget_unit=task.budget.unit,
+        budget=task.budget.amount,
+        limits=msgspec.to_builtins(task.limits),
+        files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
+    )
+
+
+def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
+    measured = f"{answer.metric}, {answer.direction}, measured by " + (
+        "the harness" if answer.metric_source == "harness" else "the program itself (printed)"
+    )
+    bounds = [f"{name} {value(bound)}" for name, bound in (("floor", answer.floor), ("noise", answer.noise)) if bound]
+    budget = duration(answer.budget * 1000) if answer.budget_unit == "seconds" else f"{answer.budget:.3g} work units"
+    return [
+        ("task", answer.name),
+        ("about", answer.summary),
+        ("folder", answer.folder),
+        ("digest", answer.digest),
+        ("metric", " · ".join([measured, *bounds])),
+        ("budget", budget),
+        ("limits", ", ".join(f"{name} {limit:g}" for name, limit in answer.limits.items())),
+        *(("fixed", file) for file in answer.files),
+    ]

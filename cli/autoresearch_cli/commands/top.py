@@ -1,0 +1,45 @@
+"""``top``: the leaderboard of a task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import top_answer
+from autoresearch_cli import here
+from autoresearch_cli.options import Json, Task, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.boards import print_top
+from autoresearch_cli.rendering.output import print_json, say
+
+app = command_app()
+apps = {"top": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch top", "the twenty best of the task here"),
+        ("autoresearch top grammar -n 5", "the five best of one task"),
+        ("autoresearch top | cut -f2 | xargs -n1 autoresearch show", "look at each"),
+        see="best, lineage, show",
+    )
+)
+def top(
+    task: Task = "",
+    *,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
+    json: Json = False,
+) -> None:
+    """The leaderboard: sources by the mean of their runs, made worse by how uncertain it is."""
+    with open_notebook() as notebook:
+        answer = top_answer(notebook.log, notebook.task(task), limit=limit)
+    if json:
+        print_json(answer)
+        return
+    print_top(answer, now_ms=here.now_ms())
+    say(
+        "→ autoresearch show ID, autoresearch diff ID"
+        if answer.subjects
+        else "→ nothing is measured yet: autoresearch up --work"
+    )

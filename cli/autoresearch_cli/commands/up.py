@@ -1,0 +1,87 @@
+"""``up``: start the daemon, in the background or here."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import WorkRequest
+from autoresearch_cli import here, starting
+from autoresearch_cli.models import UpAnswer
+from autoresearch_cli.options import Json, Workers, command_app, examples
+from autoresearch_cli.rendering.output import print_json, say
+
+app = command_app()
+apps = {"up": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch up", "start the daemon; it watches, and works when asked"),
+        ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
+        ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
+        see="down, status, work, config",
+    )
+)
+def up(
+    *,
+    work: Annotated[bool, typer.Option("--work", help="Start working at once.")] = False,
+    workers: Workers = None,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Run in this terminal instead of the background.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Start the daemon on this machine. It runs in the background until `autoresearch down`."""
+    status = starting.daemon_status()
+    if status is not None:
+        if work:
+            _work()
+        if workers is not None:
+            say("the daemon runs already: --workers counts from its next start (autoresearch down)")
+        _report(UpAnswer(state="already_running", pid=status.pid, working=work), json=json)
+        return
+    process = starting.start(workers=workers, detached=not foreground)
+    try:
+        health = starting.wait_until_ready(process)
+        if health.status != starting.READY:
+            say(f"the daemon is not ready to work: {health.reason}")
+        if work:
+            _work()
+    except BaseException:
+        # Half started is worse than not started: leave nothing behind that nobody watches.
+        process.terminate()
+        raise
+    _report(UpAnswer(state="started", pid=process.pid, working=work), json=json)
+    if foreground:
+        raise typer.Exit(_stay(process))
+
+
+def _work() -> None:
+    with here.client() as client:
+        client.work(WorkRequest())
+
+
+def _report(answer: UpAnswer, *, json: bool) -> None:
+    if json:
+        print_json(answer)
+        return
+    say("the daemon runs" if answer.state == "started" else "the daemon runs already")
+    say("→ autoresearch status" if answer.working else "→ autoresearch work, or watch a few runs: autoresearch demo")
+
+
+def _stay(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the daemon's end; pass on what would end this process."""
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    # The terminal sends Ctrl-C to both processes: the daemon stops cleanly, and this one waits for it.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    code = process.wait()
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,56 @@
+"""``work``: let the daemon run experiments."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import WorkRequest
+from autoresearch_cli import here
+from autoresearch_cli.options import For, Json, Runs, command_app, examples
+from autoresearch_cli.rendering.figures import parse_duration
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.status import state_sentence
+
+app = command_app()
+apps = {"work": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch work", "run experiments until told otherwise"),
+        ("autoresearch work --for 2h", "for two hours"),
+        ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
+        see="up, pause, finish, status, run",
+    )
+)
+def work(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="[DIR]", help="A task folder. Left out: the one in the settings, or the one that ships."
+        ),
+    ] = "",
+    *,
+    how_long: For = "",
+    runs: Runs = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
+    json: Json = False,
+) -> None:
+    """Let the daemon choose changes, train them and publish what came out, until told otherwise."""
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
+    folder = str(here.existing_folder(task)) if task else ""
+    with here.client() as client:
+        status = client.work(WorkRequest(task=folder, runs=runs, until_ms=until_ms))
+        if json:
+            print_json(status)
+        else:
+            say(state_sentence(status, here.now_ms()))
+        if not follow:
+            return
+        from autoresearch_cli.rendering.events import print_event
+
+        with client.events() as events:
+            for event in events:
+                print_event(event, json=json)

@@ -1,0 +1,85 @@
+"""This machine as a command finds it: folders, settings, daemon. The one place that reads the environment."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoresearch.paths import Paths
+from autoresearch.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from autoresearch_cli.client import Client
+
+
+def environment() -> Mapping[str, str]:
+    """The variables of this process."""
+    return os.environ
+
+
+def paths() -> Paths:
+    """This user's folders."""
+    return Paths.from_environment(environment())
+
+
+def settings() -> Settings:
+    """The settings in force."""
+    return load_settings(paths().settings, environment())[0]
+
+
+def now_ms() -> int:
+    """Unix milliseconds now."""
+    return time.time_ns() // 1_000_000
+
+
+def client() -> Client:
+    """The daemon's API. Raises DaemonNotRunning when there is no socket, without loading an HTTP library."""
+    from autoresearch_cli.client import Client, not_running
+
+    socket = paths().socket
+    if not socket.exists():
+        raise not_running()
+    return Client(socket)
+
+
+def existing_folder(text: str) -> Path:
+    """The absolute path of a folder that was typed.
+
+    Raises:
+        NotFound: there is no such folder.
+        UsageError: it is no folder.
+    """
+    from autoresearch.errors import NotFound, UsageError
+
+    folder = Path(text).expanduser().absolute()
+    if not folder.exists():
+        raise NotFound(f"there is no folder {folder}", hint="autoresearch task new DIR makes a task folder")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", hint="give the folder that holds task.toml")
+    return folder
+
+
+def task_folder(text: str) -> Path:
+    """The task folder that was typed; else the one in the settings; else the one that ships.
+
+    Raises:
+        NotFound: there is no such folder.
+        UsageError: it is no folder.
+    """
+    chosen = text or settings().work.task
+    if chosen:
+        return existing_folder(chosen)
+    from autoresearch.tasks import shipped_task
+
+    return shipped_task().folder
+
+
+def first_device() -> str:
+    """The device of a run in this process: the first in the settings; "auto" is a GPU if the driver shows one."""
+    chosen = settings().work.device.partition(",")[0].strip()
+    if chosen != "auto":
+        return chosen
+    return "cuda:0" if any(Path("/proc/driver/nvidia/gpus").glob("*")) else "cpu"

@@ -1,0 +1,61 @@
+"""The ``autoresearch`` command: its options, and the way to the command asked for. Knows no command's work."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from autoresearch_cli.group import CommandGroup
+
+HELP = "Improve train.py together with other machines: one signed notebook, many experimenters."
+
+EPILOG = """\b
+First steps:
+  autoresearch up --work     start the daemon and let it run experiments
+  autoresearch status        what it does, and why
+  autoresearch best --code   the best train.py so far
+
+\b
+Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 ambiguous id,
+6 refused, 7 timed out, 130 interrupted.
+"""
+
+
+def root(
+    *,
+    color: Annotated[
+        Literal["auto", "always", "never"],
+        typer.Option(help="Colour the output: on a terminal, always, or never. NO_COLOR and FORCE_COLOR count too."),
+    ] = "auto",
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Take the options that all commands share; ``--debug`` is read by CommandGroup, which handles the errors."""
+    from autoresearch_cli.rendering.output import choose_color
+
+    choose_color(color)
+    if version:
+        from autoresearch import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    del debug
+
+
+app = typer.Typer(
+    name="autoresearch",
+    help=HELP,
+    epilog=EPILOG,
+    cls=CommandGroup,
+    callback=root,
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    app()

@@ -1,0 +1,160 @@
+"""Answers that only the command line gives: about this machine, not about the notebook."""
+
+from __future__ import annotations
+
+from autoresearch.answers import Answer, Failure
+
+
+class Problem(Failure, frozen=True, kw_only=True):
+    """A command that failed: the sentence, what to do next, and the exit status."""
+
+    schema: str = "autoresearch.failure/1"
+
+
+class UpAnswer(Answer, frozen=True, kw_only=True):
+    """The daemon runs. ``state`` is "started" or "already_running"."""
+
+    schema: str = "autoresearch.up/1"
+    state: str
+    pid: int | None = None
+    working: bool = False
+
+
+class DownAnswer(Answer, frozen=True, kw_only=True):
+    """The daemon doesn't run any more. ``state`` is "stopped" or "was_not_running"."""
+
+    schema: str = "autoresearch.down/1"
+    state: str
+    waited_ms: int = 0
+
+
+class PathsAnswer(Answer, frozen=True, kw_only=True):
+    """Where everything lives."""
+
+    schema: str = "autoresearch.paths/1"
+    settings: str
+    log: str
+    blobs: str
+    keys: str
+    task_data: str
+    daemon_log: str
+    socket: str
+
+
+class Setting(Answer, frozen=True, kw_only=True):
+    """One setting. ``origin`` is "default", "file" or "environment"."""
+
+    name: str
+    value: bool | int | str
+    origin: str
+    description: str
+    variable: str
+
+
+class ConfigAnswer(Answer, frozen=True, kw_only=True):
+    """All settings, or the one asked for."""
+
+    schema: str = "autoresearch.config/1"
+    file: str
+    settings: list[Setting]
+
+
+class Check(Answer, frozen=True, kw_only=True):
+    """One thing that was looked at. ``result`` is "ok", "warning" or "failed"; ``fix`` says how to mend it."""
+
+    name: str
+    result: str
+    detail: str
+    fix: str = ""
+
+
+class Probe(Answer, frozen=True, kw_only=True):
+    """One attack on the sandbox, and whether it was blocked."""
+
+    name: str
+    blocked: bool
+
+
+class DoctorAnswer(Answer, frozen=True, kw_only=True):
+    """What was looked at on this machine; ``healthy`` when nothing failed."""
+
+    schema: str = "autoresearch.doctor/1"
+    healthy: bool
+    checks: list[Check]
+    probes: list[Probe]
+
+
+class IdentityAnswer(Answer, frozen=True, kw_only=True):
+    """The keys of this participant, in hexadecimal: the root key for the person, the device key for this machine."""
+
+    schema: str = "autoresearch.id/1"
+    participant: str
+    device_key: str
+    folder: str
+
+
+class TaskAnswer(Answer, frozen=True, kw_only=True):
+    """A task folder: what is asked, and the rules."""
+
+    schema: str = "autoresearch.task/1"
+    folder: str
+    name: str
+    digest: str
+    summary: str = ""
+    metric: str
+    direction: str
+    metric_source: str
+    floor: float | None = None
+    noise: float | None = None
+    budget_unit: str
+    budget: float
+    limits: dict[str, int | float]
+    files: list[str]
+
+
+class ExportAnswer(Answer, frozen=True, kw_only=True):
+    """Runs written to a file."""
+
+    schema: str = "autoresearch.export/1"
+    file: str
+    format: str
+    runs: int
+
+
+class ImportAnswer(Answer, frozen=True, kw_only=True):
+    """Rows brought in as notes; those that are in the notebook already are left alone."""
+
+    schema: str = "autoresearch.import/1"
+    file: str
+    added: int
+    known: int
+
+
+class DemoAnswer(Answer, frozen=True, kw_only=True):
+    """What a demo reached: runs finished, how many of them failed, and the best value before and after."""
+
+    schema: str = "autoresearch.demo/1"
+    runs: int
+    failed: int
+    metric: str = ""
+    best_before: float | None = None
+    best: float | None = None
+    floor: float | None = None
+
+
+class TextAnswer(Answer, frozen=True, kw_only=True):
+    """Text that belongs to a record: ``what`` is "code" or "log"."""
+
+    schema: str = "autoresearch.text/1"
+    id: str
+    what: str
+    text: str
+
+
+class FieldAnswer(Answer, frozen=True, kw_only=True):
+    """One field of a record."""
+
+    schema: str = "autoresearch.field/1"
+    id: str
+    name: str
+    value: object

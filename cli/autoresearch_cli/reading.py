@@ -1,0 +1,61 @@
+"""The notebook on this machine, opened to read: works whether a daemon runs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from autoresearch.answers import FoundTask, ShowAnswer, find_task, resolve_reference, run_log, run_source, show_answer
+from autoresearch.errors import AutoresearchError
+from autoresearch.identity import load_identity
+from autoresearch.log import BlobStore, Log
+from autoresearch.records import DEFAULT_NETWORK
+from autoresearch_cli import here
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookReader:
+    """The log and the blobs of this machine; ``me`` is its device key, if there is one already."""
+
+    log: Log
+    blobs: BlobStore
+    me: bytes | None
+
+    def resolve(self, reference: str) -> bytes:
+        """The record that a person means: an id, a unique beginning of one, ``@``, ``@mine``, ``@~1``."""
+        return resolve_reference(self.log, reference, author=self.me)
+
+    def show(self, reference: str) -> ShowAnswer:
+        """One record, whole."""
+        return show_answer(self.log, self.resolve(reference))
+
+    def task(self, reference: str = "") -> FoundTask:
+        """A task by name or digest; without one, the task that this machine, or else anybody, worked on last."""
+        return find_task(self.log, reference or None, author=self.me)
+
+    def source(self, reference: str) -> str:
+        """The train.py of a run."""
+        return run_source(self.log, self.blobs, self.resolve(reference))
+
+    def training_log(self, reference: str) -> str:
+        """What a run printed."""
+        return run_log(self.log, self.blobs, self.resolve(reference))
+
+
+@contextmanager
+def open_notebook() -> Iterator[NotebookReader]:
+    """Open the notebook; a machine without one has an empty one. Nothing is written."""
+    paths = here.paths()
+    with ExitStack() as stack:
+        log = stack.enter_context(Log.open(paths.log, DEFAULT_NETWORK, read_only=True))
+        blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
+        yield NotebookReader(log, blobs, device_key())
+
+
+def device_key() -> bytes | None:
+    """This machine's public key, or None when it has none that can be read."""
+    try:
+        return load_identity(here.paths().keys).device.public
+    except AutoresearchError:
+        return None

@@ -1,0 +1,103 @@
+"""Numbers, times and strangers' text in words. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from autoresearch.errors import UsageError
+
+UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+# Control characters, invisible ones, and those that turn the direction of writing: a stranger's title must not steer a
+# terminal.
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def safe(text: str) -> str:
+    """Text of others, made harmless for a terminal; newlines and tabs stay."""
+    return UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """Text of others in a single line without tabs."""
+    return " ".join(safe(text).split())
+
+
+def duration(milliseconds: float) -> str:
+    """A length of time in its two largest units: ``12 s``, ``3 min 5 s``, ``4 h 10 min``, ``3 d 4 h``."""
+    seconds = int(milliseconds / 1000)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def age(time_ms: int, now_ms: int) -> str:
+    """How long ago something was."""
+    if now_ms - time_ms < -60_000:
+        return f"in {duration(time_ms - now_ms)}"
+    if now_ms - time_ms < 1000:
+        return "just now"
+    return f"{duration(now_ms - time_ms)} ago"
+
+
+def moment(time_ms: int) -> str:
+    """A time in UTC, to the second: ``2026-11-21T00:35:12Z``."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def clock(time_ms: int) -> str:
+    """A time on the local clock; with the date unless it is within a day."""
+    local = datetime.fromtimestamp(time_ms / 1000, UTC).astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    return local.strftime("%H:%M") if local.date() == today else local.strftime("%Y-%m-%d %H:%M")
+
+
+def value(number: float | None) -> str:
+    """A metric: four decimals, or a dash when there is none."""
+    return "–" if number is None else f"{number:.4f}"
+
+
+def change(number: float | None, parent: float | None) -> str:
+    """The difference of a metric to its parent's, with its sign."""
+    return "" if number is None or parent is None else f"{number - parent:+.4f}"
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things: ``1 run``, ``2 runs``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def percent(share: float | None) -> str:
+    """A share of 0..1."""
+    return "–" if share is None else f"{share:.0%}"
+
+
+def size(count: float) -> str:
+    """Bytes in binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def parse_duration(text: str) -> int:
+    """Milliseconds of ``90s``, ``30m``, ``2h``, ``1h30m`` or ``3d``.
+
+    Raises:
+        UsageError: it is not a length of time, or is not above zero.
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd])", text.lower())
+    if not parts or re.sub(r"\d+(?:\.\d+)?\s*[smhd]|\s", "", text.lower()):
+        raise UsageError(f"{text!r} is not a length of time", hint="write it like 90s, 30m, 2h, 1h30m or 3d")
+    total = sum(float(number) * UNIT_MS[unit] for number, unit in parts)
+    if not 0 < total <= 3650 * UNIT_MS["d"]:
+        raise UsageError(f"{text!r} is not a length of time above zero and below ten years")
+    return int(total)

@@ -1,0 +1,136 @@
+"""Runs in hand on a terminal (a bar each) or elsewhere (a line every ten seconds), and lines about what happened."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from autoresearch_cli.rendering.figures import one_line, percent
+from autoresearch_cli.rendering.output import say, wants_color
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+PLAIN_SECONDS = 10.0
+TITLE_CHARACTERS = 60
+
+
+class Display(Protocol):
+    """Where runs in hand are shown; a context manager."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+    def progress(self, key: str, title: str, fraction: float, note: str) -> None:
+        """The run ``key`` is so far."""
+        ...
+
+    def ended(self, key: str) -> None:
+        """The run ``key`` is over."""
+        ...
+
+    def line(self, text: str, *, style: str = "") -> None:
+        """Something to keep: one line."""
+        ...
+
+
+def choose_display(*, quiet: bool = False) -> Display:
+    """Bars when a person looks at the talk, plain lines else; ``quiet`` keeps lines off standard output."""
+    return TerminalDisplay(quiet=quiet) if sys.stderr.isatty() else PlainDisplay(quiet=quiet)
+
+
+class PlainDisplay:
+    """Lines: what happened on standard output, progress every ten seconds on standard error."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._spoken: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+    def progress(self, key: str, title: str, fraction: float, note: str) -> None:
+        """Say how far the run is, unless that was said within ten seconds."""
+        now = time.monotonic()
+        if now - self._spoken.get(key, -PLAIN_SECONDS) >= PLAIN_SECONDS:
+            self._spoken[key] = now
+            say(f"{percent(fraction)}  {one_line(title)}  {note}".rstrip())
+
+    def ended(self, key: str) -> None:
+        """Forget when the run was last spoken of."""
+        self._spoken.pop(key, None)
+
+    def line(self, text: str, *, style: str = "") -> None:
+        """Print the line."""
+        del style
+        if not self._quiet:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+
+class TerminalDisplay:
+    """A bar for each run in hand, with finished lines above."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._quiet = quiet
+        console = Console(stderr=True, highlight=False, markup=False, emoji=False, no_color=not wants_color())
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f}%", markup=False),
+            TextColumn("{task.fields[note]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def progress(self, key: str, title: str, fraction: float, note: str) -> None:
+        """Move the run's bar."""
+        title = one_line(title)[:TITLE_CHARACTERS]
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(title, total=1.0, note=note)
+        self._bars.update(self._tasks[key], description=title, completed=fraction, note=note)
+
+    def ended(self, key: str) -> None:
+        """Take the run's bar away."""
+        if key in self._tasks:
+            self._bars.remove_task(self._tasks.pop(key))
+
+    def line(self, text: str, *, style: str = "") -> None:
+        """Print above the bars; into the pipe when standard output is one."""
+        if self._quiet:
+            return
+        if sys.stdout.isatty():
+            from rich.text import Text
+
+            self._bars.console.print(Text(text, style=style), soft_wrap=True)
+        else:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()

@@ -1,0 +1,69 @@
+"""Records as lines: one whole, or many in a table."""
+
+from __future__ import annotations
+
+from autoresearch.answers import LogAnswer, RecordView, ShowAnswer
+from autoresearch.views import RunView
+from autoresearch_cli.rendering.figures import age, duration, moment, one_line, size, value
+from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
+
+KEY_CHARACTERS = 8
+
+
+def print_log(answer: LogAnswer, *, now_ms: int) -> None:
+    """Records, newest first: short and aligned for a person; whole ids and times for a program."""
+    if is_rich():
+        rows = [
+            (short(r.id), r.kind, r.author[:KEY_CHARACTERS], age(r.time_ms, now_ms), r.summary) for r in answer.records
+        ]
+        print_table(("id", "kind", "author", "when", "what"), rows)
+    else:
+        print_rows((r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary) for r in answer.records)
+
+
+def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
+    """One record, as label and text."""
+    lines = record_lines(answer.record, now_ms)
+    lines += run_lines(answer.run) if answer.run else [(name, _plain(item)) for name, item in answer.body.items()]
+    lines += [("link", link) for link in answer.links]
+    if answer.forked:
+        lines.append(("!", "its author signed two records with one number: it counts only when others verify it"))
+    print_labelled(lines)
+
+
+def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
+    """What every record has."""
+    return [
+        ("id", record.id),
+        ("kind", record.kind),
+        ("what", one_line(record.summary)),
+        ("when", f"{moment(record.time_ms)}, {age(record.time_ms, now_ms)}"),
+        ("author", f"{record.author}, record {record.seq}"),
+    ]
+
+
+def run_lines(run: RunView) -> list[tuple[str, str]]:
+    """What a run has; nothing where it has nothing."""
+    known = [
+        ("title", one_line(run.title)),
+        ("idea", one_line(run.hypothesis)),
+        ("status", f"{run.status}, {run.state}"),
+        ("reason", one_line(run.reason)),
+        ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),
+        ("parent", run.parent or ""),
+        ("seed", f"{run.seed}, replicate {run.replicate}"),
+        ("budget", f"{run.budget:.4g}"),
+        ("metrics", ", ".join(f"{one_line(name)} {number:.6g}" for name, number in run.metrics.items())),
+        ("genome", ", ".join(f"{one_line(name)}={one_line(str(gene))}" for name, gene in run.genome.items())),
+        ("took", f"{duration(run.duration_ms)}, {duration(run.cpu_ms)} of processor, {size(run.peak_memory_bytes)}"),
+        ("where", f"{one_line(run.device)}, sandbox {run.sandbox}"),
+        ("with", ", ".join(f"{one_line(name)} {one_line(text)}" for name, text in run.environment.items())),
+        ("by", one_line(run.proposer)),
+        ("source", run.source),
+    ]
+    return [(label, text) for label, text in known if text]
+
+
+def _plain(item: object) -> str:
+    return one_line(item if isinstance(item, str) else repr(item))

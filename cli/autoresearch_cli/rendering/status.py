@@ -1,0 +1,97 @@
+"""The node's state in words. Pure: answers and the time in, lines out."""
+
+from __future__ import annotations
+
+from autoresearch.answers import RunInHand, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch_cli.rendering.figures import (
+    age,
+    clock,
+    counted,
+    duration,
+    one_line,
+    percent,
+    value,
+)
+from autoresearch_cli.rendering.ids import short
+
+Line = tuple[str, str]
+SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "finishing": "●", "stopping": "○", "stopped": "✗"}
+
+
+def state_sentence(status: StatusAnswer, now_ms: int) -> str:
+    """The state, its reason, and until when."""
+    parts = [f"{status.state}: {status.reason}" if status.reason else status.state]
+    if status.until_ms:
+        parts.append(f"until {clock(status.until_ms)}, {age(status.until_ms, now_ms)}")
+    if status.runs_left is not None:
+        parts.append(f"{counted(status.runs_left, 'run')} left")
+    return " · ".join(parts)
+
+
+def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
+    """Everything about the node, as label and text."""
+    lines = [("state", state_sentence(status, now_ms))]
+    if status.running and status.started_ms:
+        parts = [f"up {duration(now_ms - status.started_ms)}", f"version {status.version}", f"process {status.pid}"]
+        if status.sandbox is not None:
+            parts.append(f"sandbox {status.sandbox} ({status.sandbox_name})")
+        lines.append(("daemon", " · ".join(parts)))
+    lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
+    if status.task:
+        lines += task_lines(status.task)
+    lines.append(("log", f"{counted(status.records, 'record')}, {status.mine} of them mine"))
+    lines += [("!", one_line(warning)) for warning in status.warnings]
+    return lines
+
+
+def worker_line(worker: WorkerStatus, now_ms: int) -> str:
+    """What one worker does."""
+    name = f"{worker.name} on {worker.device}"
+    return f"{run_line(worker.run, now_ms)} · {name}" if worker.run else f"{worker.reason} · {name}"
+
+
+def run_line(run: RunInHand, now_ms: int) -> str:
+    """The run in hand: title, progress, loss, time."""
+    parts = [f"“{one_line(run.title)}”", percent(run.fraction)]
+    if run.parent:
+        parts.insert(1, f"parent {short(run.parent)}")
+    if run.loss is not None:
+        parts.append(f"step {run.step}, loss {run.loss:.3f}")
+    if run.started_ms:
+        parts.append(duration(now_ms - run.started_ms))
+    return " · ".join(parts)
+
+
+def task_lines(task: TaskStatus) -> list[Line]:
+    """The task, and how far the network is."""
+    better = "lower is better" if task.direction == "minimize" else "higher is better"
+    lines = [("task", f"{one_line(task.name)}: {one_line(task.metric)}, {better}")]
+    lines.append(("runs", f"{task.runs}, of which {task.failed} failed"))
+    lines.append(("best", best_so_far(task)))
+    return lines
+
+
+def best_so_far(task: TaskStatus) -> str:
+    """The best value between the baseline and the floor."""
+    best = subject_value(task)
+    parts = [value(best) if best is not None else "nothing measured yet"]
+    if task.baseline is not None:
+        parts.append(f"baseline {value(task.baseline)}")
+    if task.floor is not None:
+        parts.append(f"floor {value(task.floor)}")
+    if task.closed is not None:
+        parts.append(f"{percent(task.closed)} of the way")
+    return " · ".join(parts)
+
+
+def subject_value(task: TaskStatus) -> float | None:
+    """The best subject's value, if there is one."""
+    return task.best.mean if task.best else None
+
+
+def next_step(status: StatusAnswer) -> str:
+    """What to type next."""
+    if status.state == "stopped":
+        return "autoresearch up --work, or watch a few runs: autoresearch demo"
+    steps = {"idle": "autoresearch work", "paused": "autoresearch resume", "waiting": "autoresearch doctor"}
+    return steps.get(status.state, "autoresearch best, autoresearch top, autoresearch log")

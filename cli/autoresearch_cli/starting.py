@@ -1,0 +1,107 @@
+"""Start the daemon as a process and wait until it is ready. Knows no command and prints nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from autoresearch.answers import Health, StatusAnswer
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, TimedOut
+from autoresearch_cli import here
+
+# A cold start reads the log and tries the sandbox; more than a minute means that something hangs.
+READY_SECONDS = 60.0
+# It answers but is not ready: the sandbox's test takes seconds; a full disk or a log that is behind lasts.
+UNREADY_SECONDS = 15.0
+POLL_SECONDS = 0.05
+READY = "ready"
+OUTPUT_NAME = "daemon.out"
+
+
+def daemon_status() -> StatusAnswer | None:
+    """What a running daemon says, or None when none runs."""
+    try:
+        with here.client() as client:
+            return client.status()
+    except DaemonNotRunning:
+        return None
+
+
+def start(*, workers: int | None, detached: bool) -> subprocess.Popen[bytes]:
+    """Start ``python -m autoresearch_daemon``; what it prints goes to a file, or stays here when not ``detached``."""
+    here.paths().create()
+    environment = dict(here.environment())
+    if workers is not None:
+        environment["AUTORESEARCH_WORK_WORKERS"] = str(workers)
+    command = [sys.executable, "-m", "autoresearch_daemon"]
+    if not detached:
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+    descriptor = os.open(output_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        # A session of its own: closing the terminal or Ctrl-C in it doesn't reach the daemon.
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            start_new_session=True,
+        )
+    finally:
+        os.close(descriptor)
+
+
+def output_file() -> Path:
+    """What a detached daemon printed besides its log."""
+    return here.paths().state / OUTPUT_NAME
+
+
+def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY_SECONDS) -> Health:
+    """Return as soon as the daemon is ready, or has said for a while that it isn't and why.
+
+    Raises:
+        AutoresearchError: it ended instead; the sentence holds its last words.
+        TimedOut: it does not answer within ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    health = None
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise AutoresearchError(
+                f"the daemon did not start: {last_words() or f'exit status {process.returncode}'}",
+                hint=f"autoresearch doctor; its log is {here.paths().daemon_log}",
+            )
+        with suppress(DaemonNotRunning), here.client() as client:
+            if health is None:
+                deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
+            health = client.ready()
+            if health.status == READY:
+                return health
+        time.sleep(POLL_SECONDS)
+    if health is None:
+        raise TimedOut(f"the daemon does not answer after {seconds:.0f} s", hint="autoresearch doctor")
+    return health
+
+
+def wait_until_gone(*, seconds: float, process: subprocess.Popen[bytes] | None = None) -> bool:
+    """Whether the daemon stopped answering, and the process ended, within ``seconds``."""
+    socket = here.paths().socket
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not socket.exists() and (process is None or process.poll() is not None):
+            return True
+        time.sleep(POLL_SECONDS)
+    return False
+
+
+def last_words() -> str:
+    """The last line that a detached daemon printed."""
+    try:
+        lines = output_file().read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1][-500:] if lines else ""

@@ -1,0 +1,82 @@
+"""From events to a display: runs in hand, runs that ended, what the node does. Knows no connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autoresearch.answers import Event
+from autoresearch_cli.rendering.figures import one_line, value
+from autoresearch_cli.rendering.progress import Display
+
+OK = "ok"
+
+
+@dataclass(slots=True)
+class Watch:
+    """Shows events and counts what ended. ``only`` restricts it to one assignment."""
+
+    display: Display
+    only: str | None = None
+    runs: int = 0
+    failed: int = 0
+    _titles: dict[str, str] = field(default_factory=dict)
+
+    def take(self, event: Event) -> bool:
+        """Show one event. Whether it ended a run, or the attempt at one."""
+        key = text_in(event, "assignment")
+        if self.only is not None and key != self.only:
+            return False
+        match event.kind:
+            case "run_started":
+                self._titles[key] = event.text
+                self.display.progress(key, event.text, 0.0, "")
+            case "progress":
+                self.display.progress(key, self._titles.get(key, "run"), *progress_in(event))
+            case "run_finished" | "run_failed":
+                self._ended(event, key)
+                return True
+            case "state" | "worker":
+                self.display.line(one_line(text_in(event, "reason") or event.text), style="dim")
+            case _:
+                pass
+        return False
+
+    def _ended(self, event: Event, key: str) -> None:
+        self.display.ended(key)
+        self._titles.pop(key, None)
+        self.runs += 1
+        good = text_in(event, "status") == OK
+        self.failed += not good
+        self.display.line(finished_line(event), style="" if good else "yellow")
+
+
+def finished_line(event: Event) -> str:
+    """One run that ended: its value and the change against its parent, or how it failed and why."""
+    title = f"“{one_line(text_in(event, 'title') or event.text)}”"
+    status = text_in(event, "status")
+    if status != OK:
+        reason = one_line(text_in(event, "reason") or event.text)
+        return f"✗ {status or 'failed'}  {title}  {reason}".rstrip()
+    delta = number_in(event, "delta")
+    sign = "★" if event.data.get("is_best") else "✓"
+    parts = (f"{sign} {value(number_in(event, 'value'))}", "" if delta is None else f"{delta:+.4f}", title)
+    return "  ".join(part for part in parts if part)
+
+
+def progress_in(event: Event) -> tuple[float, str]:
+    """How far a run is, 0..1, and its step and loss."""
+    fraction, step, loss = (number_in(event, name) for name in ("fraction", "step", "loss"))
+    note = "" if step is None else f"step {step:.0f}"
+    return min(max(fraction or 0.0, 0.0), 1.0), f"{note}  loss {loss:.3f}" if loss is not None else note
+
+
+def text_in(event: Event, name: str) -> str:
+    """A text among an event's data, or nothing."""
+    found = event.data.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def number_in(event: Event, name: str) -> float | None:
+    """A number among an event's data."""
+    found = event.data.get(name)
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

@@ -1,0 +1,59 @@
+"""A home of its own for every test, and the command line as people call it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from autoresearch_cli.main import app
+from typer.testing import CliRunner, Result
+
+from autoresearch.paths import Paths
+
+Cli = Callable[..., Result]
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home; nothing of the person who runs the tests is read."""
+    place = tmp_path / "home"
+    for name in list(os.environ):
+        if name.startswith("AUTORESEARCH_") or name in {"NO_COLOR", "FORCE_COLOR"}:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
+    return place
+
+
+@pytest.fixture
+def paths(home: Path) -> Paths:
+    """The folders of that home, not made yet."""
+    return Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+
+
+@pytest.fixture
+def cli() -> Cli:
+    """The command line in this process: words in, exit code and both streams out."""
+    runner = CliRunner()
+
+    def call(*words: str) -> Result:
+        return runner.invoke(app, list(words), prog_name="autoresearch")
+
+    return call
+
+
+@pytest.fixture
+def process() -> Process:
+    """The command line as a process of its own."""
+
+    def call(*words: str, python: tuple[str, ...] = ("-m", "autoresearch_cli")) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        return subprocess.run(
+            [sys.executable, *python, *words], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return call

@@ -1,0 +1,95 @@
+"""Numbers, times and strangers' text in words."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from autoresearch_cli.rendering.figures import (
+    age,
+    change,
+    counted,
+    duration,
+    moment,
+    one_line,
+    parse_duration,
+    percent,
+    safe,
+    size,
+    value,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [("90s", 90_000), ("30m", 1_800_000), ("2h", 7_200_000), ("1h30m", 5_400_000), ("3d", 259_200_000),
+     ("1.5h", 5_400_000), ("1h 5s", 3_605_000), ("2H", 7_200_000)],
+)  # fmt: skip
+def test_a_length_of_time_is_read_as_people_write_it(text: str, milliseconds: int) -> None:
+    assert parse_duration(text) == milliseconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2", "h", "two hours", "-2h", "2h!", "0s", "2h--", "1e9d", "99999999d", "nan", "٣h-"]
+)
+def test_what_is_no_length_of_time_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_duration(text)
+
+
+@given(st.text())
+def test_reading_a_length_of_time_answers_or_refuses(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert parse_duration(text) > 0
+
+
+@given(st.text())
+def test_no_text_can_steer_a_terminal(text: str) -> None:
+    shown = safe(text)
+    assert "\x1b" not in shown
+    assert "\x9b" not in shown
+    assert "\u202e" not in shown
+    assert not any(ord(c) < 32 and c not in "\n\t" for c in shown)
+
+
+@given(st.text())
+def test_one_line_is_one_field_of_one_line(text: str) -> None:
+    assert len(one_line(text).splitlines()) <= 1
+    assert "\t" not in one_line(text)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [(0, "0 s"), (12_400, "12 s"), (185_000, "3 min 5 s"), (180_000, "3 min"), (15_000_000, "4 h 10 min"),
+     (7_200_000, "2 h"), (273_600_000, "3 d 4 h"), (86_400_000, "1 d")],
+)  # fmt: skip
+def test_a_duration_has_its_two_largest_units(milliseconds: int, words: str) -> None:
+    assert duration(milliseconds) == words
+
+
+def test_ages_look_back_and_ahead() -> None:
+    assert age(1_000_000, 1_060_000) == "1 min ago"
+    assert age(1_000_000, 1_000_100) == "just now"
+    assert age(1_200_000, 1_000_000) == "in 3 min 20 s"
+
+
+def test_values_have_a_dash_when_there_is_none() -> None:
+    assert value(None) == "–"
+    assert value(1.23456) == "1.2346"
+    assert change(1.2, 1.3) == "-0.1000"
+    assert change(1.2, None) == ""
+    assert percent(0.421) == "42%"
+    assert percent(None) == "–"
+    assert counted(1, "run") == "1 run"
+    assert counted(0, "run") == "0 runs"
+
+
+def test_sizes_and_moments() -> None:
+    assert size(12) == "12 B"
+    assert size(2048) == "2.0 KiB"
+    assert size(3 << 40) == "3.0 TiB"
+    assert moment(0) == "1970-01-01T00:00:00Z"
