@@ -72,7 +72,7 @@ def test_a_text_that_the_grammar_cannot_write_is_refused(prepare: ModuleType) ->
 
 
 def test_the_manifest_and_the_harness_agree(prepare: ModuleType) -> None:
-    assert prepare.WORK == MANIFEST["budget"]["amount"]
+    assert MANIFEST["budget"]["amount"] == prepare.WORK
     assert {name: pin for name, (_, _, pin) in prepare.FILES.items()} == MANIFEST["data"]
 
 
