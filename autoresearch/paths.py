@@ -31,12 +31,14 @@ class Paths:
             root = Path(home).expanduser().absolute()
             return cls(root / "config", root / "data", root / "state", root / "cache", root / "run")
         dirs = platformdirs.PlatformDirs(APP, appauthor=False)
+        # Sessions without a login manager have no runtime folder; sockets are as well kept beside the state.
+        runtime = environment.get("XDG_RUNTIME_DIR")
         return cls(
             Path(dirs.user_config_dir),
             Path(dirs.user_data_dir),
             Path(dirs.user_state_dir),
             Path(dirs.user_cache_dir),
-            Path(dirs.user_runtime_dir),
+            Path(runtime) / APP if runtime else Path(dirs.user_state_dir) / "run",
         )
 
     @property

@@ -20,13 +20,13 @@ class Events:
         self._local = local
         self._listeners: set[asyncio.Queue[Event]] = set()
 
-    def tell(self, kind: str, text: str, time_ms: int, **data: object) -> Event:
+    def tell(self, kind: str, text: str, time_ms: int, /, **data: object) -> Event:
         """Something happened: keep it and tell everybody."""
         event = self._local.add_event(kind, time_ms, text, data)
         self._send(event)
         return event
 
-    def pass_on(self, kind: str, text: str, time_ms: int, **data: object) -> None:
+    def pass_on(self, kind: str, text: str, time_ms: int, /, **data: object) -> None:
         """Tell everybody who listens now, and keep nothing: progress."""
         if self._listeners:
             self._send(Event(id=0, kind=kind, time_ms=time_ms, text=text, data=data))

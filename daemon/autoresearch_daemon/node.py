@@ -23,6 +23,7 @@ from autoresearch.answers import (
     TaskStatus,
     WorkerStatus,
     WorkRequest,
+    find_task,
     task_status,
 )
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
@@ -85,9 +86,10 @@ class Node:
             self.notebook.publish_identity(now_ms())
             self._close_left_over()
         await self.pool.start()
-        self.level, self.probes = await asyncio.to_thread(detect_level)
-        logger.info("sandbox", level=self.level.label, leaks=[p.name for p in self.probes if not p.blocked])
-        if self.level < self.settings.work.minimum_sandbox:
+        level, self.probes = await asyncio.to_thread(detect_level)
+        self.level = level
+        logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
+        if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
         self.take(service.Tick())
         self._ticker = asyncio.create_task(self._tick())
@@ -363,8 +365,10 @@ class Node:
     def _task_status(self) -> TaskStatus | None:
         folder = self.service.asked.order.task or self.settings.work.task
         task = self._tasks.get(folder)
-        row = self.log.task(task.digest) if task else None
-        return None if row is None else task_status(self.log, row)
+        try:
+            return task_status(self.log, find_task(self.log, task.digest.hex() if task else None, author=self.author()))
+        except NotFound:
+            return None  # nothing was run here yet
 
     def _reason(self, why: Why) -> str:
         return self.service.blocks.get(why, WHY_SENTENCES[why])

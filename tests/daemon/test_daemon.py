@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,8 +122,16 @@ def test_a_task_that_cannot_be_read_is_refused_with_a_sentence(daemon: Daemon, t
 
 def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
     daemon.start()
-    second = Daemon(daemon.home)
-    with pytest.raises(AssertionError):
-        second.start()
-    assert second.process.returncode == 6
+    second = subprocess.run(
+        [sys.executable, "-m", "autoresearch_daemon"],
+        env={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert second.returncode == 6
+    assert "Another process" in second.stderr
+    assert "Traceback" not in second.stderr
     assert daemon.answers("/healthz")

@@ -23,7 +23,7 @@ GRACE_SECONDS = 7.0
 RESTART_SECONDS_FIRST = 1.0
 RESTART_SECONDS_MAX = 60.0
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class Pool:
             if child.quitting:
                 break
             child.failures += 1
-            log.warning("worker ended", worker=child.name, status=status, failures=child.failures)
+            logger.warning("worker ended", worker=child.name, status=status, failures=child.failures)
             self._on_lost(child.name)
             await asyncio.sleep(min(RESTART_SECONDS_MAX, RESTART_SECONDS_FIRST * 2 ** (child.failures - 1)))
         self._children.pop(child.name, None)
@@ -143,13 +143,19 @@ class Pool:
             if child is None:
                 continue
             child.heard = asyncio.get_running_loop().time()
-            message = protocol.decode_from_worker(payload)
-            if isinstance(message, protocol.Result):
-                child.failures = 0
-            if child.quitting and isinstance(message, protocol.Ready):
-                self.send(child.name, protocol.Quit())  # it was told before it could hear
-            elif not isinstance(message, protocol.Alive):
-                self._on_message(child.name, message)
+            try:
+                self._deliver(child, protocol.decode_from_worker(payload))
+            except Exception:
+                logger.exception("a message of a worker could not be handled; the worker is ended", worker=child.name)
+                kill_group(child)
+
+    def _deliver(self, child: Child, message: protocol.FromWorker) -> None:
+        if isinstance(message, protocol.Result):
+            child.failures = 0
+        if child.quitting and isinstance(message, protocol.Ready):
+            self.send(child.name, protocol.Quit())  # it was told before it could hear
+        elif not isinstance(message, protocol.Alive):
+            self._on_message(child.name, message)
 
     async def _send(self) -> None:
         while True:
@@ -162,7 +168,7 @@ class Pool:
             now = asyncio.get_running_loop().time()
             for child in self._children.values():
                 if now - child.heard > SILENCE_SECONDS:
-                    log.warning("worker hangs, killing it", worker=child.name)
+                    logger.warning("worker hangs, killing it", worker=child.name)
                     kill_group(child)
 
 
