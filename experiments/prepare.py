@@ -475,7 +475,7 @@ def check(model, budget, x):
 def finish(model, budget):
     """Check and measure the model; report its bits per byte on val.bin, or why there are none."""
     model.eval()
-    texts, nats = load("val.bin").long().split(64), 0.0
+    texts, nats = load("val.bin").long().split(32), 0.0
     with torch.inference_mode():
         params = check(model, budget, inputs(texts[0]))
         for y in texts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,13 @@ def test_the_shipped_task_is_the_one_in_experiments() -> None:
     assert (task.name, task.metric.name, task.metric.direction) == ("grammar", "val_bpb", "minimize")
     assert set(task.harness) == {"prepare.py"}
     assert set(task.data) == {"train.bin", "val.bin"}
+
+
+def test_the_wheel_carries_every_file_of_the_shipped_task() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+
+    for name in ("task.toml", "train.py", *shipped_task().harness):
+        assert wheel["force-include"][f"experiments/{name}"] == f"autoresearch/tasks/shipped/{name}"
 
 
 def test_an_installed_package_falls_back_to_its_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
