@@ -30,8 +30,9 @@ def store(connection: sqlite3.Connection, network: Network, records: Sequence[Re
     over = {stored[0] for stored in dropped}
     touched = Touched(places={(stored[2], stored[3]) for stored in (*inserted, *dropped)})
     kept = [(n, record) for n, record in numbered if n not in over]
-    _remove(connection, [n for n in over if n < first], touched)
     _project(connection, kept, touched)
+    # Last, because a withdrawal that goes may bring back a record that has just come.
+    _remove(connection, [n for n in over if n < first], touched)
     settle(connection, touched)
     return {stored[1] for stored in dropped}
 

@@ -1,0 +1,16 @@
+"""What a log holds, without row numbers: two logs with the same records must be equal in all of it."""
+
+TABLES = (
+    "record", "run", "subject", "task", "claim", "note", "verification",
+    "withdrawal", "delegation", "merge", "fork", "suspect",
+)  # fmt: skip
+
+
+def dump(log):
+    """All tables as sorted rows without the row number."""
+    contents = {}
+    for table in TABLES:
+        columns = [row[1] for row in log._connection.execute(f"PRAGMA table_info({table})") if row[1] != "n"]
+        contents[table] = sorted(log._connection.execute(f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
+    contents["bucket"] = sorted(log._connection.execute("SELECT * FROM bucket WHERE records > 0"))
+    return contents

@@ -1,0 +1,119 @@
+"""Opening: what is ours and of our time opens; everything else is a sentence, and nothing is harmed."""
+
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from autoresearch.errors import Locked, NotFound, Refused
+from autoresearch.log import Log, lock_device
+from autoresearch.records import Network
+from tests.log.dumping import dump
+from tests.records.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
+
+
+def append(log, value=1.0):
+    return log.append(key(1), "run", run_body(value), now_ms=NOW_MS)
+
+
+def test_a_missing_log_reads_as_an_empty_one_and_is_not_created(tmp_path):
+    path = tmp_path / "nowhere" / "log.sqlite"
+    with Log.open(path, NETWORK, read_only=True) as log:
+        assert (log.count(), log.records(), log.head(b"a" * 32), log.forks()) == (0, [], None, [])
+        with pytest.raises(NotFound):
+            log.get(b"x" * 32)
+        with pytest.raises(Refused):
+            append(log)
+    assert not path.parent.exists()
+
+
+def test_reading_works_while_another_connection_writes(log):
+    append(log)
+    with Log.open(log.path, NETWORK, read_only=True) as reader:
+        assert reader.count() == 1
+        log._connection.execute("BEGIN IMMEDIATE")
+        assert reader.count() == 1
+        log._connection.execute("ROLLBACK")
+        append(log, 2.0)
+        assert reader.count() == 2
+        for write in (lambda: append(reader), lambda: reader.ingest([], now_ms=NOW_MS), reader.rebuild):
+            with pytest.raises(Refused):
+                write()
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "log.sqlite"
+    with Log.open(path, NETWORK) as log:
+        append(log)
+    newer = sqlite3.connect(path)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    for read_only in (True, False):
+        with pytest.raises(Refused, match="newer version"):
+            Log.open(path, NETWORK, read_only=read_only)
+    check = sqlite3.connect(path)
+    assert check.execute("PRAGMA user_version").fetchone()[0] == 99
+    assert check.execute("SELECT count(*) FROM record").fetchone()[0] == 1
+    check.close()
+
+
+def test_a_log_of_another_network_is_refused(tmp_path):
+    Log.open(tmp_path / "log.sqlite", NETWORK).close()
+    with pytest.raises(Refused, match="another network"):
+        Log.open(tmp_path / "log.sqlite", Network(name="other"))
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    (tmp_path / "log.sqlite").write_bytes(b"not a database at all" * 100)
+    for read_only in (True, False):
+        with pytest.raises(Refused):
+            Log.open(tmp_path / "log.sqlite", NETWORK, read_only=read_only)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused):
+        Log.open(tmp_path / "file" / "log.sqlite", NETWORK)
+
+
+def test_another_projection_version_rebuilds_the_views_at_the_next_opening(tmp_path):
+    path = tmp_path / "log.sqlite"
+    with Log.open(path, NETWORK) as log:
+        log.append(key(1), "task", task_body(), now_ms=NOW_MS)
+        append(log)
+        contents = dump(log)
+        log._connection.execute("UPDATE meta SET value = 0 WHERE key = 'projection_version'")
+        log._connection.execute("DELETE FROM run")
+        log._connection.execute("UPDATE subject SET mean = 7")
+    with pytest.raises(Refused, match="up to date"):
+        Log.open(path, NETWORK, read_only=True)
+    with Log.open(path, NETWORK) as log:
+        assert dump(log) == contents
+        assert len(log.ranked(digest_of())) == 1
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from autoresearch.log import lock_device
+with lock_device(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_process_on_one_key_is_refused_until_the_first_ends_however_it_ends(tmp_path):
+    key_file = tmp_path / "device.key"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(key_file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Locked), lock_device(key_file):
+            pass
+        holder.kill()
+        holder.wait()
+    with lock_device(key_file):
+        pass
+    with lock_device(key_file):
+        pass

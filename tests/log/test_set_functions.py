@@ -1,0 +1,148 @@
+"""The log is a function of the set of records: no order, no batch and no detour changes what it holds."""
+
+import random
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.log import Log, State
+from autoresearch.records import DAY_MS
+from tests.log.dumping import dump
+from tests.log.universe import AMPLE, SMALL, records
+from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
+
+# In memory where the system has such a folder: these logs are many, and what a disk does is tested elsewhere.
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+@contextmanager
+def fresh(network):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Log.open(Path(folder) / "log.sqlite", network) as log:
+        yield log
+
+
+def fill(log, made, order=None, batch=1000):
+    made = list(made)
+    if order is not None:
+        order.shuffle(made)
+    verdicts = []
+    for start in range(0, len(made), batch):
+        verdicts += log.ingest(pairs(made[start : start + batch]), now_ms=NOW_MS + 10**6)
+    assert not [verdict for verdict in verdicts if verdict.state in (State.REFUSED, State.EARLY)]
+    return verdicts
+
+
+def keep(entries, network):
+    """The quota as the design states it: the k smallest by (seq, id) of nested buckets."""
+    for limit, bucket in (
+        (network.per_day_seq, lambda entry: (entry[0], entry[1], entry[2])),
+        (network.per_day, lambda entry: (entry[0], entry[1])),
+        (network.per_author, lambda entry: entry[0]),
+    ):
+        taken, kept = Counter(), set()
+        for entry in sorted(entries, key=lambda entry: (entry[2], entry[3])):
+            taken[bucket(entry)] += 1
+            if taken[bucket(entry)] <= limit:
+                kept.add(entry)
+        entries = kept
+    return entries
+
+
+def entry(record):
+    return record.author, record.time // DAY_MS, record.seq, record.id
+
+
+@given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
+@settings(max_examples=120, deadline=None)
+def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
+    with fresh(AMPLE) as one, fresh(AMPLE) as other:
+        fill(one, made)
+        fill(other, made, order, batch)
+        contents = dump(one)
+        assert dump(other) == contents
+        other.rebuild()
+        assert dump(other) == contents
+
+
+@given(records(SMALL), st.randoms(use_true_random=False), st.integers(1, 8))
+@settings(max_examples=120, deadline=None)
+def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):
+    with fresh(SMALL) as one, fresh(SMALL) as other:
+        fill(one, made)
+        fill(other, made, order, batch)
+        contents = dump(one)
+        assert dump(other) == contents
+        assert {record.id for record in made if entry(record) in keep(set(map(entry, made)), SMALL)} == {
+            row[0] for row in contents["record"]
+        }
+        other.rebuild()
+        assert dump(other) == contents
+
+
+entries = st.tuples(
+    st.sampled_from([b"a", b"b"]), st.integers(0, 2), st.integers(1, 4), st.binary(min_size=1, max_size=2)
+)
+
+
+@given(st.sets(entries, max_size=60), st.sets(entries, max_size=60))
+@settings(max_examples=1000)
+def test_what_peers_keep_does_not_depend_on_who_saw_what_first(one, other):
+    kept = keep(keep(one, SMALL) | keep(other, SMALL), SMALL)
+    assert kept == keep(one | other, SMALL)
+
+
+@given(records(SMALL), st.data())
+@settings(max_examples=60, deadline=None)
+def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):
+    """f(f(S) ∪ f(T)) = f(S ∪ T), with logs."""
+    left = [record for record in made if data.draw(st.booleans())]
+    right = [record for record in made if record not in left or data.draw(st.booleans())]
+    with fresh(SMALL) as one, fresh(SMALL) as other, fresh(SMALL) as both:
+        fill(one, left)
+        fill(other, right)
+        fill(both, made)
+        for here, there in ((one, other), (other, one)):
+            here.ingest(list(there.iter_raw()), now_ms=NOW_MS + 10**6)
+        assert dump(one) == dump(other) == dump(both)
+
+
+def test_late_records_with_small_numbers_push_out_those_over_quota():
+    author = key(1)
+    made = [sealed(author, run_body(source=b"%d" % seq), seq=seq, network=SMALL) for seq in range(1, 9)]
+    with fresh(SMALL) as log:
+        assert [verdict.state for verdict in fill(log, made[3:])] == [State.STORED] * 5
+        assert [verdict.state for verdict in fill(log, made[:3])] == [State.STORED] * 3
+        assert [record.seq for record in log.records()] == [
+            record.seq for record in sorted(made[:5], key=lambda record: record.id, reverse=True)
+        ]
+        assert [verdict.state for verdict in fill(log, made[5:])] == [State.OVER_QUOTA] * 3
+        assert len(log.history(made[0].body.task)) == 5
+
+
+@pytest.mark.slow
+def test_five_hundred_records_in_random_orders_give_the_same_tables():
+    chance = random.Random(7)
+    made = [
+        sealed(
+            key(chance.randrange(5)),
+            run_body(
+                chance.choice([1.0, 0.3, 1e300]), source=b"%d" % chance.randrange(40), replicate=chance.randrange(3)
+            ),
+            seq=chance.randrange(1, 120),
+            time_ms=NOW_MS - chance.randrange(3) * DAY_MS,
+        )
+        for _ in range(500)
+    ]
+    made = list({record.id: record for record in made}.values())
+    with fresh(NETWORK) as one:
+        fill(one, made)
+        contents = dump(one)
+    for seed in range(5):
+        with fresh(NETWORK) as other:
+            fill(other, made, random.Random(seed), batch=seed * 37 + 1)
+            assert dump(other) == contents

@@ -1,0 +1,73 @@
+"""Hypothesis strategies for sets of records that touch each other: forks, merges, withdrawals, quotas."""
+
+from hypothesis import strategies as st
+
+from autoresearch.records import (
+    DAY_MS,
+    Claim,
+    Identity,
+    Merge,
+    Network,
+    Note,
+    Verification,
+    Withdrawal,
+)
+from tests.records.making import NOW_MS, digest_of, key, run_body, sealed, task_body
+
+SMALL = Network(name="small", per_day_seq=2, per_day=5, per_author=8)
+AMPLE = Network(name="ample")
+ROOT, DEVICES = key(100), (key(1), key(2))
+
+
+@st.composite
+def records(draw, network=SMALL, max_size=24):
+    """Signed records of two devices and their root; later ones may name earlier ones."""
+    made = []
+    for _ in range(draw(st.integers(1, max_size))):
+        made.append(draw(_record(network, made)))
+    unique = {record.id: record for record in made}
+    return list(unique.values())
+
+
+@st.composite
+def _record(draw, network, made):
+    ids = [record.id for record in made] or [b"?" * 32]
+    kind = draw(
+        st.sampled_from(["run"] * 8 + ["withdrawal", "merge", "identity", "task", "claim", "note", "verification"])
+    )
+    author = ROOT if kind in ("merge", "identity") else draw(st.sampled_from(DEVICES))
+    common = {
+        "kind": kind,
+        "seq": draw(st.integers(1, 5)),
+        "time_ms": NOW_MS - draw(st.integers(0, 2)) * DAY_MS + draw(st.integers(0, 3)),
+        "network": network,
+    }
+    links = []
+    if kind == "run":
+        value, status = draw(
+            st.sampled_from([(0.1, "ok"), (1.1, "ok"), (1e308, "ok"), (-1e308, "ok"), (None, "diverged")])
+        )
+        body = run_body(
+            value,
+            source=draw(st.sampled_from([b"a", b"b"])),
+            status=status,
+            replicate=draw(st.integers(0, 2)),
+            budget=draw(st.sampled_from([1e12, 1e11])),
+            parent=draw(st.none() | st.sampled_from(ids)),
+        )
+    elif kind == "withdrawal":
+        body, links = Withdrawal(), draw(st.lists(st.sampled_from(ids), max_size=2))
+    elif kind == "merge":
+        device = draw(st.sampled_from(DEVICES))
+        body = Merge(device=device.public, heads=draw(st.lists(st.sampled_from(ids), min_size=1, max_size=2)))
+    elif kind == "identity":
+        body = Identity(action="delegate", root=ROOT.public, device=draw(st.sampled_from(DEVICES)).public)
+    elif kind == "task":
+        body = task_body()
+    elif kind == "claim":
+        body = Claim(task=digest_of(), source_digest=b"d" * 32, until=NOW_MS + draw(st.integers(0, 2)))
+    elif kind == "note":
+        body = Note(topic="insight", text=draw(st.sampled_from(["x", "y"])), task=digest_of())
+    else:
+        body = Verification(run=draw(st.sampled_from(ids)), stage="L1", verdict="pass", value=1.0)
+    return sealed(author, body, links=links, **common)
