@@ -15,7 +15,7 @@ from msgspec import Meta
 from nacl import bindings
 from nacl.exceptions import BadSignatureError
 
-from autoresearch.records.encoding import EncodingError, decode, encode
+from autoresearch.records.encoding import EncodingError, decode, decode_again, encode
 from autoresearch.records.kinds import KINDS, Body, Hash, Key, TimeMs
 from autoresearch.records.network import Network
 
@@ -160,12 +160,20 @@ def parse(raw: bytes, signature: bytes) -> Record | Refusal:
         return Refusal("envelope", str(error))
     if len(envelope.prev) != (0 if envelope.seq == 1 else 32):
         return Refusal("envelope", "prev names the author's record before it, and is empty in the first alone")
-    body: Body | dict[str, object] = envelope.body
-    if known := KINDS.get(envelope.kind):
-        try:
-            body = msgspec.convert(envelope.body, known, builtin_types=(bytes,))
-        except msgspec.ValidationError as error:
-            return Refusal("body", f"{envelope.kind}: {error}")
+    try:
+        return _record(envelope, raw, signature)
+    except msgspec.ValidationError as error:
+        return Refusal("body", f"{envelope.kind}: {error}")
+
+
+def parse_stored(raw: bytes, signature: bytes) -> Record:
+    """A record that was admitted before. Raises ValueError when its bytes were damaged since and spell none."""
+    return _record(msgspec.convert(decode_again(raw), _Envelope, builtin_types=(bytes,)), raw, signature)
+
+
+def _record(envelope: _Envelope, raw: bytes, signature: bytes) -> Record:
+    known = KINDS.get(envelope.kind)
+    body = msgspec.convert(envelope.body, known, builtin_types=(bytes,)) if known else envelope.body
     return Record(
         id=hashlib.sha256(raw).digest(),
         network=envelope.net,
@@ -179,11 +187,3 @@ def parse(raw: bytes, signature: bytes) -> Record | Refusal:
         raw=raw,
         signature=signature,
     )
-
-
-def parse_stored(raw: bytes, signature: bytes) -> Record:
-    """A record that was admitted before. Raises ValueError when the bytes were changed since."""
-    record = parse(raw, signature)
-    if isinstance(record, Refusal):
-        raise ValueError(f"a stored record can't be read: {record.sentence}")
-    return record

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.records import EncodingError, decode, encode
-from autoresearch.records.encoding import MAX_DEPTH, decode_strictly
+from autoresearch.records.encoding import MAX_DEPTH, decode_again, decode_strictly
 
 LINK_LIKE = [b"\x12\x20" + b"a" * 32, b"\x01\x71\x12\x20" + b"a" * 32, b"\xd8\x2a\x41\x00", b"\x00\x01\x71\x12\x20"]
 
@@ -43,7 +43,7 @@ def test_a_value_round_trips_and_its_encoding_is_that_of_dag_cbor(value):
     raw = encode(value)
     assert raw == dag_cbor.encode(value)
     assert decode(raw) == value
-    assert decode_strictly(raw) == value
+    assert decode_strictly(raw) == decode_again(raw) == value
 
 
 @given(values, st.data())
