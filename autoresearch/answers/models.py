@@ -6,9 +6,16 @@ milliseconds.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from autoresearch.views import LineageStep, RunView, SubjectView
+
+# Bounds of what a request may say, so that no number is too large for what keeps it.
+TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+FolderPath = Annotated[str, Meta(max_length=4096)]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,22 +165,22 @@ class Health(Answer, frozen=True, kw_only=True):
 class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time."""
 
-    task: str = ""
-    runs: int | None = None
-    until_ms: int | None = None
+    task: FolderPath = ""
+    runs: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    until_ms: TimeMs | None = None
 
 
 class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Pause, for ever or until a time."""
 
-    until_ms: int | None = None
+    until_ms: TimeMs | None = None
 
 
 class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Run a task folder once as it stands."""
 
-    folder: str
-    replicate: int = 0
+    folder: FolderPath
+    replicate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
 
 
 class RunAccepted(Answer, frozen=True, kw_only=True):

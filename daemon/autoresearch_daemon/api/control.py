@@ -1,0 +1,43 @@
+"""The addresses that ask the node itself: what it does, and what it shall do."""
+
+from __future__ import annotations
+
+from autoresearch.answers import Health, PauseRequest, RunAccepted, RunRequest, StatusAnswer, WorkRequest
+from autoresearch_daemon.api.port import NodePort
+from autoresearch_daemon.api.requests import Nothing
+
+
+def get_status(node: NodePort, _: Nothing) -> StatusAnswer:
+    """What the node does, and why."""
+    return node.status()
+
+
+def post_work(node: NodePort, asked: WorkRequest) -> StatusAnswer:
+    """Work until told otherwise, for a number of runs, or until a time."""
+    return node.work(asked)
+
+
+def post_pause(node: NodePort, asked: PauseRequest) -> StatusAnswer:
+    """Pause, for ever or until a time."""
+    return node.pause(asked)
+
+
+def post_resume(node: NodePort, _: Nothing) -> StatusAnswer:
+    """End a pause."""
+    return node.resume()
+
+
+def post_finish(node: NodePort, _: Nothing) -> StatusAnswer:
+    """End the run in hand, then stop working."""
+    return node.finish()
+
+
+def post_run(node: NodePort, asked: RunRequest) -> RunAccepted:
+    """Run a task folder once as it stands."""
+    return node.run(asked)
+
+
+def post_stop(node: NodePort, _: Nothing) -> Health:
+    """End the daemon."""
+    node.ask_stop()
+    return Health(status="stopping")

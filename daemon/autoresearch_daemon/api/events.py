@@ -1,0 +1,120 @@
+"""Events as they happen: server-sent events with ids, replay after a gap, and a cap on listeners.
+
+A listener that was away sends the last id it saw (``Last-Event-ID``, which browsers do by themselves, or ``?since=``)
+and gets what it missed. When some of that is no longer kept it gets an event ``stale`` first: read the state again.
+Events with id 0 (progress) are shown once and not replayed.
+Format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import msgspec
+from aiohttp import web
+from aiohttp_sse import EventSourceResponse
+
+from autoresearch.answers import Event, Failure
+from autoresearch.errors import Refused, UsageError
+from autoresearch_daemon.api.failures import answer
+from autoresearch_daemon.api.port import NodePort
+from autoresearch_daemon.api.requests import EventsSince
+
+STALE = "stale"
+PING_SECONDS = 15.0
+# A listener that takes nothing for this long is cut off; the kernel's buffer holds hundreds of events before that.
+SEND_TIMEOUT_SECONDS = 30.0
+# Each listener holds a connection and a queue; more than a few are a mistake.
+MAXIMUM_LISTENERS = 32
+LAST_EVENT_ID = "Last-Event-ID"
+# One future for each listener; its result ends the stream.
+ENDINGS = web.AppKey("endings", set[asyncio.Future[None]])
+
+
+async def stream_events(node: NodePort, request: web.Request, since: EventsSince) -> web.StreamResponse:
+    """Events as they happen, as server-sent events; after a gap, first those that were missed."""
+    cursor = header_cursor(request.headers.get(LAST_EVENT_ID), since.since)
+    endings = request.app[ENDINGS]
+    if len(endings) >= MAXIMUM_LISTENERS:
+        refusal = Failure(
+            error=f"{MAXIMUM_LISTENERS} listeners follow the events already", exit_status=Refused.exit_status
+        )
+        return answer(refusal, status=503)
+    ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    endings.add(ending)
+    stream = EventSourceResponse(ping_interval=PING_SECONDS, send_timeout=SEND_TIMEOUT_SECONDS)
+    try:
+        await stream.prepare(request)
+        async with stream:
+            await follow(node, stream, cursor, ending)
+    except (ConnectionResetError, TimeoutError):
+        pass  # the listener left, or takes nothing: the stream has ended either way
+    finally:
+        endings.discard(ending)
+    return stream
+
+
+async def follow(node: NodePort, stream: EventSourceResponse, cursor: int | None, ending: asyncio.Future[None]) -> None:
+    """Send what the cursor missed, then what happens, until the daemon stops or the listener falls behind.
+
+    A listener that leaves cancels the handler.
+    """
+    with node.subscribe() as queue:
+        # Subscribed before the replay is read: an event between the two comes twice and is dropped once, never lost.
+        replayed = 0
+        for event in missed(node, cursor):
+            await send(stream, event)
+            replayed = event.id
+        while not ending.done():
+            coming = asyncio.ensure_future(queue.get())
+            try:
+                await asyncio.wait((coming, ending), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                coming.cancel()
+            if not coming.done():
+                return None
+            event = coming.result()
+            if event.kind == STALE:
+                return await send(stream, event)
+            if event.id == 0 or event.id > replayed:
+                await send(stream, event)
+    return None
+
+
+def missed(node: NodePort, cursor: int | None) -> list[Event]:
+    """What happened since the cursor; one ``stale`` event when that is no longer known."""
+    if cursor is None:
+        return []
+    events = node.events_since(cursor)
+    if events is None:
+        text = "some events since then are no longer kept: read the state again"
+        return [Event(id=0, kind=STALE, time_ms=time.time_ns() // 1_000_000, text=text)]
+    return events
+
+
+async def send(stream: EventSourceResponse, event: Event) -> None:
+    """Write one event; an id goes with those alone that a replay gives again: it moves the listener's cursor."""
+    text = msgspec.json.encode(event).decode()
+    kept = event.id and event.kind != STALE
+    await stream.send(text, id=str(event.id) if kept else None, event=event.kind)
+
+
+def header_cursor(header: str | None, since: int | None) -> int | None:
+    """The id after which to go on, or None: from now on.
+
+    Raises:
+        UsageError: the header is not an event's id.
+    """
+    if header is None:
+        return since
+    if not (header.isascii() and header.isdigit() and len(header) <= 16):
+        raise UsageError(f"the header {LAST_EVENT_ID} holds an event's number")
+    return int(header)
+
+
+async def end_streams(app: web.Application) -> None:
+    """End all streams, so that a stopping daemon need not wait for its listeners."""
+    for ending in app[ENDINGS]:
+        if not ending.done():
+            ending.set_result(None)

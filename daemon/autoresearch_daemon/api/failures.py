@@ -1,0 +1,81 @@
+"""Errors as answers: the error tree mapped to HTTP, and everything unexpected kept out of the body."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import structlog
+from aiohttp import web
+
+from autoresearch.answers import Answer, Failure
+from autoresearch.errors import (
+    AmbiguousId,
+    AutoresearchError,
+    DaemonNotRunning,
+    NotFound,
+    Refused,
+    TimedOut,
+    UsageError,
+)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+JSON = "application/json"
+# The first class that fits decides; subclasses of Refused are refusals too.
+HTTP_STATUS: tuple[tuple[type[AutoresearchError], int], ...] = (
+    (UsageError, 400),
+    (NotFound, 404),
+    (AmbiguousId, 409),
+    (Refused, 409),
+    (DaemonNotRunning, 503),
+    (TimedOut, 504),
+    (AutoresearchError, 500),
+)
+HTTP_SENTENCES = {
+    404: "there is no such address in this API",
+    405: "this address does not answer this method",
+    413: "the request is larger than this API reads",
+}
+log = structlog.get_logger("api")
+
+
+def answer(model: Answer, *, status: int = 200) -> web.Response:
+    """A model as a JSON response."""
+    return web.Response(body=msgspec.json.encode(model), status=status, content_type=JSON, charset="utf-8")
+
+
+def failure(error: AutoresearchError) -> web.Response:
+    """An expected error as a response: the sentence, the hint and the exit status of the command line."""
+    status = next(code for kind, code in HTTP_STATUS if isinstance(error, kind))
+    return answer(Failure(error=str(error), hint=error.hint, exit_status=error.exit_status), status=status)
+
+
+def http_failure(error: web.HTTPException) -> web.Response:
+    """One of aiohttp's own refusals as a response of our shape."""
+    kind = NotFound if error.status == 404 else UsageError if error.status < 500 else AutoresearchError
+    sentence = HTTP_SENTENCES.get(error.status, error.reason)
+    response = answer(
+        Failure(error=sentence, hint="GET /openapi.json lists all addresses", exit_status=kind.exit_status),
+        status=error.status,
+    )
+    if "Allow" in error.headers:
+        response.headers["Allow"] = error.headers["Allow"]
+    return response
+
+
+@web.middleware
+async def answer_failures(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn every error of a handler into a ``Failure``; an unexpected one goes to the daemon's log, not out."""
+    try:
+        return await handler(request)
+    except AutoresearchError as error:
+        return failure(error)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        return http_failure(error)
+    except Exception:
+        # The last net above all handlers: a defect here must neither end the daemon nor show its insides.
+        log.exception("request failed", method=request.method, path=request.path)
+        sentence = "the daemon made a mistake; its log says which one"
+        return answer(Failure(error=sentence, hint="autoresearch logs"), status=500)

@@ -1,0 +1,76 @@
+"""What the HTTP API needs of the node. Knows neither HTTP nor how the node does it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from autoresearch.answers import (
+    Event,
+    Health,
+    PauseRequest,
+    RunAccepted,
+    RunRequest,
+    StatusAnswer,
+    WorkRequest,
+)
+from autoresearch.log import BlobStore, Log
+
+
+class NodePort(Protocol):
+    """The node as the API sees it: every method returns at once; the errors are those of `autoresearch.errors`."""
+
+    @property
+    def log(self) -> Log:
+        """The log, for reading."""
+        ...
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The blobs, for reading."""
+        ...
+
+    def status(self) -> StatusAnswer:
+        """What the node does, and why."""
+        ...
+
+    def ready(self) -> Health:
+        """``status`` is "ready", or "not ready" with the reason."""
+        ...
+
+    def work(self, request: WorkRequest) -> StatusAnswer:
+        """Work until told otherwise, or as far as the request says."""
+        ...
+
+    def pause(self, request: PauseRequest) -> StatusAnswer:
+        """Stop the run in hand and take no other, for ever or until a time."""
+        ...
+
+    def resume(self) -> StatusAnswer:
+        """End a pause."""
+        ...
+
+    def finish(self) -> StatusAnswer:
+        """End the run in hand, then stop working."""
+        ...
+
+    def run(self, request: RunRequest) -> RunAccepted:
+        """Queue one run of a task folder as it stands."""
+        ...
+
+    def ask_stop(self) -> None:
+        """Begin to end the process; the answer to the request that asked still goes out."""
+        ...
+
+    def events_since(self, event_id: int) -> list[Event] | None:
+        """The kept events with a larger id, oldest first; None when some of them are no longer kept."""
+        ...
+
+    def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
+        """A bounded queue of events from now on; a reader that falls behind gets one of kind ``stale``, then none."""
+        ...
+
+    def author(self) -> bytes:
+        """The public key of this device."""
+        ...

@@ -1,0 +1,74 @@
+"""The parameters of the API's routes, one model each: a field is a part of the path or of the query string."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Reference = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        description="an id or a unique prefix of it, `@` (the best run) or `@mine`; with `~N` its N-th parent",
+    ),
+]
+TaskName = Annotated[
+    str, Meta(max_length=128, description="a task's name or a prefix of its digest; left out: the one worked on last")
+]
+# No answer has more rows than a person or a page can use; the next page is asked for with `before`.
+MAXIMUM_ROWS = 200
+Limit = Annotated[int, Meta(ge=1, le=MAXIMUM_ROWS, description="rows in the answer")]
+Author = Annotated[str, Meta(max_length=64, description="only this key, in hex; or `me`")]
+Before = Annotated[str, Meta(max_length=128, description="only records older than this one: the next page")]
+Since = Annotated[int, Meta(ge=0, le=2**53, description="first replay events with a larger id, as Last-Event-ID does")]
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all parameters; unknown ones are refused."""
+
+
+class Nothing(Parameters, frozen=True, kw_only=True):
+    """No parameters."""
+
+
+class OfTask(Parameters, frozen=True, kw_only=True):
+    """Which task."""
+
+    task: TaskName | None = None
+
+
+class TopOf(OfTask, frozen=True, kw_only=True):
+    """Which task, and how many rows."""
+
+    limit: Limit = 20
+
+
+class Records(OfTask, frozen=True, kw_only=True):
+    """Which records."""
+
+    kind: Annotated[str, Meta(max_length=32, description="only this kind of record")] | None = None
+    author: Author | None = None
+    limit: Limit = 50
+    before: Before | None = None
+
+
+class OneRecord(OfTask, frozen=True, kw_only=True):
+    """Which record; ``@`` and ``@mine`` are those of ``task``."""
+
+    id: Reference
+
+
+class Difference(OfTask, frozen=True, kw_only=True):
+    """Which two runs."""
+
+    old: Reference
+    new: Reference
+
+
+class EventsSince(Parameters, frozen=True, kw_only=True):
+    """From where."""
+
+    since: Since | None = None

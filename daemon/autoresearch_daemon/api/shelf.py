@@ -1,0 +1,47 @@
+"""What the reading addresses read: the log and the blobs, opened a second time, read only, for threads of their own.
+
+A question about many thousand runs takes tens of milliseconds. The event loop must not wait for it, and the daemon's
+own connection must not be held by it: in write-ahead mode a second connection reads while the first one writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from autoresearch.log import BlobStore, Log
+from autoresearch_daemon.api.port import NodePort
+
+# One slow question (the difference of two large sources) leaves another thread for the quick ones.
+READERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The log and the blobs for reading, from any thread, and the key of this device."""
+
+    log: Log
+    blobs: BlobStore
+    author: bytes
+
+
+NODE: web.AppKey[NodePort] = web.AppKey("node")
+SHELF = web.AppKey("shelf", Shelf)
+THREADS = web.AppKey("threads", Executor)
+
+
+async def open_shelf(app: web.Application) -> AsyncIterator[None]:
+    """Open the shelf when the application starts, close it when it ends."""
+    node = app[NODE]
+    with (
+        Log.open(node.log.path, node.log.network, read_only=True) as log,
+        BlobStore(node.blobs.root, read_only=True) as blobs,
+        ThreadPoolExecutor(READERS, thread_name_prefix="api-reader") as threads,
+    ):
+        app[SHELF] = Shelf(log, blobs, node.author())
+        app[THREADS] = threads
+        yield
+        threads.shutdown(cancel_futures=True)

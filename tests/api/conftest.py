@@ -1,0 +1,158 @@
+"""A served API: real log, blobs, events, Unix socket; the node around them does no work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from shutil import copytree
+
+import aiohttp
+import pytest
+from autoresearch_daemon.api import make_app, serve
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.local import LocalState
+
+from autoresearch.answers import Health, RunAccepted, StatusAnswer, find_task, task_status
+from autoresearch.errors import NotFound, Refused
+from tests.answers.notebook import Notebook, tell
+
+
+class SmallNode:
+    """A node without workers: it notes what it is asked, and its state is what was asked last."""
+
+    def __init__(self, notebook, local):
+        self.notebook = notebook
+        self.log, self.blobs = notebook.log, notebook.blobs
+        self.local = LocalState(local)
+        self.events = Events(self.local)
+        self.asked = []
+        self.state = "idle"
+        self.health = Health(status="ready")
+        self.listeners = 0
+        self.changed = asyncio.Event()
+
+    def author(self):
+        return self.notebook.mine.public
+
+    def status(self):
+        try:
+            task = task_status(self.log, find_task(self.log))
+        except NotFound:
+            task = None
+        return StatusAnswer(
+            state=self.state, why="asked", reason="because", records=self.log.count(), task=task, version="0"
+        )
+
+    def ready(self):
+        return self.health
+
+    def _note(self, state, request=None):
+        self.asked.append((state, request))
+        self.state = state
+        return self.status()
+
+    def work(self, request):
+        if request.task == "refused":
+            raise Refused("the disk is full", hint="free some")
+        if request.task == "broken":
+            raise RuntimeError("a defect with secret insides")
+        return self._note("working", request)
+
+    def pause(self, request):
+        return self._note("paused", request)
+
+    def resume(self):
+        return self._note("idle")
+
+    def finish(self):
+        return self._note("finishing")
+
+    def run(self, request):
+        self._note("run", request)
+        return RunAccepted(assignment="given-1")
+
+    def ask_stop(self):
+        self._note("stopping")
+
+    def events_since(self, number):
+        return self.events.since(number)
+
+    @contextmanager
+    def subscribe(self):
+        with self.events.subscribe() as queue:
+            self._count(1)
+            try:
+                yield queue
+            finally:
+                self._count(-1)
+
+    def _count(self, more):
+        self.listeners += more
+        self.changed.set()
+
+    async def listened_by(self, count):
+        """Wait until so many listen."""
+        while self.listeners != count:
+            self.changed.clear()
+            await self.changed.wait()
+
+
+class Client:
+    """What a program does with the socket."""
+
+    def __init__(self, session, base):
+        self.session = session
+        self.base = base
+
+    async def ask(self, method, path, expected=200, **options):
+        async with self.session.request(method, self.base + path, **options) as response:
+            body = await response.text()
+            assert response.status == expected, body
+            return json.loads(body) if response.content_type == "application/json" else body
+
+    async def get(self, path, expected=200, **options):
+        return await self.ask("GET", path, expected, **options)
+
+    async def post(self, path, body=None, expected=200):
+        return await self.ask("POST", path, expected, data=None if body is None else json.dumps(body))
+
+
+@asynccontextmanager
+async def served(node, path, *, port=0, token=None):
+    """A client of the API of ``node``."""
+    connector = aiohttp.UnixConnector(str(path), limit=0)
+    serving = serve(make_app(node), socket=path, port=port, token=token)
+    async with serving, aiohttp.ClientSession(connector=connector) as session:
+        yield Client(session, "http://localhost")
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory):
+    """A log with a story in it, written once: every record waits for the disk."""
+    folder = tmp_path_factory.mktemp("told")
+    with Notebook.at(folder) as notebook:
+        return folder, tell(notebook)
+
+
+@pytest.fixture
+def story(told, tmp_path):
+    folder, written = told
+    copytree(folder, tmp_path / "copy")
+    keys = {"mine": written.notebook.mine, "other": written.notebook.other, "now_ms": written.notebook.now_ms}
+    with Notebook.at(tmp_path / "copy", **keys) as notebook:
+        yield replace(written, notebook=notebook)
+
+
+@pytest.fixture
+def node(story, tmp_path):
+    made = SmallNode(story.notebook, tmp_path / "local.sqlite")
+    yield made
+    made.local.close()
+
+
+@pytest.fixture
+async def client(node, tmp_path):
+    async with served(node, tmp_path / "run" / "api.sock") as made:
+        yield made

@@ -1,0 +1,124 @@
+"""The document describes what the code answers."""
+
+import re
+
+import msgspec
+import pytest
+from autoresearch_daemon.api.app import ROUTES, make_app
+
+from autoresearch.answers import Answer, Failure
+
+PATHS = {"{id}": "@~1"}
+QUERIES = {"/v1/diff": "?old=@~1&new=@"}
+BODIES = {"/v1/run": {"folder": "/task"}}
+
+
+def resolved(document, schema):
+    while "$ref" in schema:
+        assert schema["$ref"].startswith("#/components/schemas/")
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+def misfits(document, schema, value, where="$"):
+    """Where a JSON value breaks a schema: the part of JSON Schema that these documents use."""
+    schema = resolved(document, schema)
+    kind = schema.get("type")
+    if "anyOf" in schema:
+        tried = [list(misfits(document, choice, value, where)) for choice in schema["anyOf"]]
+        return min(tried, key=len)
+    if kind is None:
+        return []
+    if kind == "null" or value is None or (isinstance(value, bool) and kind != "boolean"):
+        return [] if kind == "null" and value is None else [f"{where}: {value!r} is no {kind}"]
+    if not isinstance(value, KINDS[kind]):
+        return [f"{where}: {value!r} is no {kind}"]
+    if kind == "object":
+        return object_misfits(document, schema, value, where)
+    if kind == "array":
+        inner = schema.get("items", {})
+        return [fault for n, item in enumerate(value) for fault in misfits(document, inner, item, f"{where}[{n}]")]
+    return []
+
+
+def object_misfits(document, schema, value, where):
+    found = [f"{where}: {name} is missing" for name in schema.get("required", []) if name not in value]
+    properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
+    for name, inner in value.items():
+        if name in properties or isinstance(rest, dict):
+            found += misfits(document, properties.get(name, rest), inner, f"{where}.{name}")
+        elif properties:
+            found.append(f"{where}: {name} is not described")
+    return found
+
+
+async def test_every_address_is_described_and_nothing_else(client, node):
+    document = await client.get("/openapi.json")
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    served = {
+        (route.method, route.resource.canonical) for route in make_app(node).router.routes() if route.method != "HEAD"
+    }
+    assert described == served == {(route.method, route.path) for route in ROUTES}
+    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert len(set(names)) == len(names)
+
+
+async def test_every_reference_leads_somewhere(client):
+    text = await client.session.get("http://localhost/openapi.json")
+    text = await text.text()
+    document = msgspec.json.decode(text)
+    assert document["openapi"].startswith("3.1.")
+    referenced = set(re.findall(r'"#/components/schemas/(\w+)"', text))
+    assert referenced <= set(document["components"]["schemas"])
+
+
+async def test_every_part_of_a_path_is_a_required_parameter(client):
+    document = await client.get("/openapi.json")
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert named == set(re.findall(r"{(\w+)}", path))
+            assert all(p["required"] for p in operation.get("parameters", []) if p["in"] == "path")
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if "event-stream" not in r.media], ids=lambda r: f"{r.method} {r.path}"
+)
+async def test_every_answer_fits_its_description(client, route):
+    document = await client.get("/openapi.json")
+    address = route.path.replace("{id}", PATHS["{id}"]) + QUERIES.get(route.path, "")
+    given = await client.ask(route.method, address, json=BODIES.get(route.path))
+    response = document["paths"][route.path][route.method.lower()]["responses"]["200"]
+    ((media, described),) = response["content"].items()
+    assert media.startswith("application/json" if isinstance(given, dict) else "text/plain")
+    assert list(misfits(document, described["schema"], given)) == []
+    if route.answers:
+        assert issubclass(route.answers, Answer)
+        encoded = msgspec.json.encode(given)
+        assert msgspec.to_builtins(msgspec.json.decode(encoded, type=route.answers)) == given
+
+
+async def test_every_failure_fits_its_description(client):
+    document = await client.get("/openapi.json")
+    failure = await client.get("/v1/nothing", 404)
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            schema = operation["responses"]["default"]["content"]["application/json"]["schema"]
+            assert list(misfits(document, schema, failure)) == []
+    assert msgspec.convert(failure, Failure)
+
+
+def test_the_check_itself_finds_what_is_wrong():
+    document = {
+        "components": {
+            "schemas": {"A": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}
+        }
+    }
+    schema = {"$ref": "#/components/schemas/A"}
+    assert list(misfits(document, schema, {"x": 1})) == []
+    for wrong in ({}, {"x": "1"}, {"x": 1, "y": 2}, {"x": True}, [], None):
+        assert list(misfits(document, schema, wrong))
+    assert list(misfits(document, {"anyOf": [{"type": "null"}, schema]}, None)) == []
