@@ -19,8 +19,6 @@ from autoresearch_cli.failing import Mishap, mishap
 if TYPE_CHECKING:  # typer carries its own click; only the type checker needs its names
     from typer._click import Command, Context, HelpFormatter
 
-EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports for a program whose reader went away
-
 
 def global_options_first(arguments: Sequence[str]) -> list[str]:
     """Move ``--debug`` and ``--color WHEN`` to the front, so that they may stand anywhere before ``--``."""
@@ -112,7 +110,7 @@ class CommandGroup(TyperGroup):
         except BrokenPipeError:
             # The reader has what it wanted (`autoresearch log | head`); keep the interpreter's own flush quiet.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(EXIT_BROKEN_PIPE)
+            sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(130)
         except Exception as error:

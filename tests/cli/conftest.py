@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from autoresearch_cli.main import app
 from typer.testing import CliRunner, Result
 
 from autoresearch.paths import Paths
+from tests.cli.filling import Filled, fill
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -57,3 +60,19 @@ def process() -> Process:
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Filled]:
+    """A notebook that is filled once; every test gets its own copy."""
+    place = tmp_path_factory.mktemp("template")
+    return place, fill(Paths.from_environment({"AUTORESEARCH_HOME": str(place / "home")}), place / "my-task")
+
+
+@pytest.fixture
+def filled(home: Path, tmp_path: Path, template: tuple[Path, Filled]) -> Filled:
+    """A home whose notebook has a small history."""
+    place, history = template
+    shutil.copytree(place / "home", home)
+    folder = shutil.copytree(place / "my-task", tmp_path / "my-task")
+    return replace(history, task=replace(history.task, folder=folder))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoresearch.answers import BestAnswer, LineageAnswer, TopAnswer
 from autoresearch.views import SubjectView
-from autoresearch_cli.rendering.figures import age, moment, one_line, value
+from autoresearch_cli.rendering.figures import age, figure, moment, one_line, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
 from autoresearch_cli.rendering.status import best_so_far
@@ -39,7 +39,7 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
     """The leaderboard."""
     if not is_rich():
         print_rows(
-            (s.position, s.id, s.mean, s.score, s.runs, s.state, s.author, moment(s.time_ms), s.title)
+            (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
             for s in answer.subjects
         )
         return
@@ -55,7 +55,9 @@ def print_lineage(answer: LineageAnswer) -> None:
     """The steps from the baseline to a run, each with the change of the mean."""
     steps = [(step, step.run) for step in answer.steps]
     if not is_rich():
-        print_rows((run.id, step.mean, step.delta, step.runs, run.status, run.title) for step, run in steps)
+        print_rows(
+            (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title) for step, run in steps
+        )
         return
     rows = [
         (short(run.id), value(step.mean), "" if step.delta is None else f"{step.delta:+.4f}", step.runs, run.title)

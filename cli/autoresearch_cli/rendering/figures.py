@@ -64,6 +64,11 @@ def value(number: float | None) -> str:
     return "–" if number is None else f"{number:.4f}"
 
 
+def figure(number: float | None) -> str:
+    """A number for another program: six digits, or nothing when there is none."""
+    return "" if number is None else f"{number:.6g}"
+
+
 def change(number: float | None, parent: float | None) -> str:
     """The difference of a metric to its parent's, with its sign."""
     return "" if number is None or parent is None else f"{number - parent:+.4f}"

@@ -1,0 +1,111 @@
+"""Writes docs/cli-json.md from the models: ``python -m tests.cli.json_tables > docs/cli-json.md``."""
+
+from __future__ import annotations
+
+import sys
+import typing
+
+import msgspec
+from autoresearch_cli import models
+
+from autoresearch import answers
+from autoresearch.answers import Answer
+from autoresearch.views import LineageStep, RunView, SubjectView
+
+HEAD = """\
+# What `--json` prints
+
+Every command takes `--json` and then prints one document in one line on standard output; `events`, `work --follow` and
+`demo` print one document a line. Talk stays on standard error. A command that fails prints `autoresearch.failure/1`
+and leaves with its exit status.
+
+Each document names its shape in `schema`. Under one name fields are only added; a changed meaning gets a new number.
+So ignore fields you don't know. Ids of records are CIDs (`bafyrei…`), keys and other hashes hexadecimal, times Unix
+milliseconds, durations milliseconds, sizes bytes.
+
+| command | document |
+| --- | --- |
+| `status`, `work`, `pause`, `resume`, `finish` | `autoresearch.status/1` |
+| `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
+| `top` | `autoresearch.top/1` |
+| `log` | `autoresearch.log/1` |
+| `show`, `run` | `autoresearch.show/1` |
+| `show --code`, `show --log` | `autoresearch.text/1` |
+| `show --field` | `autoresearch.field/1` |
+| `diff` | `autoresearch.diff/1` |
+| `lineage` | `autoresearch.lineage/1` |
+| `events`, `work --follow` | an `Event` a line |
+| `demo` | an `Event` a line, then `autoresearch.demo/1` |
+| `up`, `down` | `autoresearch.up/1`, `autoresearch.down/1` |
+| `doctor` | `autoresearch.doctor/1` |
+| `config show`, `get`, `set`, `path` | `autoresearch.config/1` |
+| `paths` | `autoresearch.paths/1` |
+| `id new`, `show` | `autoresearch.id/1` |
+| `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
+| `import` | `autoresearch.import/1` |
+| `task new`, `show` | `autoresearch.task/1` |
+"""
+# What the daemon's API reads is described with the API.
+REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "RunAccepted", "Health"}
+
+
+def documents() -> list[type[msgspec.Struct]]:
+    """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
+    rooms = (vars(answers), vars(models))
+    found = {
+        cls.__name__: cls
+        for room in rooms
+        for cls in room.values()
+        if isinstance(cls, type) and issubclass(cls, Answer) and cls is not Answer and cls.__name__ not in REQUESTS
+    }
+    found.pop("Failure")
+    parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep]
+    tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
+    return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
+
+
+def schema_of(cls: type[msgspec.Struct]) -> str:
+    """The schema's name, or nothing for a part of other documents."""
+    return next((str(f.default) for f in msgspec.structs.fields(cls) if f.name == "schema"), "")
+
+
+def table(cls: type[msgspec.Struct]) -> str:
+    """One model: its name, what it says, its fields."""
+    title = f"`{schema_of(cls)}`" if schema_of(cls) else cls.__name__
+    words = " ".join((cls.__doc__ or "").split()).replace("``", "`")
+    fields = msgspec.structs.fields(cls)
+    rows = "".join(f"| `{field.name}` | {type_name(field.type)} | {default(field)} |\n" for field in fields)
+    return f"\n## {title}\n\n{words}\n\n| field | type | unless given |\n| --- | --- | --- |\n{rows}"
+
+
+def default(field: msgspec.structs.FieldInfo) -> str:
+    """What stands there when there is nothing to say."""
+    if field.required or field.name == "schema":
+        return "always"
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def type_name(kind: object) -> str:
+    """A type in JSON's words."""
+    plain = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", object: "any"}
+    if kind in plain:
+        return plain[kind]
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is list:
+        return f"list of {type_name(inner[0])}"
+    if origin is dict:
+        return f"map of {type_name(inner[1])}"
+    if inner:
+        return " or ".join(type_name(part) for part in inner)
+    assert isinstance(kind, type)
+    return f"`{schema_of(kind)}`" if issubclass(kind, msgspec.Struct) and schema_of(kind) else kind.__name__
+
+
+def page() -> str:
+    """The whole page."""
+    return HEAD + "".join(table(cls) for cls in documents())
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,155 @@
+"""Bad input ends in a sentence, a hint and the right exit code, never in a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoresearch.paths import Paths
+from tests.cli.conftest import Cli, Process
+from tests.cli.filling import Filled
+
+WRONG: list[tuple[int, tuple[str, ...]]] = [
+    (2, ("statu",)),
+    (2, ("status", "--colour")),
+    (2, ("status", "extra")),
+    (2, ("show",)),
+    (2, ("show", "")),
+    (2, ("show", "@best")),
+    (2, ("show", "no such thing")),
+    (2, ("show", "1810")),
+    (2, ("show", "../../etc/passwd")),
+    (2, ("show", "@~x")),
+    (4, ("show", "ezzzzzzz")),
+    (2, ("show", "zzzz")),
+    (4, ("show", "@~999")),
+    (2, ("show", "@", "--code", "--log")),
+    (2, ("top", "-n", "0")),
+    (2, ("top", "-n", "many")),
+    (2, ("log", "--kind", "poem")),
+    (2, ("export", "--format", "xml")),
+    (2, ("config", "set", "work.workers", "-1")),
+    (2, ("config", "set", "work.workers", "two")),
+    (2, ("config", "set", "work.worker", "2")),
+    (2, ("config", "get", "nothing")),
+    (2, ("config", "frobnicate")),
+    (2, ("pause", "--for", "soon")),
+    (2, ("work", "--for", "0s")),
+    (2, ("work", "--runs", "0")),
+    (3, ("pause",)),
+    (3, ("resume",)),
+    (3, ("finish",)),
+    (3, ("work",)),
+    (3, ("events",)),
+    (4, ("run", "/no/such/folder")),
+    (2, ("run", "/")),
+    (4, ("task", "show", "/no/such/folder")),
+    (2, ("task", "show", "/dev/null")),
+    (2, ("task", "new", "/dev/null")),
+    (4, ("import", "/no/such/file.tsv")),
+    (2, ("import", "/")),
+    (2, ("--color", "sometimes", "status")),
+    (2, ("diff",)),
+]
+
+
+@pytest.mark.parametrize(("code", "words"), WRONG)
+def test_wrong_input_has_its_exit_code_and_a_sentence(
+    cli: Cli, filled: Filled, code: int, words: tuple[str, ...]
+) -> None:
+    result = cli(*words)
+    assert result.exit_code == code, result.output
+    assert result.stderr.strip()
+    assert "Traceback" not in result.output
+    assert "bug in autoresearch" not in result.output
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(("code", "words"), WRONG)
+def test_with_json_a_failure_is_one_document(cli: Cli, filled: Filled, code: int, words: tuple[str, ...]) -> None:
+    if words[0] == "--color":
+        words = (*words[2:], *words[:2])
+    failure = json.loads(cli(*words, "--json").stdout)
+    assert failure["schema"] == "autoresearch.failure/1"
+    assert failure["exit_status"] == code
+    assert failure["error"]
+
+
+def test_an_ambiguous_prefix_lists_the_candidates(cli: Cli, filled: Filled) -> None:
+    result = cli("show", "bafyrei")
+    assert result.exit_code == 5
+    assert filled.best in result.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "log", "top", "best", "export"])
+def test_a_damaged_log_is_a_sentence(cli: Cli, paths: Paths, command: str) -> None:
+    paths.create()
+    paths.log.write_bytes(b"this is no database at all, by far" * 100)
+    result = cli(command)
+    assert result.exit_code in (1, 6)
+    assert "bug in autoresearch" not in result.stderr
+    assert result.stderr.strip()
+
+
+def test_settings_that_are_no_toml_are_a_sentence(cli: Cli, paths: Paths) -> None:
+    paths.create()
+    paths.settings.write_text("work = [")
+    result = cli("config", "show")
+    assert result.exit_code == 2
+    assert str(paths.settings) in result.stderr
+
+
+def test_a_socket_file_without_a_daemon_counts_as_not_running(cli: Cli, filled: Filled, paths: Paths) -> None:
+    paths.socket.parent.mkdir(parents=True, exist_ok=True)
+    paths.socket.touch()
+    assert cli("pause").exit_code == 3
+    assert cli("status").exit_code == 0
+
+
+def test_an_unexpected_error_is_a_sentence_unless_debug_is_asked_for(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by hand")
+
+    monkeypatch.setattr("autoresearch_cli.commands.status.stopped", broken)
+    result = cli("status")
+    assert result.exit_code == 1
+    assert "ZeroDivisionError: by hand" in result.stderr
+    assert "--debug" in result.stderr
+    assert isinstance(cli("status", "--debug").exception, ZeroDivisionError)
+
+
+def test_a_misspelt_command_gets_a_suggestion(cli: Cli) -> None:
+    assert "status" in cli("stauts").stderr
+
+
+def test_a_reader_that_goes_away_gets_no_complaint(filled: Filled) -> None:
+    command = [sys.executable, "-m", "autoresearch_cli", "export", "--format", "jsonl"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.close()
+        assert running.stderr.read() == b""
+
+
+def test_output_survives_a_locale_without_our_characters(
+    process: Process, filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    for words in (("status",), ("log",), ("show", filled.stranger)):
+        result = process(*words)
+        assert result.returncode == 0, result.stderr
+
+
+def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "task.toml").mkdir()
+    (tmp_path / "train.py").write_text("x = 1\n")
+    result = cli("task", "show", str(tmp_path))
+    assert result.exit_code == 2
+    assert "bug" not in result.stderr

@@ -1,0 +1,115 @@
+"""Help leads with examples, for every command; and it is quick because it imports nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from autoresearch_cli.catalogue import COMMANDS
+
+from tests.cli.conftest import Cli, Process
+from tests.cli.filling import Filled
+
+DOCS = Path(__file__).parents[2] / "docs"
+GROUPS = {"config": ("show", "get", "set", "path"), "id": ("new", "show"), "task": ("new", "show")}
+EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
+HEAVY = {"torch", "libp2p", "aiohttp", "trio", "zmq", "structlog", "multiaddr"}
+LISTING = """
+import sys
+from autoresearch_cli.main import app
+try:
+    app(sys.argv[1:])
+except SystemExit:
+    pass
+import json
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def imported(process: Process, *words: str) -> set[str]:
+    """The packages that are loaded after a command."""
+    result = process(*words, python=("-c", LISTING))
+    return set(json.loads(result.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("words", EVERY)
+def test_every_command_has_a_sentence_three_examples_and_relatives(cli: Cli, words: tuple[str, ...]) -> None:
+    result = cli(*words, "--help")
+    assert result.exit_code == 0
+    _, _, examples = result.stdout.partition("Examples:")
+    lines = examples.partition("See also:")[0].strip().splitlines()
+    assert len(lines) == 3
+    assert all("autoresearch" in line for line in lines)
+    assert re.search(r"See also: \w+", result.stdout)
+    sentence = result.stdout.splitlines()[2].strip()
+    assert re.match(r"[A-Z].*[.:]", sentence + " " + result.stdout.splitlines()[3].strip())
+
+
+@pytest.mark.parametrize("words", [words for words in EVERY if words not in {(group,) for group in GROUPS}])
+def test_every_command_offers_json(cli: Cli, words: tuple[str, ...]) -> None:
+    assert "--json" in cli(*words, "--help").stdout
+
+
+@pytest.mark.parametrize("words", EVERY)
+def test_related_commands_exist(cli: Cli, words: tuple[str, ...]) -> None:
+    related = cli(*words, "--help").stdout.split("See also:")[1].split(",")
+    for name in (word.split()[0] for word in related):
+        assert name in COMMANDS
+
+
+def test_the_root_help_lists_every_command_with_its_line(cli: Cli) -> None:
+    shown = cli("--help").stdout
+    for name, entry in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", shown, re.M), name
+    assert cli().stdout == shown
+
+
+def test_groups_without_a_command_show_their_help(cli: Cli) -> None:
+    for group, names in GROUPS.items():
+        shown = cli(group).output
+        assert all(name in shown for name in names)
+
+
+def test_the_version_is_printed(cli: Cli) -> None:
+    from autoresearch import __version__
+
+    assert cli("--version").stdout == __version__ + "\n"
+
+
+def test_the_root_help_imports_nothing_that_it_does_not_need(process: Process) -> None:
+    found = imported(process, "--help")
+    assert not found & (HEAVY | {"msgspec", "sqlite3", "httpx", "rich", "pydantic", "nacl", "numpy", "platformdirs"})
+
+
+@pytest.mark.parametrize("words", [("log",), ("top",), ("show", "@"), ("diff", "@"), ("export",), ("status",)])
+def test_reading_imports_nothing_heavy(process: Process, filled: Filled, words: tuple[str, ...]) -> None:
+    assert not imported(process, *words) & (HEAVY | {"httpx", "rich"})
+
+
+def test_no_command_imports_the_daemon_or_torch(process: Process) -> None:
+    modules = {entry.module for entry in COMMANDS.values()}
+    script = "import sys, importlib\n" + "".join(
+        f"importlib.import_module('autoresearch_cli.commands.{module}')\n" for module in sorted(modules)
+    )
+    script += "import json; print(json.dumps(sorted({n.partition('.')[0] for n in sys.modules})))"
+    found = set(json.loads(process(python=("-c", script)).stdout))
+    assert not found & (HEAVY | {"autoresearch_daemon"})
+
+
+def test_the_page_names_every_command_and_option(cli: Cli) -> None:
+    page = (DOCS / "cli.md").read_text()
+    for words in EVERY:
+        assert f"`autoresearch {' '.join(words)}" in page or f"### {' '.join(words)}" in page, words
+        for option in re.findall(r"^  .*?(--[a-z-]+)", cli(*words, "--help").stdout.partition("Examples:")[0], re.M):
+            if option not in ("--help", "--json"):
+                assert option in page, (words, option)
+    for code in range(8):
+        assert re.search(rf"^\| {code} \|", page, re.M)
+
+
+def test_the_page_of_json_documents_is_current() -> None:
+    from tests.cli.json_tables import page
+
+    assert (DOCS / "cli-json.md").read_text() == page(), "python -m tests.cli.json_tables > docs/cli-json.md"

@@ -1,0 +1,134 @@
+"""``config``, ``paths``, ``id``, ``task`` and ``doctor``: this machine."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from autoresearch.paths import Paths
+from autoresearch.tasks import load_task, shipped_task
+from tests.cli.conftest import Cli
+from tests.cli.filling import Filled, write_folder
+
+
+def test_a_setting_is_written_and_read_back_with_its_origin(
+    cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("config", "get", "work.workers").stdout == "1\n"
+    assert cli("config", "set", "work.workers", "2").exit_code == 0
+    assert cli("config", "get", "work.workers").stdout == "2\n"
+    assert "work.workers\t2\tfile\tAUTORESEARCH_WORK_WORKERS" in cli("config", "show", "--origin").stdout
+    monkeypatch.setenv("AUTORESEARCH_WORK_WORKERS", "3")
+    assert cli("config", "get", "work.workers").stdout == "3\n"
+    warned = cli("config", "set", "work.workers", "4")
+    assert "AUTORESEARCH_WORK_WORKERS is set and wins" in warned.stderr
+
+
+def test_changing_a_setting_keeps_comments_and_a_wrong_value_changes_nothing(cli: Cli, paths: Paths) -> None:
+    paths.create()
+    paths.settings.write_text("# mine\n[work]\nworkers = 1  # one is enough\n")
+    assert cli("config", "set", "storage.keep_checkpoints", "true").exit_code == 0
+    text = paths.settings.read_text()
+    assert "# mine" in text
+    assert "# one is enough" in text
+    assert cli("config", "set", "work.workers", "999").exit_code == 2
+    assert paths.settings.read_text() == text
+    assert cli("config", "get", "storage.keep_checkpoints").stdout == "true\n"
+
+
+def test_every_setting_is_explained(cli: Cli) -> None:
+    rows = [line.split("\t") for line in cli("config", "show").stdout.splitlines()]
+    assert len(rows) > 5
+    assert all(len(row) == 3 and row[2] for row in rows)
+
+
+def test_an_unknown_setting_gets_a_suggestion(cli: Cli) -> None:
+    assert "work.workers" in cli("config", "get", "work.worker").stderr
+
+
+def test_paths_are_all_below_the_home(cli: Cli, home: Path) -> None:
+    for line in cli("paths").stdout.splitlines():
+        name, place = line.split("\t")
+        assert place.startswith(str(home)) or name == "socket"
+    assert cli("config", "path").stdout.strip() == str(home / "config" / "config.toml")
+
+
+def test_keys_are_made_once_and_only_shown_in_public(cli: Cli, paths: Paths) -> None:
+    missing = cli("id", "show")
+    assert (missing.exit_code, missing.stdout) == (4, "")
+    made = cli("id", "new")
+    assert made.exit_code == 0
+    assert cli("id", "show").stdout == made.stdout
+    assert cli("id", "new").exit_code == 6
+    for file in paths.keys.glob("*.key"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert file.read_text().split()[-1] not in made.output
+
+
+def test_keys_that_others_can_read_are_refused_with_the_remedy(cli: Cli, paths: Paths) -> None:
+    cli("id", "new")
+    key = paths.keys / "device.key"
+    key.chmod(0o644)
+    refused = cli("id", "show")
+    assert refused.exit_code == 6
+    assert "chmod 600" in refused.stderr
+    assert f"chmod 600 {key}" in cli("doctor").stdout
+
+
+def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "deep" / "copy"
+    assert cli("task", "new", str(place)).exit_code == 0
+    assert load_task(place).digest == shipped_task().digest
+    assert cli("task", "show", str(place)).stdout.startswith(f"task\t{shipped_task().name}\n")
+    again = cli("task", "new", str(place))
+    assert again.exit_code == 6
+
+
+def test_a_folder_with_a_program_gets_a_manifest_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    write_folder(place)
+    (place / "task.toml").unlink()
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert cli("task", "new", str(place)).exit_code == 0
+    after = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert after.pop("task.toml")
+    assert after == before
+
+
+def test_a_folder_without_a_program_is_left_alone(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    assert cli("task", "new", str(tmp_path)).exit_code == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt"}
+
+
+def test_the_task_in_the_settings_is_the_one_that_is_shown(cli: Cli, filled: Filled) -> None:
+    cli("config", "set", "work.task", str(filled.task.folder))
+    assert filled.task.digest.hex() in cli("task", "show").stdout
+
+
+def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli, filled: Filled) -> None:
+    healthy = cli("doctor")
+    assert healthy.exit_code == 0, healthy.output
+    rows = {line.split("\t")[0]: line.split("\t") for line in healthy.stdout.splitlines()}
+    assert rows["daemon"][1:] == ["warning", "it is not running", "autoresearch up"]
+    assert rows["log"][1] == rows["keys"][1] == rows["task"][1] == "ok"
+    (filled.task.folder / "prepare.py").write_text("BUDGET = 2\n")
+    cli("config", "set", "work.task", str(filled.task.folder))
+    broken = cli("doctor")
+    assert broken.exit_code == 1
+    assert "prepare.py" in broken.stdout
+
+
+def test_doctor_sees_that_an_older_log_was_put_back(cli: Cli, filled: Filled, paths: Paths) -> None:
+    for file in paths.data.glob("log.sqlite*"):
+        file.unlink()
+    cli("id", "show")
+    from autoresearch.log import Log
+    from autoresearch.records import DEFAULT_NETWORK
+
+    Log.open(paths.log, DEFAULT_NETWORK).close()
+    result = cli("doctor")
+    assert result.exit_code == 1
+    assert "older copy was put back" in result.stdout
