@@ -62,7 +62,7 @@ class Why(StrEnum):
     FINISHING_LAST = "finishing_last"
     RUNS_DONE = "runs_done"
     TIME_OVER = "time_over"
-    QUOTA_USED = "quota_used"
+    CANNOT_RECORD = "cannot_record"
     DISK_LOW = "disk_low"
     LOG_BEHIND = "log_behind"
     SANDBOX_TOO_LOW = "sandbox_too_low"
@@ -83,7 +83,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.FINISHING_LAST: "finishing the run in hand, then stopping",
     Why.RUNS_DONE: "the number of runs asked for is done: autoresearch work",
     Why.TIME_OVER: "the time asked for is over: autoresearch work",
-    Why.QUOTA_USED: "today's quota of records for this device key is used up; it goes on at 00:00 UTC",
+    Why.CANNOT_RECORD: "a record could not be written; it is tried again",
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
     Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",

@@ -9,7 +9,7 @@ import msgspec
 from sqlite_utils import Database
 
 from autoresearch.answers import Event
-from autoresearch.research import Plan
+from autoresearch.research import Measurement, Plan
 from autoresearch_daemon.service import Asked
 
 # Enough to catch up with after a night; a reader that is further behind is told so.
@@ -17,11 +17,14 @@ EVENTS_KEPT = 10_000
 
 
 class InHand(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that began: its plan is all that is needed to close it as abandoned."""
+    """A run that began. Its plan is all that is needed to close it as abandoned; the rest is there when it ended."""
 
     assignment: str
     started_ms: int
     plan: Plan
+    measurement: Measurement | None = None
+    folder: str = ""
+    checkpoint: str | None = None
 
 
 class LocalState:
@@ -52,8 +55,8 @@ class LocalState:
         row = ("asked", msgspec.json.encode(asked))
         self._connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
 
-    def begin(self, run: InHand) -> None:
-        """A run begins."""
+    def keep(self, run: InHand) -> None:
+        """A run began, or ended and is not recorded yet."""
         row = (run.assignment, msgspec.msgpack.encode(run))
         self._connection.execute("INSERT OR REPLACE INTO in_hand(assignment, run) VALUES (?, ?)", row)
 

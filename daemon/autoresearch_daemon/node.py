@@ -11,41 +11,38 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from autoresearch import __version__
 from autoresearch.answers import (
     Event,
     Health,
     PauseRequest,
     RunAccepted,
-    RunInHand,
     RunRequest,
     StatusAnswer,
-    TaskStatus,
-    WorkerStatus,
     WorkRequest,
-    find_task,
-    task_status,
 )
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import DAY_MS, short_id
 from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.words import WHY_SENTENCES, RunStatus, Why
+from autoresearch.words import WHY_SENTENCES, Why
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.runs import Runs, counts, run_in_hand
+from autoresearch_daemon.status import status_answer
 from autoresearch_daemon.workers import Pool, protocol
 
 logger = structlog.get_logger()
 
 # How often the node looks at what no event tells: free disk space, ends of pauses and orders.
 TICK_SECONDS = 5.0
+# How long a record that could not be written waits before the next try.
+RETRY_SECONDS = 60
 
 
 class Node:
@@ -72,7 +69,8 @@ class Node:
         )
         self._proposals: dict[str, protocol.Proposal] = {}
         self._tasks: dict[str, Task] = {}
-        self._quota_day = -1
+        self._retry_ms = 0
+        self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
         self._ticker: asyncio.Task[None] | None = None
         self._names = 0
 
@@ -80,11 +78,11 @@ class Node:
 
     async def start(self) -> None:
         """Close what a dead daemon left open, test the sandbox, open the workers' link, go on with what was asked."""
-        if self.notebook.is_behind():
-            self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
-        else:
+        try:
             self.notebook.publish_identity(now_ms())
-            self._close_left_over()
+            self._block(self.runs.close_left_over())
+        except AutoresearchError as error:
+            self._block(error)
         await self.pool.start()
         level, self.probes = await asyncio.to_thread(detect_level)
         self.level = level
@@ -112,19 +110,14 @@ class Node:
             free_mib = shutil.disk_usage(self.paths.data).free >> 20
             low = free_mib < self.settings.storage.minimum_free_mib
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
-            if now_ms() // DAY_MS != self._quota_day:
-                self.take(service.Blocked(Why.QUOTA_USED, None))
             self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
+                self.take(service.Blocked(Why.CANNOT_RECORD, None))
+                self._block(self.runs.record_waiting())
             await asyncio.sleep(TICK_SECONDS)
 
     def _behind(self) -> str | None:
         return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
-
-    def _close_left_over(self) -> None:
-        for run in self.local.in_hand():
-            if not self.notebook.has_run_since(run.plan, run.started_ms):
-                self._publish_abandoned(run, "the daemon ended while it was in hand")
-            self.local.end(run.assignment)
 
     # --- the service's inputs and effects ---
 
@@ -146,18 +139,21 @@ class Node:
             case service.Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
             case service.CloseAbandoned(worker):
-                self._close_lost(worker)
+                lost = self._proposals.get(worker)
+                if lost:
+                    self._block(self.runs.close_lost(lost.assignment, "the worker process ended while it was in hand"))
             case service.Save():
                 self.local.save_asked(self.service.asked)
             case service.Tell(kind, text):
                 state, why = self.service.state()
-                self.events.tell(kind, text, now_ms(), state=state.value, why=why.value, reason=self._reason(why))
+                self.events.tell(
+                    kind, text, now_ms(), state=state.value, why=why.value, reason=self.service.reason(why)
+                )
 
     def _work_message(self, assignment: service.Assignment) -> protocol.Work:
         folder = self._folder(assignment)
-        if folder not in self._tasks:
-            with suppress(AutoresearchError):  # the worker meets the same error and reports it
-                self._load(folder)
+        with suppress(AutoresearchError):  # the worker meets the same error and reports it
+            self._load(folder)
         return protocol.Work(
             assignment=assignment.name,
             task=folder,
@@ -184,7 +180,8 @@ class Node:
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
                 self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
             case protocol.Result():
-                self._finished(worker, message)
+                self._block(self.runs.finish(message))
+                self.take(service.Finished(worker, counted=counts(message)))
             case protocol.Dropped():
                 self.take(service.Dropped(worker))
             case protocol.Failed():
@@ -196,26 +193,28 @@ class Node:
 
     def _approve(self, worker: str, assignment: str) -> None:
         proposal = self._proposals[worker]
-        plan = proposal.plan
         try:
-            self.notebook.publish_task(self._task_of(plan), now_ms())
-            self.notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
-        except LogBehind as error:
-            return self._block(worker, assignment, Why.LOG_BEHIND, error)
+            self.notebook.publish_task(self._task_of(proposal.plan), now_ms())
+            self.runs.begin(worker, proposal)
         except AutoresearchError as error:
-            self._quota_day = now_ms() // DAY_MS
-            return self._block(worker, assignment, Why.QUOTA_USED, error)
-        self.local.begin(InHand(assignment=assignment, started_ms=now_ms(), plan=plan))
-        self.pool.send(worker, protocol.Approve(assignment=assignment))
-        self.events.tell(
-            "run_started",
-            plan.title,
-            now_ms(),
-            worker=worker,
-            assignment=assignment,
-            **msgspec.to_builtins(run_in_hand(plan)),
-        )
-        return None
+            self.pool.send(worker, protocol.Cancel(assignment=assignment))
+            self._block(error)
+        else:
+            self.pool.send(worker, protocol.Approve(assignment=assignment))
+
+    def _block(self, error: AutoresearchError | None) -> None:
+        """Work cannot go on while nothing can be recorded."""
+        match error:
+            case None:
+                return
+            case LogBehind():
+                why = Why.LOG_BEHIND
+            case NotFound():
+                why = Why.TASK_BROKEN
+            case _:
+                why = Why.CANNOT_RECORD
+                self._retry_ms = now_ms() + RETRY_SECONDS * 1000
+        self.take(service.Blocked(why, f"{error} {error.hint}".strip()))
 
     def _task_of(self, plan: Plan) -> Task:
         for task in self._tasks.values():
@@ -227,44 +226,6 @@ class Node:
         """Read a task folder (empty: the one that ships) and remember it. Raises UsageError."""
         self._tasks[folder] = load_task(Path(folder)) if folder else shipped_task()
         return self._tasks[folder]
-
-    def _block(self, worker: str, assignment: str, why: Why, error: AutoresearchError) -> None:
-        self.pool.send(worker, protocol.Cancel(assignment=assignment))
-        self.take(service.Blocked(why, str(error)))
-
-    def _finished(self, worker: str, result: protocol.Result) -> None:
-        plan = self._proposals[worker].plan
-        published = self.notebook.publish_run(
-            plan,
-            result.measurement,
-            now_ms(),
-            log=(Path(result.folder) / "log").read_bytes(),
-            checkpoint=None if result.checkpoint is None else Path(result.checkpoint),
-            keep_all=self.settings.storage.keep_checkpoints,
-        )
-        self.local.end(result.assignment)
-        shutil.rmtree(result.folder, ignore_errors=True)
-        self.events.tell(
-            "run_finished", published.text, now_ms(), worker=worker, assignment=result.assignment, **published.data
-        )
-        if published.is_best:
-            self.events.tell("best", published.text, now_ms(), **published.data)
-        self.take(service.Finished(worker, counted=published.status is not RunStatus.CANCELLED))
-
-    def _close_lost(self, worker: str) -> None:
-        proposal = self._proposals.get(worker)
-        for run in self.local.in_hand():
-            if proposal and run.assignment == proposal.assignment:
-                self._publish_abandoned(run, "the worker process ended while it was in hand")
-                self.local.end(run.assignment)
-
-    def _publish_abandoned(self, run: InHand, reason: str) -> None:
-        try:
-            published = self.notebook.publish_abandoned(run.plan, reason, now_ms())
-        except AutoresearchError as error:
-            logger.warning("a run left over could not be closed", reason=str(error))
-            return
-        self.events.tell("run_finished", published.text, now_ms(), assignment=run.assignment, **published.data)
 
     # --- what the API asks ---
 
@@ -335,54 +296,15 @@ class Node:
 
     def status(self) -> StatusAnswer:
         """What the node does, and why."""
-        state, why = self.service.state()
-        order = self.service.asked.order
-        return StatusAnswer(
-            state=state.value,
-            why=why.value,
-            reason=self._reason(why),
-            since_ms=self.service.since_ms,
-            until_ms=self.service.asked.paused_until_ms if self.service.asked.paused else order.until_ms,
-            runs_left=order.runs_left,
-            version=__version__,
-            pid=os.getpid(),
+        task = self._tasks.get(self.service.asked.order.task or self.settings.work.task)
+        return status_answer(
+            self.service,
+            self.notebook,
+            level=self.level,
+            probes=self.probes,
             started_ms=self.started_ms,
-            sandbox=None if self.level is None else int(self.level),
-            sandbox_name="" if self.level is None else self.level.sentence,
-            workers=[
-                WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
-                for name, w in sorted(self.service.workers.items())
-            ],
-            warnings=[f"sandbox leak: {p.name}" for p in self.probes if not p.blocked],
-            network=self.log.network.name,
-            participant=self.notebook.identity.root.public.hex(),
-            device_key=self.author().hex(),
-            records=self.log.count(),
-            mine=self.log.count(author=self.author()),
-            task=self._task_status(),
+            task_digest=task.digest if task else None,
         )
-
-    def _task_status(self) -> TaskStatus | None:
-        folder = self.service.asked.order.task or self.settings.work.task
-        task = self._tasks.get(folder)
-        try:
-            return task_status(self.log, find_task(self.log, task.digest.hex() if task else None, author=self.author()))
-        except NotFound:
-            return None  # nothing was run here yet
-
-    def _reason(self, why: Why) -> str:
-        return self.service.blocks.get(why, WHY_SENTENCES[why])
-
-
-def run_in_hand(plan: Plan) -> RunInHand:
-    """A plan as people see it."""
-    return RunInHand(
-        title=plan.title,
-        hypothesis=plan.hypothesis,
-        kind=plan.kind,
-        parent=None if plan.parent is None else short_id(plan.parent),
-        replicate=plan.replicate,
-    )
 
 
 def existing_folder(text: str) -> Path:

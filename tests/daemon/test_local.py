@@ -33,7 +33,7 @@ def test_what_was_asked_survives(tmp_path: Path) -> None:
 def test_a_run_in_hand_is_there_until_it_is_ended(tmp_path: Path) -> None:
     run = InHand(assignment="search-1", started_ms=5, plan=PLAN)
     local = LocalState(tmp_path / "local.sqlite")
-    local.begin(run)
+    local.keep(run)
 
     assert LocalState(tmp_path / "local.sqlite").in_hand() == [run]
     local.end("search-1")

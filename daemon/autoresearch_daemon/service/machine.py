@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from autoresearch.answers import RunInHand
-from autoresearch.words import Why, WorkState
+from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Approve,
     Assign,
@@ -111,6 +111,10 @@ class Service:
         if self.blocks:
             return WorkState.WAITING, next(iter(self.blocks))
         return WorkState.WORKING, Why.ASKED
+
+    def reason(self, why: Why) -> str:
+        """The sentence for a reason: what blocks, in its own words, or the words that all share."""
+        return self.blocks.get(why, WHY_SENTENCES[why])
 
     # --- what happens ---
 

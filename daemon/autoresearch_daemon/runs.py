@@ -1,0 +1,128 @@
+"""Runs in hand, from the claim to the record. A run that began is never lost: not to a crash, not to a full disk."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from autoresearch.answers import RunInHand
+from autoresearch.errors import AutoresearchError
+from autoresearch.notebook import Notebook, Published
+from autoresearch.records import short_id
+from autoresearch.research import Plan, abandoned
+from autoresearch.words import RunStatus
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.workers import protocol
+
+logger = structlog.get_logger()
+
+
+class Runs:
+    """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
+
+    def __init__(self, notebook: Notebook, local: LocalState, events: Events, *, keep_checkpoints: bool) -> None:
+        self._notebook = notebook
+        self._local = local
+        self._events = events
+        self._keep_checkpoints = keep_checkpoints
+        self._in_hand: dict[str, InHand] = {}
+        self._waiting: dict[str, InHand] = {}
+
+    def begin(self, worker: str, proposal: protocol.Proposal) -> None:
+        """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
+        plan = proposal.plan
+        self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
+        run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan)
+        self._in_hand[run.assignment] = run
+        self._local.keep(run)
+        seen = msgspec.to_builtins(run_in_hand(plan))
+        self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=run.assignment, **seen)
+
+    def finish(self, result: protocol.Result) -> AutoresearchError | None:
+        """Record how a run ended. An error means that the record waits, and why."""
+        run = msgspec.structs.replace(
+            self._in_hand.pop(result.assignment),
+            measurement=result.measurement,
+            folder=result.folder,
+            checkpoint=result.checkpoint,
+        )
+        return self._record(run)
+
+    def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
+        """Record that nobody saw a run's end."""
+        run = self._in_hand.pop(assignment, None)
+        return None if run is None else self._record(with_end(run, reason))
+
+    def close_left_over(self) -> AutoresearchError | None:
+        """Record what a dead daemon left: runs that ended as they ended, the others as abandoned."""
+        for run in self._local.in_hand():
+            if self._notebook.has_run_since(run.plan, run.started_ms):
+                self._local.end(run.assignment)
+            else:
+                self._record(with_end(run, "the daemon ended while it was in hand"))
+        return self.record_waiting()
+
+    def record_waiting(self) -> AutoresearchError | None:
+        """Try again to record what had to wait; the first error, if there is one."""
+        errors = [self._record(run) for run in list(self._waiting.values())]
+        return next((error for error in errors if error), None)
+
+    def _record(self, run: InHand) -> AutoresearchError | None:
+        self._waiting[run.assignment] = run
+        try:
+            self._local.keep(run)
+        except sqlite3.Error as error:
+            logger.warning("the daemon's own memory cannot be written", reason=str(error))
+        try:
+            published = self._publish(run)
+        except AutoresearchError as error:
+            logger.warning("a run waits to be recorded", assignment=run.assignment, reason=str(error))
+            return error
+        del self._waiting[run.assignment]
+        self._local.end(run.assignment)
+        if run.folder:
+            shutil.rmtree(run.folder, ignore_errors=True)
+        self._events.tell("run_finished", published.text, now_ms(), assignment=run.assignment, **published.data)
+        if published.is_best:
+            self._events.tell("best", published.text, now_ms(), **published.data)
+        return None
+
+    def _publish(self, run: InHand) -> Published:
+        assert run.measurement is not None
+        log = Path(run.folder, "log")
+        checkpoint = Path(run.checkpoint) if run.checkpoint else None
+        return self._notebook.publish_run(
+            run.plan,
+            run.measurement,
+            now_ms(),
+            log=log.read_bytes() if run.folder and log.exists() else b"",
+            checkpoint=checkpoint if checkpoint and checkpoint.exists() else None,
+            keep_all=self._keep_checkpoints,
+        )
+
+
+def with_end(run: InHand, reason: str) -> InHand:
+    """The run with a measurement: its own when it ended, or that it was abandoned."""
+    return run if run.measurement else msgspec.structs.replace(run, measurement=abandoned(reason))
+
+
+def counts(result: protocol.Result) -> bool:
+    """Whether a run counts as one of those asked for: not when somebody stopped it."""
+    return result.measurement.status is not RunStatus.CANCELLED
+
+
+def run_in_hand(plan: Plan) -> RunInHand:
+    """A plan as people see it."""
+    return RunInHand(
+        title=plan.title,
+        hypothesis=plan.hypothesis,
+        kind=plan.kind,
+        parent=None if plan.parent is None else short_id(plan.parent),
+        replicate=plan.replicate,
+    )

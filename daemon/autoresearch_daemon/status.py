@@ -1,0 +1,61 @@
+"""What the node says of itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from autoresearch import __version__
+from autoresearch.answers import StatusAnswer, TaskStatus, WorkerStatus, find_task, task_status
+from autoresearch.errors import NotFound
+from autoresearch.notebook import Notebook
+from autoresearch.running import Level, ProbeResult
+from autoresearch.words import WHY_SENTENCES
+from autoresearch_daemon.service import Service
+
+
+def status_answer(
+    service: Service,
+    notebook: Notebook,
+    *,
+    level: Level | None,
+    probes: Sequence[ProbeResult],
+    started_ms: int,
+    task_digest: bytes | None,
+) -> StatusAnswer:
+    """State, reason, workers, sandbox, log and task of the node, at this moment."""
+    state, why = service.state()
+    asked = service.asked
+    log = notebook.log
+    return StatusAnswer(
+        state=state.value,
+        why=why.value,
+        reason=service.reason(why),
+        since_ms=service.since_ms,
+        until_ms=asked.paused_until_ms if asked.paused else asked.order.until_ms,
+        runs_left=asked.order.runs_left,
+        version=__version__,
+        pid=os.getpid(),
+        started_ms=started_ms,
+        network=log.network.name,
+        participant=notebook.identity.root.public.hex(),
+        device_key=notebook.author.hex(),
+        sandbox=None if level is None else int(level),
+        sandbox_name="" if level is None else level.sentence,
+        records=log.count(),
+        mine=log.count(author=notebook.author),
+        task=_task(notebook, task_digest),
+        workers=[
+            WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
+            for name, w in sorted(service.workers.items())
+        ],
+        warnings=[f"sandbox leak: {probe.name}" for probe in probes if not probe.blocked],
+    )
+
+
+def _task(notebook: Notebook, digest: bytes | None) -> TaskStatus | None:
+    try:
+        found = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author)
+    except NotFound:
+        return None  # nothing was run here yet
+    return task_status(notebook.log, found)
