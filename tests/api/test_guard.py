@@ -21,6 +21,7 @@ def test_the_holder_of_the_token_may_ask():
         "Bearer secre",
         "Bearer secret2",
         "Bearer sëcret",
+        "Bearer \udcffsecret",
         "Basic secret",
         "secret",
         "Bearer  secret",

@@ -119,6 +119,12 @@ async def test_a_socket_put_in_our_place_is_not_removed(app, path):
     other.close()
 
 
+async def test_a_path_too_long_for_a_socket_is_refused_with_a_sentence(app, tmp_path):
+    with pytest.raises(Refused, match="too long"):
+        async with serve(app, socket=tmp_path / ("x" * 120), port=0, token=None):
+            pass
+
+
 async def test_a_port_without_a_token_is_refused(app, path):
     for token in (None, ""):
         with pytest.raises(UsageError):

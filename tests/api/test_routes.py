@@ -120,6 +120,7 @@ async def test_metrics_are_in_the_format_that_prometheus_reads(client):
         ("/v1/runs/@~9", 404, 4),
         ("/v1/runs/@~2/log", 404, 4),
         ("/v1/best?task=unknown", 404, 4),
+        ("/v1/best?task=%ff%00%0a%1b[2J", 404, 4),
         ("/v1/records/bafyrei", 409, 5),
         ("/v1/records/@@", 400, 2),
         ("/v1/runs/%00", 400, 2),

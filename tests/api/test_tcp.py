@@ -1,5 +1,6 @@
 """The loopback port."""
 
+import asyncio
 import socket
 
 import aiohttp
@@ -50,6 +51,13 @@ async def test_no_address_is_open(session, node, port):
     async with session.post(f"http://127.0.0.1:{port}/v1/stop") as response:
         assert response.status == 401
     assert node.asked == []
+
+
+async def test_a_token_that_is_no_text_is_wrong(session, port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer \xff\xfe\r\n\r\n" % port)
+    assert b" 401 " in await reader.readline()
+    writer.close()
 
 
 async def test_a_page_of_another_site_is_refused(ask):

@@ -61,8 +61,10 @@ def objection(*, host: str, origin: str | None, authorization: str, token: str, 
     if origin is not None and not is_loopback(origin, port=port):
         return 403, "this API does not answer pages of other origins"
     scheme, _, given = authorization.partition(" ")
+    # A header is bytes, and those that are no text arrive as lone surrogates.
+    proof = given.encode("utf-8", "surrogateescape")
     # compare_digest takes as long for a wrong token as for one that is nearly right; an empty token admits nobody.
-    if not (token and scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())):
+    if not (token and scheme.lower() == "bearer" and hmac.compare_digest(proof, token.encode())):
         return 401, "over TCP this API wants the header Authorization: Bearer with its token"
     return None
 

@@ -79,7 +79,7 @@ def unix_listener(path: Path) -> tuple[sockets.socket, os.stat_result]:
         return listener, path.stat()
     except OSError as error:
         listener.close()
-        raise Refused(f"cannot listen on {path}: {error.strerror}") from error
+        raise Refused(f"cannot listen on {path}: {error.strerror or error}") from error
 
 
 def remove_stale(path: Path) -> None:

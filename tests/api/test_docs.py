@@ -1,0 +1,49 @@
+"""The guide to the API says what is true."""
+
+import asyncio
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.api.app import ROUTES
+from autoresearch_daemon.api.events import MAXIMUM_LISTENERS
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+COMMANDS = [
+    line
+    for block in re.findall(r"```bash\n(.*?)```", GUIDE, re.DOTALL)
+    for line in block.splitlines()
+    if line[:4] == "ask "
+]
+
+
+def test_every_address_is_in_the_guide_and_no_other_one():
+    named = {(method, path.partition("?")[0]) for method, path in re.findall(r"`(GET|POST) (/[^`\s]*)`", GUIDE)}
+    assert named == {(route.method, route.path) for route in ROUTES}
+
+
+def test_the_numbers_are_those_of_the_code():
+    assert f"At most {MAXIMUM_LISTENERS} listeners" in GUIDE
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("command", [line for line in COMMANDS if "events" not in line])
+async def test_every_example_works(client, tmp_path, command):
+    define = re.search(r"^ask\(\).*$", GUIDE, re.MULTILINE)[0].replace("--silent", "--silent --fail-with-body")
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        "-c",
+        f"{define}\n{command}",
+        env={"SOCKET": str(tmp_path / "run" / "api.sock"), "PATH": "/usr/bin:/bin"},
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output
+    assert output or ">" in command
+
+
+def test_there_are_examples():
+    assert len(COMMANDS) >= 6
