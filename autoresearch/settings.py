@@ -29,9 +29,6 @@ class Work(Section, frozen=True, kw_only=True):
     minimum_sandbox: Annotated[
         int, Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 none")
     ] = 0
-    own_code_only_below: Annotated[
-        int, Meta(ge=0, le=2, description="below this level only this machine's own proposals are run")
-    ] = 1
 
 
 class Storage(Section, frozen=True, kw_only=True):

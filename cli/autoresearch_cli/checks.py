@@ -140,7 +140,7 @@ def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
         return Check(name="sandbox", result=OK, detail=detail), probes
     bubblewrap = "install bubblewrap (apt install bubblewrap)"
     fix = bubblewrap if shutil.which("bwrap") is None else "allow unprivileged user namespaces for bubblewrap"
-    result = WARNING if level >= here.settings().work.own_code_only_below else FAILED
+    result = WARNING if level >= here.settings().work.minimum_sandbox and level > Level.NONE else FAILED
     return Check(name="sandbox", result=result, detail=detail, fix=fix), probes
 
 

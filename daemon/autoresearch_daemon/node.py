@@ -160,6 +160,7 @@ class Node:
             given=assignment.given,
             replicate=assignment.replicate,
             level=int(self.level or 0),
+            author=self.author(),
         )
 
     def _folder(self, assignment: service.Assignment) -> str:

@@ -101,7 +101,7 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
     """Propose until the daemon agrees; ``None`` when it wants the assignment back."""
     attempt = 0
     while not talk.cancelled():
-        plan = _given(work, task) if work.given else _search(task, place, attempt)
+        plan = _given(work, task) if work.given else _search(work, task, place, attempt)
         limit_seconds = max(float(task.limits.seconds), task.budget.amount if task.budget.unit == "seconds" else 0.0)
         proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=int(limit_seconds))
         if talk.ask(proposal):
@@ -114,12 +114,14 @@ def _given(work: protocol.Work, task: Task) -> Plan:
     return plan_as_it_stands(task, task.baseline.decode(), replicate=work.replicate, title="as it stands")
 
 
-def _search(task: Task, place: Workplace, attempt: int) -> Plan:
+def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
     with (
         Log.open(place.paths.log, DEFAULT_NETWORK, read_only=True) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
-        problem, runs, claims = recall(log, blobs, task, now_ms())
+        problem, runs, claims = recall(
+            log, blobs, task, now_ms(), sources_by=work.author if work.level == Level.NONE else None
+        )
         proposal = propose(problem, runs, claims, worker=place.name, counter=attempt)
     return plan_as_it_stands(
         task,

@@ -15,12 +15,17 @@ from autoresearch.words import RunStatus
 NOT_THE_PROGRAMS_FAULT = {RunStatus.ABANDONED, RunStatus.CANCELLED}
 
 
-def recall(log: Log, blobs: BlobStore, task: Task, now_ms: int) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
-    """The problem, everybody's runs with the task's full budget, and what is being tried at this moment."""
+def recall(
+    log: Log, blobs: BlobStore, task: Task, now_ms: int, *, sources_by: bytes | None
+) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
+    """The problem, everybody's runs with the task's full budget, and what is being tried at this moment.
+
+    With ``sources_by`` only that author's sources are built upon: nobody else's code may run without walls.
+    """
 
     def source_of(run: bytes) -> str | None:
         record = log.find(run)
-        if record is None or not isinstance(record.body, Run):
+        if record is None or not isinstance(record.body, Run) or sources_by not in (None, record.author):
             return None
         try:
             return blobs.get(record.body.source.sha256).decode()

@@ -69,13 +69,17 @@ class Failed(Message, frozen=True, kw_only=True):
 
 
 class Work(Message, frozen=True, kw_only=True):
-    """Daemon: do this. ``level`` is the sandbox level; ``given`` runs the folder's train.py as it stands."""
+    """Daemon: do this. ``level`` is the sandbox level; ``given`` runs the folder's train.py as it stands.
+
+    ``author`` is this node's device key.
+    """
 
     assignment: str
     task: str
     given: bool
     replicate: int
     level: int
+    author: bytes
 
 
 class Approve(Message, frozen=True, kw_only=True):
