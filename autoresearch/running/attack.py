@@ -138,8 +138,8 @@ def _netlink() -> None:
     socket.socket(16, socket.SOCK_RAW).close()
 
 
-def _trace_parent() -> None:
-    _refused_call(101, 117, 16, os.getppid(), 0, 0)
+def _trace_victim() -> None:
+    _refused_call(101, 117, 16, TARGETS["victim"], 0, 0)
 
 
 def _read_foreign_memory() -> None:
@@ -265,7 +265,7 @@ PROBES: dict[str, Callable[[], None]] = {
     "raw packets": _packet_socket,
     "virtual machine sockets": _vsock,
     "netlink sockets": _netlink,
-    "trace another process": _trace_parent,
+    "trace another process": _trace_victim,
     "read another process's memory": _read_foreign_memory,
     "new user namespace": _new_user_namespace,
     "new network namespace": _new_network_by_clone,

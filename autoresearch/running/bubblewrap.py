@@ -17,6 +17,7 @@ from autoresearch.running.job import Job
 
 INPUT, DATA, SCRATCH, HOME = "/in", "/data", "/tmp/run", "/tmp"  # noqa: S108
 LAUNCHER = "/launcher.py"
+_LARGEST_SIZE = 1 << 60
 
 
 def executable() -> str | None:
@@ -73,13 +74,14 @@ def _devices(job: Job) -> list[str]:
         parts += ["--dev-bind", str(node), str(node)]
     for folder in layout.device_information(job.device):
         parts += _bind("--ro-bind-try", folder, folder)
-    size = str(job.limits.disk_bytes)
+    size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
     parts += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # noqa: S108
     return [*parts, "--remount-ro", "/dev"]
 
 
 def _folders(job: Job) -> list[str]:
-    parts = ["--perms", "1777", "--size", str(job.limits.disk_bytes), "--tmpfs", HOME]
+    size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
+    parts = ["--perms", "1777", "--size", size, "--tmpfs", HOME]
     parts += ["--perms", "1777", "--dir", SCRATCH, "--perms", "0755", "--dir", INPUT]
     if job.data is not None:
         parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))

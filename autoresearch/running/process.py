@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoresearch.running import bubblewrap, landlock, seccomp
+from autoresearch.running import bubblewrap, landlock, seccomp, watchdog
 from autoresearch.running.descriptors import Descriptors
 from autoresearch.running.job import Job
 from autoresearch.running.level import Level
@@ -34,6 +34,7 @@ from autoresearch.running.specification import (
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _START_MS = 20_000
+_KEEPER_MS = 10_000
 
 
 class StartError(Exception):
@@ -80,8 +81,7 @@ class Sandboxed:
     def end(self) -> Ending:
         """Ends every process of the run and waits for that. To be called once."""
         if self.leash is not None:
-            with suppress(BrokenPipeError):  # the keeper may be through already
-                os.write(self.leash, b"x")
+            _end_keeper(self.process.pid, self.leash)
         if self.first is not None:
             _end_namespace(self.first[1])
         _, status, used = os.wait4(self.process.pid, 0)
@@ -239,6 +239,25 @@ def _first_process(info: int) -> tuple[int, int] | None:
         return pid, os.pidfd_open(pid)
     except (ValueError, KeyError, ProcessLookupError):
         return None
+
+
+def _end_keeper(pid: int, leash: int) -> None:
+    """Lets go of the keeper, which ends the run. Without walls the run may have stopped or killed it: then it's us."""
+    with suppress(BrokenPipeError):  # it may be through already
+        os.write(leash, b"x")
+    keeper = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(keeper, signal.SIGCONT)
+        poller = select.poll()
+        poller.register(keeper, select.POLLIN)
+        if not poller.poll(_KEEPER_MS):
+            for process in (*watchdog.descendants(pid), pid):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # ended, and not yet waited for
+    finally:
+        os.close(keeper)
 
 
 def _end_namespace(first: int) -> None:

@@ -18,6 +18,7 @@ from autoresearch.running.level import Level
 GIB = 1 << 30
 _FIRST_UID = 1_900_000_000
 _OPEN_FILES = 1024
+_LARGEST_LIMIT = 1 << 60
 _NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PROCESSOR_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/sys/devices/system/node")
 
@@ -43,7 +44,7 @@ def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
     }
     if job.device == "cpu":  # CUDA reserves far more than it uses
         limits["RLIMIT_DATA"] = 2 * job.limits.memory_bytes + GIB
-    return limits
+    return {name: min(value, _LARGEST_LIMIT) for name, value in limits.items()}
 
 
 def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd: int | None) -> dict[str, str]:

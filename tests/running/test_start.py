@@ -54,3 +54,8 @@ def test_a_missing_interpreter_is_refused(level: Level, monkeypatch: pytest.Monk
 def test_an_empty_program_is_a_crash_not_an_error(level: Level) -> None:
     outcome = execute(dataclasses.replace(job(""), files={"train.py": b"\0\xff("}), level=level)
     assert outcome.status == "crashed"
+
+
+def test_enormous_limits_are_no_error(level: Level) -> None:
+    limits = Limits(1e20, 1 << 60, 1 << 60, 1 << 40, 1 << 50, 1 << 60)
+    assert execute(job("succeed()", limits=limits), level=level).status == "ok"

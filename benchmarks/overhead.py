@@ -1,0 +1,121 @@
+"""What the sandbox costs: the shipped task run by ``execute`` over ``python train.py`` typed by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from autoresearch.running import Job, Level, Limits, detect_level, execute, prepare_data
+from autoresearch.tasks import ENTRY, Task, shipped_task
+
+COMPARED = "the same train.py, prepare.py, data, seed, budget and threads started by hand, in alternating runs"
+_FULL = (5, 1.0)
+_QUICK = (3, 1 / 40)
+_STARTS = 9
+_SPARE = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds on the wall clock and on the processor."""
+
+    wall: float
+    processor: float
+
+
+def measure(*, quick: bool) -> dict[str, float]:
+    """Median ratios over pairs of runs; ``quick`` trains a fortieth of the task's budget, so start-up weighs more.
+
+    ``ratio`` is wall-clock time, ``cpu_ratio`` processor time (steadier on a busy machine), ``start_ms`` what an empty
+    program takes longer. Raises RuntimeError where no sandbox holds or a run fails.
+    """
+    task = shipped_task()
+    level, _ = detect_level()
+    if level is Level.NONE:
+        raise RuntimeError("no sandbox holds on this machine")
+    pairs, share = _QUICK if quick else _FULL
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        folder.chmod(0o755)
+        job = _job(task, level, folder, share)
+        by_hand, in_sandbox = _hand_runner(task, job, folder / "hand"), _sandbox_runner(job, level)
+        costs = _alternate(by_hand, in_sandbox, pairs)
+        empty = replace(job, files={ENTRY: b""}, metric_source="stdout", parse=lambda _: {})
+        (folder / "hand" / ENTRY).write_bytes(b"")
+        starts = _alternate(by_hand, _sandbox_runner(empty, level), _STARTS)
+    return {
+        "ratio": median(sandbox.wall / hand.wall for hand, sandbox in costs),
+        "cpu_ratio": median(sandbox.processor / hand.processor for hand, sandbox in costs),
+        "start_ms": 1000 * median(sandbox.wall - hand.wall for hand, sandbox in starts),
+        "by_hand_seconds": median(hand.wall for hand, _ in costs),
+        "level": float(level),
+        "pairs": float(pairs),
+    }
+
+
+def _job(task: Task, level: Level, folder: Path, share: float) -> Job:
+    hashes = {name: digest.hex() for name, digest in task.data.items()}
+    data = prepare_data(task.harness, hashes, folder / "cache", level=level, limits=_SPARE)
+    files = {**task.harness, ENTRY: task.baseline}
+    return Job(files, data=data, limits=_SPARE, budget=task.budget.amount * share, checkpoint_to=folder / "out")
+
+
+def _hand_runner(task: Task, job: Job, folder: Path) -> Callable[[], Cost]:
+    """A checkout of the task with its data in place, as a person has it."""
+    assert job.data is not None, "the job was made with data"
+    shutil.copytree(job.data, folder / "data")
+    for name, content in {**task.harness, ENTRY: task.baseline}.items():
+        (folder / name).write_bytes(content)
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("AUTORESEARCH_")}
+    variables = {**plain, "AUTORESEARCH_BUDGET": repr(job.budget)}
+
+    def run() -> Cost:
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, ENTRY],
+            cwd=folder,
+            env=variables,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.monotonic() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"the run by hand ended with status {process.returncode}")
+        return Cost(wall, used.ru_utime + used.ru_stime)
+
+    return run
+
+
+def _sandbox_runner(job: Job, level: Level) -> Callable[[], Cost]:
+    def run() -> Cost:
+        own = time.thread_time()  # the supervisor's own work counts as well
+        begun = time.monotonic()
+        outcome = execute(job, level=level)
+        wall = time.monotonic() - begun
+        if outcome.status != "ok":
+            raise RuntimeError(f"the run in the sandbox failed: {outcome.reason}")
+        return Cost(wall, outcome.cpu_ms / 1000 + time.thread_time() - own)
+
+    return run
+
+
+def _alternate(first: Callable[[], Cost], second: Callable[[], Cost], pairs: int) -> list[tuple[Cost, Cost]]:
+    """Pairs of costs; every other pair runs in the other order, so that a drift of the machine cancels."""
+    costs = []
+    for number in range(pairs):
+        if number % 2:
+            later = second()
+            costs.append((first(), later))
+        else:
+            costs.append((first(), second()))
+    return costs
