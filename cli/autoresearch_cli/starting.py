@@ -87,15 +87,25 @@ def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY
     return health
 
 
-def wait_until_gone(*, seconds: float, process: subprocess.Popen[bytes] | None = None) -> bool:
-    """Whether the daemon stopped answering, and the process ended, within ``seconds``."""
+def wait_until_gone(pid: int | None, *, seconds: float) -> bool:
+    """Whether the daemon stopped answering, and its process ended, within ``seconds``."""
     socket = here.paths().socket
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not socket.exists() and (process is None or process.poll() is not None):
+        if not socket.exists() and not is_alive(pid):
             return True
         time.sleep(POLL_SECONDS)
     return False
+
+
+def is_alive(pid: int | None) -> bool:
+    """Whether a process runs; one that has ended and waits to be collected does not."""
+    import psutil
+
+    try:
+        return pid is not None and bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def last_words() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autoresearch.answers import Event
@@ -13,10 +14,14 @@ OK = "ok"
 
 @dataclass(slots=True)
 class Watch:
-    """Shows events and counts what ended. ``only`` restricts it to one assignment."""
+    """Shows events and counts what ended.
+
+    ``only`` restricts it to one assignment; ``standing`` says, after a run, where things stand.
+    """
 
     display: Display
     only: str | None = None
+    standing: Callable[[], str] = str
     runs: int = 0
     failed: int = 0
     _titles: dict[str, str] = field(default_factory=dict)
@@ -47,7 +52,8 @@ class Watch:
         self.runs += 1
         good = text_in(event, "status") == OK
         self.failed += not good
-        self.display.line(finished_line(event), style="" if good else "yellow")
+        parts = [finished_line(event), self.standing()]
+        self.display.line(" · ".join(part for part in parts if part), style="" if good else "yellow")
 
 
 def finished_line(event: Event) -> str:

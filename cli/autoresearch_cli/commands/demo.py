@@ -13,10 +13,10 @@ from autoresearch_cli import here, starting
 from autoresearch_cli.client import Client
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
-from autoresearch_cli.rendering.figures import counted, parse_duration, value
+from autoresearch_cli.rendering.figures import counted, parse_duration, percent, value
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
-from autoresearch_cli.rendering.status import best_so_far, subject_value
+from autoresearch_cli.rendering.status import subject_value
 from autoresearch_cli.watching import Watch
 
 STOP_SECONDS = 10.0
@@ -86,7 +86,7 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
     """Ask for work and show what happens, until it is done or a person has seen enough."""
     with here.client() as client, choose_display(quiet=json) as display:
         before = client.status()
-        watch = Watch(display)
+        watch = Watch(display, standing=lambda: _standing(client))
         try:
             with client.events() as events:
                 client.work(request)
@@ -95,8 +95,7 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
                 for event in events:
                     if json:
                         print_json(event)
-                    if watch.take(event) and not json:
-                        display.line(f"  {_best_line(client.status())}", style="dim")
+                    watch.take(event)
                     if _is_over(event):
                         break
         except KeyboardInterrupt:
@@ -108,8 +107,14 @@ def _is_over(event: Event) -> bool:
     return event.kind == "state" and event.data.get("why") in ENDED
 
 
-def _best_line(status: StatusAnswer) -> str:
-    return f"best so far {best_so_far(status.task)}" if status.task else ""
+def _standing(client: Client) -> str:
+    """The best so far, and how far it is on the way to the floor."""
+    task = client.status().task
+    best = subject_value(task) if task else None
+    if task is None or best is None:
+        return ""
+    way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
+    return f"best {value(best)}{way}"
 
 
 def _after(client: Client) -> StatusAnswer | None:

@@ -28,6 +28,7 @@ def down(*, json: Json = False) -> None:
     begin = time.monotonic()
     try:
         with here.client() as client:
+            pid = client.status().pid
             client.stop()
     except DaemonNotRunning:
         if json:
@@ -35,7 +36,7 @@ def down(*, json: Json = False) -> None:
         else:
             say("the daemon was not running")
         return
-    if not starting.wait_until_gone(seconds=STOP_SECONDS):
+    if not starting.wait_until_gone(pid, seconds=STOP_SECONDS):
         hint = f"its log says why: {here.paths().daemon_log}"
         raise TimedOut(f"the daemon was asked to stop and is still there after {STOP_SECONDS:.0f} s", hint=hint)
     if json:

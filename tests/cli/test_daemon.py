@@ -1,0 +1,195 @@
+"""The command line with a real daemon, on a task whose runs take milliseconds in the real sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from autoresearch_cli.models import DemoAnswer, DownAnswer, UpAnswer
+from autoresearch_cli.starting import is_alive
+
+from autoresearch.answers import Event, ShowAnswer, StatusAnswer
+from autoresearch.paths import Paths
+from tests.cli.conftest import Process
+from tests.cli.test_json import strictly
+from tests.daemon.toy import SLOW_TRAIN, write_toy_task
+
+pytestmark = pytest.mark.slow
+# Makes the terminal its own, so that Ctrl-C typed there is a signal, and becomes the command.
+ADOPT = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+@pytest.fixture
+def toy(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A task folder that this home works on."""
+    # Daemons that the command starts find the packages as the tests do.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    folder = write_toy_task(tmp_path / "toy")
+    assert process("config", "set", "work.task", str(folder)).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def daemon(toy: Path, process: Process) -> Iterator[int]:
+    """A daemon that ``up`` started; its process number."""
+    answer = strictly(process("up", "--json").stdout, UpAnswer)
+    assert answer.state == "started"
+    assert answer.pid
+    yield answer.pid
+    assert process("down").returncode == 0
+    assert not is_alive(answer.pid)
+
+
+def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path) -> None:
+    again = strictly(process("up", "--json").stdout, UpAnswer)
+    assert (again.state, again.pid) == ("already_running", daemon)
+    assert strictly(process("down", "--json").stdout, DownAnswer).state == "stopped"
+    assert strictly(process("down", "--json").stdout, DownAnswer).state == "was_not_running"
+
+
+def test_work_runs_as_many_as_asked_and_tells_of_each(process: Process, daemon: int) -> None:
+    status = strictly(process("work", "--runs", "3", "--json").stdout, StatusAnswer)
+    assert status.state == "working"
+    followed = followed_until("runs_done")
+    events = [msgspec.json.decode(line, type=Event) for line in process("events", "--json").stdout.splitlines()]
+    finished = [event for event in events if event.kind == "run_finished"]
+    assert len(finished) == 3
+    assert {event.id for event in finished} <= {event.id for event in followed} | {event.id for event in events}
+    assert [event.id for event in events] == sorted(event.id for event in events)
+    later = process("events", "--since", str(finished[0].id), "--json").stdout.splitlines()
+    assert json.loads(later[0])["id"] == finished[0].id + 1
+    assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
+    assert len(process("log", "--kind", "run").stdout.splitlines()) == 3
+
+
+def followed_until(why: str) -> list[Event]:
+    """Follow the events from the first on until the node's state has this reason."""
+    command = [sys.executable, "-m", "autoresearch_cli", "events", "--since", "0", "--follow", "--json"]
+    seen = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        assert running.stdout
+        for line in running.stdout:
+            seen.append(msgspec.json.decode(line, type=Event))
+            if seen[-1].kind == "state" and seen[-1].data["why"] == why:
+                running.kill()
+                break
+    return seen
+
+
+def test_pause_resume_and_finish_change_the_state_and_say_why(process: Process, daemon: int) -> None:
+    paused = strictly(process("pause", "--for", "2h", "--json").stdout, StatusAnswer)
+    assert paused.state == "paused"
+    assert paused.until_ms
+    assert abs(paused.until_ms - time.time() * 1000 - 7_200_000) < 60_000
+    assert "paused" in process("status").stdout
+    assert strictly(process("resume", "--json").stdout, StatusAnswer).state != "paused"
+    assert process("finish").returncode == 0
+
+
+def test_run_goes_through_the_daemon_when_it_is_up(process: Process, daemon: int, toy: Path) -> None:
+    result = process("run", str(toy), "--json")
+    assert result.returncode == 0, result.stderr
+    shown = strictly(result.stdout, ShowAnswer)
+    assert shown.run
+    assert shown.run.value == pytest.approx(0.61)
+    assert "this process" not in result.stderr
+
+
+def test_a_folder_that_is_no_task_is_refused_by_name(process: Process, daemon: int, tmp_path: Path) -> None:
+    for words in (("run", str(tmp_path)), ("work", str(tmp_path))):
+        refused = process(*words)
+        assert refused.returncode == 2
+        assert str(tmp_path) in refused.stderr
+
+
+def test_import_is_refused_while_the_daemon_holds_the_key(process: Process, daemon: int, tmp_path: Path) -> None:
+    file = tmp_path / "results.tsv"
+    file.write_text("commit\tval_bpb\tmemory_gb\tstatus\tdescription\na\t1.0\t2.0\tkeep\tx\n")
+    refused = process("import", str(file))
+    assert refused.returncode == 6
+    assert "autoresearch down" in refused.stderr
+
+
+def test_run_works_without_a_daemon_and_fails_with_the_program(process: Process, toy: Path) -> None:
+    good = process("run", str(toy), "--json")
+    assert good.returncode == 0, good.stderr
+    assert strictly(good.stdout, ShowAnswer).record.kind == "run"
+    (toy / "train.py").write_text("raise SystemExit('no luck today')\n")
+    bad = process("run", str(toy))
+    assert bad.returncode == 1
+    assert "crashed" in bad.stdout
+    assert "no luck today" in process("show", bad.stdout.splitlines()[0].split("\t")[1], "--log").stdout
+
+
+def test_settings_that_keep_the_daemon_from_starting_are_told(process: Process, toy: Path, paths: Paths) -> None:
+    paths.settings.write_text("[work]\nworkerz = 1\n")
+    for words in (("up",), ("demo",)):
+        result = process(*words)
+        assert result.returncode != 0
+        assert "workers" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_a_demo_of_two_runs_ends_by_itself_and_leaves_nothing_behind(process: Process, toy: Path, paths: Paths) -> None:
+    result = process("demo", "--runs", "2")
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in result.stdout.splitlines() if line[:1] in "★✓✗"]
+    assert len(lines) == 2
+    assert "2 runs, 0 of them failed" in result.stderr
+    assert "autoresearch best --code" in result.stderr
+    assert not paths.socket.exists()
+
+
+def test_a_demo_as_json_ends_with_what_it_reached(process: Process, toy: Path) -> None:
+    lines = process("demo", "--runs", "1", "--json").stdout.splitlines()
+    assert strictly(lines[-1], DemoAnswer).runs == 1
+    kinds = [msgspec.json.decode(line, type=Event).kind for line in lines[:-1]]
+    assert "run_finished" in kinds
+
+
+def test_a_demo_uses_a_daemon_that_runs_and_leaves_it_running(process: Process, daemon: int) -> None:
+    assert process("demo", "--runs", "1").returncode == 0
+    assert strictly(process("status", "--json").stdout, StatusAnswer).pid == daemon
+
+
+def test_ctrl_c_ends_a_demo_on_a_terminal_within_ten_seconds(toy: Path, paths: Paths) -> None:
+    (toy / "train.py").write_text(SLOW_TRAIN)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "autoresearch_cli", "demo"]
+    adopting = [sys.executable, "-c", ADOPT, *command]
+    with subprocess.Popen(adopting, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as demo:
+        os.close(theirs)
+        shown = read_until(ours, "the baseline")
+        children = psutil.Process(demo.pid).children(recursive=True)
+        os.write(ours, b"\x03")
+        shown += read_until(ours, None)
+        assert demo.wait(30) == 0
+    os.close(ours)
+    assert "1 run, 1 of them failed" in shown or "0 runs" in shown
+    assert "autoresearch up --work" in shown
+    assert not paths.socket.exists()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []
+
+
+def read_until(descriptor: int, words: str | None) -> str:
+    """What the terminal shows until these words, or until the last process has left it."""
+    shown = b""
+    while words is None or words.encode() not in shown:
+        try:
+            piece = os.read(descriptor, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    return shown.decode(errors="replace")

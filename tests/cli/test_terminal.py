@@ -1,0 +1,80 @@
+"""On a terminal: aligned tables and colour; without colour when that is asked for."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.filling import Filled
+
+Terminal = Callable[..., str]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """The command line on a terminal of 100 columns: words in, what a person sees out."""
+
+    def call(*words: str, **variables: str) -> str:
+        ours, theirs = pty.openpty()
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TERM": "xterm",
+            "COLUMNS": "100",
+            **variables,
+        }
+        command = [sys.executable, "-m", "autoresearch_cli", *words]
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
+            os.close(theirs)
+            shown = b""
+            try:
+                while piece := os.read(ours, 65536):
+                    shown += piece
+            except OSError:  # Linux says EIO when the last process has closed the terminal
+                pass
+            finally:
+                os.close(ours)
+        return shown.decode()
+
+    return call
+
+
+def test_a_person_gets_a_header_short_ids_and_colour(terminal: Terminal, filled: Filled) -> None:
+    shown = terminal("top")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert re.search(r"# +val_bpb +score +runs +id +state +when +title", plain)
+    assert filled.best[7:15] in plain
+    assert filled.best not in plain
+    assert "\x1b[1m" in shown
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_no_colour_where_none_is_wanted(terminal: Terminal, filled: Filled, variables: dict[str, str]) -> None:
+    assert "\x1b[" not in terminal("top", **variables)
+    assert "\x1b[" not in terminal("diff", "@", **variables)
+
+
+def test_never_and_always_win_over_the_variables(terminal: Terminal, filled: Filled) -> None:
+    assert "\x1b[" not in terminal("top", "--color", "never", FORCE_COLOR="1")
+    assert "\x1b[" in terminal("top", "--color=always", NO_COLOR="1")
+
+
+def test_a_diff_is_green_and_red(terminal: Terminal, filled: Filled) -> None:
+    shown = terminal("diff", "@")
+    assert "\x1b[32m+X = 1.3" in shown
+    assert "\x1b[31m-X = 1.4" in shown
+
+
+@pytest.mark.parametrize("words", [("log",), ("top",), ("show", "0"), ("lineage", "0"), ("status",), ("best",)])
+def test_a_strangers_text_cannot_steer_the_terminal(terminal: Terminal, filled: Filled, words: tuple[str, ...]) -> None:
+    words = tuple(filled.stranger if word == "0" else word for word in words)
+    shown = terminal(*words)
+    for harm in ("\x1b[2J", "\x1b]0", "\x07", "\u202e"):
+        assert harm not in shown
+    assert "Traceback" not in shown
