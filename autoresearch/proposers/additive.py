@@ -31,9 +31,9 @@ class Additive:
         row = features(self.genes, genome)
         return self.centre + self.scale * sum(x * w for x, w in zip(row, weights, strict=True) if x)
 
-    def sample(self, draws: Draws) -> list[float]:
-        """Coefficients drawn from the posterior (Thompson sampling)."""
-        noise = [draws.normal() for _ in self.mean]
+    def sample(self, draws: Draws, boldness: float = 1.0) -> list[float]:
+        """Coefficients drawn from the posterior (Thompson sampling); less bold draws stay nearer to its mean."""
+        noise = [boldness * draws.normal() for _ in self.mean]
         return [m + e for m, e in zip(self.mean, _solve_upper(self.factor, noise), strict=True)]
 
 
@@ -50,8 +50,19 @@ def features(genes: Sequence[Gene], genome: Genome) -> list[float]:
     return row
 
 
-def fit(genes: Sequence[Gene], rows: Sequence[tuple[Genome, float, float]], *, noise: float, prior: float) -> Additive:
-    """The posterior from (genome, score, weight) rows; ``noise`` and ``prior`` in standard deviations."""
+def fit(
+    genes: Sequence[Gene],
+    rows: Sequence[tuple[Genome, float, float]],
+    *,
+    noise: float,
+    prior: float,
+    patch_gain: float = 0.0,
+) -> Additive:
+    """The posterior from (genome, score, weight) rows.
+
+    ``noise``, ``prior`` (of a coefficient, around zero) and ``patch_gain`` (what a patch is believed to gain before
+    anything is seen: the catalogue lists what helped others) are in standard deviations of the scores.
+    """
     total = math.fsum(weight for _, _, weight in rows)
     centre = math.fsum(weight * score for _, score, weight in rows) / total
     variance = math.fsum(weight * (score - centre) ** 2 for _, score, weight in rows) / total
@@ -61,6 +72,8 @@ def fit(genes: Sequence[Gene], rows: Sequence[tuple[Genome, float, float]], *, n
     right = [0.0] * size
     for i in range(size):
         precision[i][i] = 1.0 if i == 0 else 1.0 / prior**2
+    for i, belief in enumerate(_prior_means(genes, patch_gain)):
+        right[i] = belief / prior**2
     for genome, score, weight in rows:
         row = features(genes, genome)
         filled = [(i, x) for i, x in enumerate(row) if x]
@@ -76,6 +89,14 @@ def fit(genes: Sequence[Gene], rows: Sequence[tuple[Genome, float, float]], *, n
     factor = _cholesky(precision)
     mean = _solve_upper(factor, _solve_lower(factor, right))
     return Additive(tuple(genes), tuple(mean), tuple(tuple(line) for line in factor), centre, scale)
+
+
+def _prior_means(genes: Sequence[Gene], patch_gain: float) -> list[float]:
+    means = [0.0]
+    for gene in genes:
+        count = 2 if gene.ordered else sum(choice != gene.default for choice in gene.range.choices)
+        means += [-patch_gain if gene.name.startswith("+") else 0.0] * count
+    return means
 
 
 def _cholesky(matrix: list[list[float]]) -> list[list[float]]:

@@ -18,7 +18,7 @@ KNOWN_CONDITIONS = "assert WIDTH % HEAD_DIM == 0\n"
 
 
 def offered(source: str) -> list[str]:
-    """The names of the patches that apply to this source, sorted."""
+    """The names of the patches that apply to this source and are not in it already, sorted."""
     return [name for name in sorted(PATCHES) if _applies(source, PATCHES[name].blocks)]
 
 
@@ -36,6 +36,8 @@ def apply(source: str, names: Collection[str]) -> str:
 
 
 def _applies(source: str, blocks: tuple[Block, ...]) -> bool:
+    if all(block.replace in source for block in blocks):
+        return False
     try:
         apply_blocks(source, blocks)
     except EditError:

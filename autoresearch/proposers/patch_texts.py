@@ -93,15 +93,15 @@ _ALL = (
     ),
     _patch(
         "bigram",
-        "an embedding for each pair of bytes",
+        "a hashed embedding for each pair of bytes",
         "The first layer need not spend attention on the byte before: a table knows the pair at once.",
         (
             "        self.blocks = nn.ModuleList(",
-            "        self.bigram = nn.Embedding(prepare.VOCAB ** 2, WIDTH)\n        self.blocks = nn.ModuleList(",
+            "        self.bigram = nn.Embedding(2048, WIDTH)\n        self.blocks = nn.ModuleList(",
         ),
         (
             "self.embed(x)\n",
-            "self.embed(x) + self.bigram(F.pad(x[:, :-1], (1, 0)) * prepare.VOCAB + x)\n",
+            "self.embed(x) + self.bigram((F.pad(x[:, :-1], (1, 0)) * 633 + x) % 2048)\n",
         ),
     ),
     _patch(
@@ -162,13 +162,13 @@ _ALL = (
         (
             "            nn.init.normal_(p, std=INIT_STD)\n",
             "            nn.init.normal_(p, std=INIT_STD)\n"
-            "        self.table = nn.Embedding(prepare.VOCAB ** 2, prepare.VOCAB)\n"
+            "        self.table = nn.Embedding(2048, prepare.VOCAB)\n"
             "        nn.init.zeros_(self.table.weight)\n",
         ),
         (
             "    def forward(self, x):\n        x = self.",
             "    def forward(self, x):\n"
-            "        direct = self.table(F.pad(x[:, :-1], (1, 0)) * prepare.VOCAB + x)\n"
+            "        direct = self.table((F.pad(x[:, :-1], (1, 0)) * 633 + x) % 2048)\n"
             "        x = self.",
         ),
         ("        return self.head(", "        return direct + self.head("),
@@ -248,11 +248,11 @@ _ALL = (
         (
             "        self.embed = nn.Embedding(prepare.VOCAB, WIDTH)\n",
             "        self.embed = nn.Embedding(prepare.VOCAB, WIDTH)\n"
-            "        self.trigram = nn.Embedding(8192, WIDTH)\n",
+            "        self.trigram = nn.Embedding(4096, WIDTH)\n",
         ),
         (
             "x = self.embed(x)",
-            "x = self.trigram((F.pad(x[:, :-2], (2, 0)) * 5209 + F.pad(x[:, :-1], (1, 0)) * 131 + x) % 8192)"
+            "x = self.trigram((F.pad(x[:, :-2], (2, 0)) * 1329 + F.pad(x[:, :-1], (1, 0)) * 391 + x) % 4096)"
             " + self.embed(x)",
         ),
     ),

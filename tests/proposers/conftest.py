@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autoresearch.proposers import PastRun, Problem
+from autoresearch.proposers import PastRun, Problem, tpe
+from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.space import Space, space_of
 from autoresearch.tasks import source_digest
 
@@ -19,30 +23,32 @@ def no_source(_: bytes) -> str | None:
     return None
 
 
-def problem(**changes) -> Problem:
-    given = {
-        "task": b"task", "baseline": TRAIN, "direction": "minimize", "noise": 0.02, "floor": None,
-        "source_of": no_source,
-    }  # fmt: skip
-    return Problem(**(given | changes))
+def problem(**changes: Any) -> Problem:
+    """The shipped task, or what these changes make of it."""
+    return replace(Problem(b"task", TRAIN, "minimize", 0.02, None, no_source), **changes)
 
 
-def past(name: str, digest: bytes, genome, value, *, replicate=0, base=None) -> PastRun:
+def past(
+    name: str,
+    digest: bytes,
+    genome: Mapping[str, Any],
+    value: float | None,
+    *,
+    replicate: int = 0,
+    base: bytes | None = None,
+) -> PastRun:
     return PastRun(hashlib.sha256(name.encode()).digest(), digest, genome, value, replicate, None, base)
 
 
 def memory(seed: int, count: int, *, space: Space | None = None) -> list[PastRun]:
     """The baseline and random genomes with made-up values: better with a rate near 0.01 and with muon."""
-    from autoresearch.proposers import tpe
-    from autoresearch.proposers.draws import Draws
-
     space = space or space_of(TRAIN)
     draws, noise = Draws(seed.to_bytes(8, "big")), random.Random(seed)
     runs = [past(f"{seed} baseline", source_digest(TRAIN), space.default(), 3.0)]
     for i in range(count):
         genome = tpe.anywhere(list(space.genes.values()), draws)
         digest = hashlib.sha256(repr(sorted(genome.items())).encode()).digest()
-        value = 2.0 + abs(genome["LR"] - 0.01) * 20 - 0.3 * genome["+muon"] + noise.gauss(0, 0.02)
+        value = 2.0 + abs(float(genome["LR"]) - 0.01) * 20 - 0.3 * bool(genome["+muon"]) + noise.gauss(0, 0.02)
         runs.append(past(f"{seed} {i}", digest, genome, value if space.allows(genome) else None))
     return runs
 

@@ -1,0 +1,134 @@
+"""The methods that the proposer's benchmark compares, each as (what was measured so far) -> what to measure next.
+
+All see the same space: the constants with their declared ranges, the patches, and the program's own conditions.
+Each is a function of its search seed and of its measurements alone, so that a stopped search can go on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autoresearch.proposers import PastRun, Problem, best_run, propose
+from autoresearch.proposers.draws import Draws
+from autoresearch.proposers.space import Genome, Space
+from autoresearch.proposers.tpe import anywhere
+from autoresearch.tasks import source_digest
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+# What Optuna is told of a run that failed: worse than any program that trains at all.
+FAILED = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of a search."""
+
+    source: str
+    genome: Genome
+    replicate: int
+    value: float | None
+
+
+Next = Callable[[Space, int, Sequence[Measured]], Measured]
+Best = Callable[[Space, int, Sequence[Measured]], str]
+
+
+def ours_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
+    """The built-in proposer, alone with its own runs."""
+    made = propose(_problem(space, seed), _runs(done), [], worker="benchmark", counter=len(done))
+    return Measured(made.source, made.genome, made.replicate, None)
+
+
+def ours_best(space: Space, seed: int, done: Sequence[Measured]) -> str:
+    """The source that the built-in proposer would call the best."""
+    leader = best_run(_problem(space, seed), _runs(done))
+    digest = source_digest(space.source) if leader is None else leader.source_digest
+    return next(run.source for run in done if source_digest(run.source) == digest)
+
+
+def random_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
+    """The baseline first, then anything."""
+    if not done:
+        return Measured(space.source, space.default(), 0, None)
+    draws = Draws(b"random search", str(seed).encode(), str(len(done)).encode())
+    while True:
+        genome = anywhere(list(space.genes.values()), draws)
+        source = space.build(genome) if space.allows(genome) else None
+        if source is not None:
+            return Measured(source, genome, 0, None)
+
+
+def optuna_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
+    """Optuna's default sampler (multivariate TPE), the baseline enqueued first."""
+    import optuna
+
+    if not done:
+        return Measured(space.source, space.default(), 0, None)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    distributions = _distributions(space)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1000 * seed + len(done)))
+    for run in done:
+        value = FAILED if run.value is None else run.value
+        study.add_trial(optuna.trial.create_trial(params=run.genome, distributions=distributions, value=value))
+    while True:
+        trial = study.ask(distributions)
+        genome = {name: trial.params[name] for name in space.genes}
+        source = space.build(genome) if space.allows(genome) else None
+        if source is not None:
+            return Measured(source, genome, 0, None)
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+
+def lowest(space: Space, _: int, done: Sequence[Measured]) -> str:
+    """The source with the lowest single measurement: what random search and Optuna call their best."""
+    working = [(run.value, run.source) for run in done if run.value is not None]
+    return min(working)[1] if working else space.source
+
+
+METHODS: dict[str, tuple[Next, Best]] = {
+    "ours": (ours_next, ours_best),
+    "random": (random_next, lowest),
+    "optuna": (optuna_next, lowest),
+}
+
+
+def _problem(space: Space, seed: int) -> Problem:
+    task = hashlib.sha256(b"benchmark" + str(seed).encode()).digest()
+    return Problem(task, space.source, "minimize", 0.02, 0.762866, lambda _: None)
+
+
+def _runs(done: Sequence[Measured]) -> list[PastRun]:
+    return [
+        PastRun(
+            id=hashlib.sha256(str(i).encode()).digest(),
+            source_digest=source_digest(run.source),
+            genome=run.genome,
+            value=run.value,
+            replicate=run.replicate,
+            parent=None,
+            base=None,
+        )
+        for i, run in enumerate(done)
+    ]
+
+
+def _distributions(space: Space) -> dict[str, BaseDistribution]:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    made: dict[str, BaseDistribution] = {}
+    for name, gene in space.genes.items():
+        kind, low, high = gene.range.kind, gene.range.low, gene.range.high
+        if kind == "one of":
+            made[name] = CategoricalDistribution(gene.range.choices)
+        elif kind == "int":
+            made[name] = IntDistribution(int(low), int(high))
+        else:
+            made[name] = FloatDistribution(low, high, log=kind == "log")
+    return made

@@ -1,0 +1,91 @@
+"""Real training runs for the proposer's benchmark, without importing torch again for each.
+
+The parent imports torch once and forks a child per run. The child has the same environment variables and the
+same result channel as a run under the daemon; only the sandbox is left out, for the sources are our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
+SECONDS = 180.0
+
+
+class Trainer:
+    """Runs sources of the shipped task at one budget (work units), one at a time."""
+
+    def __init__(self, *, budget: float, data: Path) -> None:
+        # the child inherits these modules; it must import prepare itself, which reads its environment once
+        import safetensors.torch  # noqa: F401
+        import torch
+        import torch.utils.flop_counter
+
+        torch.set_num_threads(1)
+        self._budget = budget
+        self._data = data
+        subprocess.run(
+            [sys.executable, str(EXPERIMENTS / "prepare.py")],
+            env={**os.environ, "AUTORESEARCH_DATA": str(data)},
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def value(self, source: str, *, seed: int) -> float | None:
+        """The metric of one run, or None when it did not end well."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            self._child(source, seed, writer)
+        os.close(writer)
+        output = _read_until_end(reader, child)
+        os.waitpid(child, 0)
+        for line in reversed(output.decode(errors="replace").splitlines()):
+            event = json.loads(line)
+            if event["event"] == "result":
+                return float(event["value"]) if event["status"] == "ok" else None
+        return None
+
+    def _child(self, source: str, seed: int, writer: int) -> None:
+        status = 1
+        try:
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 1)
+            os.dup2(silence, 2)
+            os.environ.update(
+                AUTORESEARCH_RESULT_FD=str(writer),
+                AUTORESEARCH_SEED=str(seed),
+                AUTORESEARCH_BUDGET=repr(self._budget),
+                AUTORESEARCH_THREADS="1",
+                AUTORESEARCH_DATA=str(self._data),
+            )
+            sys.path.insert(0, str(EXPERIMENTS))
+            sys.modules.pop("prepare", None)
+            exec(compile(source, "train.py", "exec"), {"__name__": "__main__"})
+            status = 0
+        except SystemExit as end:
+            status = int(end.code == 0)
+        finally:
+            os._exit(status)
+
+
+def _read_until_end(reader: int, child: int) -> bytes:
+    output, deadline = b"", time.monotonic() + SECONDS
+    with os.fdopen(reader, "rb", buffering=0) as pipe:
+        while True:
+            ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                os.kill(child, signal.SIGKILL)
+                return b""
+            chunk = pipe.read(65536)
+            if not chunk:
+                return output
+            output += chunk

@@ -1,0 +1,88 @@
+"""Seed luck is not taken for progress, and repeats do not eat the search."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from autoresearch.proposers import LiveClaim, PastRun, best_run, propose
+from autoresearch.proposers.evidence import gather
+from autoresearch.proposers.space import space_of
+from tests.proposers.conftest import TRAIN, memory, past, problem
+
+
+def test_a_new_apparent_best_is_repeated_with_the_same_source() -> None:
+    space = space_of(TRAIN)
+    runs = memory(1, 30)
+    first = propose(problem(), runs, [], worker="w", counter=5)
+    while first.kind == "replicate":  # the memory's own leader gets its seeds first
+        runs.append(past(f"r{len(runs)}", first.source_digest, first.genome, 2.0, replicate=first.replicate))
+        first = propose(problem(), runs, [], worker="w", counter=5)
+    runs.append(past("lucky", first.source_digest, first.genome, 1.2))
+
+    again = propose(problem(), runs, [], worker="w", counter=6)
+
+    assert (again.kind, again.replicate) == ("replicate", 1)
+    assert (again.source, again.change, again.parent) == (first.source, {}, runs[-1].id)
+    assert space.build(again.genome) == first.source
+
+
+def test_a_repeat_that_runs_already_is_not_asked_for_twice() -> None:
+    runs = memory(2, 30)
+    claims: list[LiveClaim] = []
+    for counter in range(8):
+        proposal = propose(problem(), runs, claims, worker="w", counter=counter)
+        claims.append(LiveClaim(proposal.source_digest, proposal.replicate, proposal.genome))
+    repeats = [(claim.source_digest, claim.replicate) for claim in claims if claim.replicate]
+
+    assert len(repeats) == len(set(repeats)) <= 3
+
+
+def test_a_lucky_run_does_not_outrank_what_many_seeds_show() -> None:
+    steady = [past(f"s{k}", b"s" * 32, {"LR": 0.01}, 1.0 + k / 1000, replicate=k) for k in range(4)]
+    lucky = past("l", b"l" * 32, {"LR": 0.02}, 0.997)
+
+    best = best_run(problem(), [*memory(3, 20), *steady, lucky])
+
+    assert best is not None
+    assert best.source_digest == b"s" * 32
+
+
+def test_the_noise_is_learnt_from_repeats() -> None:
+    draws = random.Random(1)
+    runs = [
+        past(f"{i} {k}", bytes([i]) * 32, {"LR": 0.01}, 2.0 + draws.gauss(0, 0.3), replicate=k)
+        for i in range(20)
+        for k in range(5)
+    ]
+
+    evidence = gather(runs, direction="minimize", noise=0.02, floor=None)
+
+    assert 0.25 < evidence.noise < 0.35
+
+
+def test_better_and_worse_turn_round_with_the_direction() -> None:
+    runs = memory(4, 40)
+    turned = [replace(run, value=None if run.value is None else -run.value) for run in runs]
+
+    up = propose(problem(direction="maximize"), turned, [], worker="w", counter=1)
+    down = propose(problem(), runs, [], worker="w", counter=1)
+
+    assert up.source == down.source
+    assert (up.expected is None) == (down.expected is None)
+    if up.expected is not None and down.expected is not None:
+        assert up.expected == -down.expected
+
+
+@pytest.mark.slow
+def test_repeats_stay_a_minor_share_of_a_whole_search() -> None:
+    noise = random.Random(3)
+    runs: list[PastRun] = []
+    for counter in range(60):
+        p = propose(problem(), runs, [], worker="w", counter=counter)
+        value = 2.0 + abs(float(p.genome["LR"]) - 0.01) * 30 + noise.gauss(0, 0.05)
+        runs.append(past(str(counter), p.source_digest, p.genome, value, replicate=p.replicate))
+
+    assert 1 <= sum(run.replicate > 0 for run in runs) <= 20
