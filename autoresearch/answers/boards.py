@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch.answers.finding import FoundTask
 from autoresearch.answers.models import BestAnswer, TaskStatus, TopAnswer
 from autoresearch.log import Log, SubjectRow
-from autoresearch.records import Run, parse_id
+from autoresearch.records import parse_id
 from autoresearch.views import SubjectView, leaderboard, run, statistics
 from autoresearch.words import RunStatus
 
@@ -77,14 +77,5 @@ def closed(baseline: float, best: float, floor: float | None) -> float | None:
 
 
 def _baseline(log: Log, task: FoundTask) -> SubjectRow | None:
-    """The subject of the task's own source: of the runs that have no parent, the one whose source has its hash."""
-    if task.baseline is None:
-        return None
-    # In the order of time: the baseline is the first thing that is run, so this rarely looks at more than one.
-    sources = dict.fromkeys(row.source_digest for row in log.history(task.digest) if row.parent is None)
-    for source in sources:
-        subject = log.subject(task.digest, source, task.budget)
-        record = log.find(subject.first) if subject else None
-        if record and isinstance(record.body, Run) and record.body.source.sha256 == task.baseline:
-            return subject
-    return None
+    """The subject of the task's own program."""
+    return log.subject(task.digest, task.baseline, task.budget) if task.baseline else None

@@ -16,7 +16,7 @@ _DIGEST = re.compile(r"[0-9a-f]{4,64}")
 
 
 class FoundTask(NamedTuple):
-    """A task as its published definition has it. ``baseline`` is the SHA-256 of its source's bytes."""
+    """A task as its published definition has it. ``baseline`` is its program's canonical digest."""
 
     digest: bytes
     name: str

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.records import encode
+from autoresearch.tasks.source import source_digest
 
 ENTRY = "train.py"
 
@@ -90,7 +91,8 @@ class Task:
     def definition(self) -> dict[str, object]:
         """What makes it this question, as plain values: the same on every machine, whoever publishes it.
 
-        The summary, the folder and this machine's mounts are not part of it.
+        The baseline stands there as a program, by its canonical digest. The summary, the folder and this machine's
+        mounts are not part of it.
         """
         return {
             "name": self.name,
@@ -99,7 +101,7 @@ class Task:
             "limits": msgspec.to_builtins(self.limits),
             "harness": {name: hashlib.sha256(content).digest() for name, content in self.harness.items()},
             "data": dict(self.data),
-            "baseline": hashlib.sha256(self.baseline).digest(),
+            "baseline": source_digest(self.baseline.decode()),
         }
 
     @property

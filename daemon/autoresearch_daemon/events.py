@@ -48,8 +48,10 @@ class Events:
     def _send(self, event: Event) -> None:
         for queue in list(self._listeners):
             if queue.full():
+                # Emptied: what is dropped must not be skipped by the cursor of what comes after it.
                 self._listeners.discard(queue)
-                queue.get_nowait()
+                while not queue.empty():
+                    queue.get_nowait()
                 queue.put_nowait(Event(id=event.id, kind="stale", time_ms=event.time_ms, text="too slow to follow"))
             else:
                 queue.put_nowait(event)

@@ -52,7 +52,8 @@ def run(data: Path, tmp_path: Path) -> Run:
     def start(source: str = TRAIN, *, by_hand: bool = False, **settings: object) -> Finished:
         program = tmp_path / "train.py"
         program.write_text(source)
-        (tmp_path / "prepare.py").write_bytes((EXPERIMENTS / "prepare.py").read_bytes())
+        for name in ("grammar.py", "prepare.py"):
+            (tmp_path / name).write_bytes((EXPERIMENTS / name).read_bytes())
         given = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
         environment = {f"AUTORESEARCH_{name}": str(value) for name, value in given.items()}
         events, checkpoint = tmp_path / "events", tmp_path / "checkpoint"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import importlib
 import os
 import subprocess
 import sys
@@ -17,18 +17,23 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MANIFEST = tomllib.loads((EXPERIMENTS / "task.toml").read_text())
 
 
-@pytest.fixture(scope="module")
-def prepare() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("prepare", EXPERIMENTS / "prepare.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def prepare(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load("prepare", monkeypatch)
 
 
-def test_the_generator_is_splitmix64(prepare: ModuleType) -> None:
-    random = prepare.Random(1234567)
+@pytest.fixture
+def grammar(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load("grammar", monkeypatch)
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    return importlib.import_module(name)
+
+
+def test_the_generator_is_splitmix64(grammar: ModuleType) -> None:
+    random = grammar.Random(1234567)
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
 
     assert [random.below(2**64) for _ in published] == published
@@ -42,33 +47,35 @@ def test_the_files_are_the_pinned_bytes(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_floor_is_what_the_validation_text_costs_when_it_is_read_back(data: Path, prepare: ModuleType) -> None:
+def test_the_floor_is_what_the_validation_text_costs_when_it_is_read_back(
+    data: Path, prepare: ModuleType, grammar: ModuleType
+) -> None:
     text = (data / "val.bin").read_text("ascii")
-    grammar = prepare.Grammar()
-    documents = [text[i : i + prepare.DOC] for i in range(0, len(text), prepare.DOC)]
+    tables = grammar.Grammar()
+    documents = [text[i : i + grammar.DOC] for i in range(0, len(text), grammar.DOC)]
 
-    bits = sum(prepare.code_length_bits(grammar, document) for document in documents)
+    bits = sum(grammar.code_length_bits(tables, document) for document in documents)
 
     assert len(documents) == 512
     assert bits / len(text) == pytest.approx(MANIFEST["metric"]["floor"], abs=5e-7)
     assert MANIFEST["metric"]["floor"] == prepare.FLOOR
 
 
-def test_written_and_read_costs_agree_to_the_last_bit(prepare: ModuleType) -> None:
-    grammar = prepare.Grammar()
+def test_written_and_read_costs_agree_to_the_last_bit(grammar: ModuleType) -> None:
+    tables = grammar.Grammar()
 
-    for text, bits in prepare.write_documents(grammar, seed=99, count=200):
-        assert len(text) == prepare.DOC
-        assert prepare.code_length_bits(grammar, text) == bits
+    for text, bits in grammar.write_documents(tables, seed=99, count=200):
+        assert len(text) == grammar.DOC
+        assert grammar.code_length_bits(tables, text) == bits
 
 
-def test_a_text_that_the_grammar_cannot_write_is_refused(prepare: ModuleType) -> None:
-    grammar = prepare.Grammar()
-    ((text, _),) = prepare.write_documents(grammar, seed=1, count=1)
+def test_a_text_that_the_grammar_cannot_write_is_refused(grammar: ModuleType) -> None:
+    tables = grammar.Grammar()
+    ((text, _),) = grammar.write_documents(tables, seed=1, count=1)
 
-    for spoiled in ("x" * prepare.DOC, text[:-20] + "!" * 20, "Z" + text[1:]):
+    for spoiled in ("x" * grammar.DOC, text[:-20] + "!" * 20, "Z" + text[1:]):
         with pytest.raises(ValueError, match="byte"):
-            prepare.code_length_bits(grammar, spoiled)
+            grammar.code_length_bits(tables, spoiled)
 
 
 def test_the_manifest_and_the_harness_agree(prepare: ModuleType) -> None:

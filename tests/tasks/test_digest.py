@@ -29,7 +29,7 @@ TASK = Task(
 
 
 def test_the_digest_is_this_one() -> None:
-    assert TASK.digest.hex() == "12c4439ae64e983a988f2e96d3e482b3d07247b632fba62c67589f55929ac288"
+    assert TASK.digest.hex() == "fcb0db86118bc08196c5f5100d84ec56709c326aec308264a198f5338e70b777"
     assert TASK.digest == hashlib.sha256(dag_cbor.encode(TASK.definition())).digest()  # type: ignore[arg-type]
 
 

@@ -113,7 +113,7 @@ def test_the_shipped_task_is_the_one_in_experiments() -> None:
 
     assert task.folder == ROOT / "experiments"
     assert (task.name, task.metric.name, task.metric.direction) == ("grammar", "val_bpb", "minimize")
-    assert set(task.harness) == {"prepare.py"}
+    assert set(task.harness) == {"grammar.py", "prepare.py"}
     assert set(task.data) == {"train.bin", "val.bin"}
 
 
@@ -128,7 +128,7 @@ def test_an_installed_package_falls_back_to_its_own_copy(tmp_path: Path, monkeyp
     package = tmp_path / "site-packages" / "autoresearch" / "tasks"
     shipped = package / "shipped"
     shipped.mkdir(parents=True)
-    for name in ("task.toml", "prepare.py", "train.py"):
+    for name in ("task.toml", "grammar.py", "prepare.py", "train.py"):
         shutil.copy(ROOT / "experiments" / name, shipped)
     strangers = tmp_path / "site-packages" / "experiments"
     strangers.mkdir()
