@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ from autoresearch.tasks import ENTRY, Task, shipped_task
 
 COMPARED = "the same train.py, prepare.py, data, seed, budget and threads started by hand, in alternating runs"
 _FULL = (5, 1.0)
-_QUICK = (3, 1 / 40)
+_QUICK = (3, 1 / 60)
+_QUICK_SECONDS = 15.0
 _STARTS = 9
 _SPARE = Limits()
 
@@ -32,7 +34,7 @@ class Cost:
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Median ratios over pairs of runs; ``quick`` trains a fortieth of the task's budget, so start-up weighs more.
+    """Median ratios over pairs of runs; ``quick`` trains a sixtieth of the task's budget, so start-up weighs more.
 
     ``ratio`` is wall-clock time, ``cpu_ratio`` processor time (steadier on a busy machine), ``start_ms`` what an empty
     program takes longer. Raises RuntimeError where no sandbox holds or a run fails.
@@ -47,17 +49,17 @@ def measure(*, quick: bool) -> dict[str, float]:
         folder.chmod(0o755)
         job = _job(task, level, folder, share)
         by_hand, in_sandbox = _hand_runner(task, job, folder / "hand"), _sandbox_runner(job, level)
-        costs = _alternate(by_hand, in_sandbox, pairs)
+        costs = _alternate(by_hand, in_sandbox, pairs, _QUICK_SECONDS if quick else math.inf)
         empty = replace(job, files={ENTRY: b""}, metric_source="stdout", parse=lambda _: {})
         (folder / "hand" / ENTRY).write_bytes(b"")
-        starts = _alternate(by_hand, _sandbox_runner(empty, level), _STARTS)
+        starts = _alternate(by_hand, _sandbox_runner(empty, level), _STARTS, _QUICK_SECONDS / 3)
     return {
         "ratio": median(sandbox.wall / hand.wall for hand, sandbox in costs),
         "cpu_ratio": median(sandbox.processor / hand.processor for hand, sandbox in costs),
         "start_ms": 1000 * median(sandbox.wall - hand.wall for hand, sandbox in starts),
         "by_hand_seconds": median(hand.wall for hand, _ in costs),
         "level": float(level),
-        "pairs": float(pairs),
+        "pairs": float(len(costs)),
     }
 
 
@@ -109,10 +111,18 @@ def _sandbox_runner(job: Job, level: Level) -> Callable[[], Cost]:
     return run
 
 
-def _alternate(first: Callable[[], Cost], second: Callable[[], Cost], pairs: int) -> list[tuple[Cost, Cost]]:
-    """Pairs of costs; every other pair runs in the other order, so that a drift of the machine cancels."""
-    costs = []
+def _alternate(
+    first: Callable[[], Cost], second: Callable[[], Cost], pairs: int, seconds: float
+) -> list[tuple[Cost, Cost]]:
+    """Pairs of costs; every other pair runs in the other order, so that a drift of the machine cancels.
+
+    After ``seconds`` no further pair starts.
+    """
+    costs: list[tuple[Cost, Cost]] = []
+    deadline = time.monotonic() + seconds
     for number in range(pairs):
+        if costs and time.monotonic() > deadline:
+            break
         if number % 2:
             later = second()
             costs.append((first(), later))

@@ -146,6 +146,11 @@ def _read_foreign_memory() -> None:
     _refused_call(310, 270, TARGETS["victim"], 0, 0, 0, 0, 0)
 
 
+def _write_keeper_memory() -> None:
+    with Path(f"/proc/{os.getppid()}/mem").open("r+b"):
+        pass
+
+
 def _new_user_namespace() -> None:
     _syscall(272, 97, _CLONE_NEWUSER)
 
@@ -267,6 +272,7 @@ PROBES: dict[str, Callable[[], None]] = {
     "netlink sockets": _netlink,
     "trace another process": _trace_victim,
     "read another process's memory": _read_foreign_memory,
+    "write to the keeper's memory": _write_keeper_memory,
     "new user namespace": _new_user_namespace,
     "new network namespace": _new_network_by_clone,
     "clone3": _clone3,

@@ -40,7 +40,7 @@ def command(job: Job, files: Mapping[str, int], info_fd: int, tail: list[str]) -
     program = executable()
     if program is None:
         raise FileNotFoundError("bwrap")
-    parts = [program, "--info-fd", str(info_fd), "--die-with-parent", "--new-session"]
+    parts = [program, "--info-fd", str(info_fd), "--die-with-parent", "--new-session", "--as-pid-1"]
     parts += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     parts += ["--hostname", "run", "--cap-drop", "ALL"]
     if os.geteuid() == 0:

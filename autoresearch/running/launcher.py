@@ -1,22 +1,25 @@
 """Applies the limits to itself and becomes the program. Trusted, small, and started as a lone file.
 
-Usage: ``python -I -S launcher.py SPECIFICATION`` with a JSON object that ``process.py`` writes. Without a process
-namespace (levels below bubblewrap) a keeper stays behind outside the sandbox: every process of the run, daemonised or
-not, is its descendant, and it ends them all when the run ends or when the supervisor is gone.
+Usage: ``python -I -S launcher.py SPECIFICATION`` with the hexadecimal marshalled mapping of ``specification.py``.
+A keeper stays behind and the program is its child. Under bubblewrap the keeper is the namespace's first process: it
+collects orphans, and when it ends the kernel ends everything else. Below, it stays outside the sandbox: every process
+of the run, daemonised or not, is its descendant, and it ends them all when the program ends or the supervisor is gone.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
+import marshal
 import os
 import resource
 import select
-import signal
 import sys
 from typing import Any
 
-_PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_SET_SECCOMP = 1, 8, 22
+# The module signal takes longer to import than everything here takes to run.
+_SIGKILL, _SIGPIPE, _SIGSTOP, _SIGXFSZ = 9, 13, 19, 25
+_SIG_DFL = None
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_SECCOMP = 1, 4, 8, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _AMBIENT_RAISE = 2
 _SECCOMP_MODE_FILTER = 2
@@ -41,11 +44,11 @@ def _prctl(option: int, *arguments: int) -> None:
 
 
 def apply_rlimits(limits: dict[str, int]) -> None:
-    """Sets soft and hard limits by their ``RLIMIT_`` names."""
+    """Sets soft and hard limits by their ``RLIMIT_`` names, never above the present hard ones."""
     for name, value in limits.items():
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
-        allowed = value if hard == resource.RLIM_INFINITY or os.geteuid() == 0 else min(value, hard)
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(number, (allowed, allowed))
 
 
@@ -82,7 +85,9 @@ def apply_landlock(handled: list[int], rules: list[list[Any]]) -> None:
 
 
 def apply_seccomp(program: bytes) -> None:
-    """Installs a filter: an array of 8-byte ``struct sock_filter``."""
+    """Installs a filter: an array of 8-byte ``struct sock_filter``; an empty one does nothing."""
+    if not program:
+        return
     buffer = ctypes.create_string_buffer(program, len(program))
     length = (len(program) // 8).to_bytes(8, "little")
     head = ctypes.create_string_buffer(length + ctypes.addressof(buffer).to_bytes(8, "little"), 16)
@@ -94,17 +99,15 @@ def become(specification: dict[str, Any]) -> None:
     with open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123  (pathlib costs start-up time)
         score.write("1000")  # when the whole machine runs short, the run goes first
     apply_rlimits(specification["limits"])
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if specification["uid"] is not None:
         drop_user(specification["uid"], keep_read=specification["keep_read"])
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which clears it
+    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)  # after the change of user, which clears it
     if specification["landlock"] is not None:
         apply_landlock(*specification["landlock"])
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would pass that on
-        signal.signal(number, signal.SIG_DFL)
+    for number in (_SIGPIPE, _SIGXFSZ):  # Python ignores them, and exec would pass that on
+        _libc.signal(number, _SIG_DFL)
     os.chdir(specification["cwd"])
-    if specification["seccomp"]:
-        apply_seccomp(bytes.fromhex(specification["seccomp"]))
+    apply_seccomp(specification["seccomp"])
     argv = specification["argv"]
     os.write(specification["ready"], b"ok")
     os.set_inheritable(specification["ready"], False)  # noqa: FBT003
@@ -137,11 +140,11 @@ def end_all() -> None:
     stopped: set[int] = set()
     while running := set(descendants(os.getpid())) - stopped:
         for pid in running:
-            _signal(pid, signal.SIGSTOP)
+            _signal(pid, _SIGSTOP)
         stopped |= running
     while remaining := descendants(os.getpid()):
         for pid in remaining:
-            _signal(pid, signal.SIGKILL)
+            _signal(pid, _SIGKILL)
         reap()
     while reap():
         pass
@@ -162,13 +165,14 @@ def reap() -> int:
         return 0
 
 
-def keep(child: int, leash: int) -> int:
-    """Waits for the program or for the end of the leash, then ends everything. Returns the exit status."""
+def keep(child: int, leash: int | None) -> int:
+    """Waits for the program, or for the end of the leash that the supervisor holds. Returns the exit status."""
     watched = os.pidfd_open(child)
     poller = select.poll()
     poller.register(watched, select.POLLIN)
-    poller.register(leash, select.POLLIN)  # its other end is the supervisor's alone
-    status = 128 + signal.SIGKILL
+    if leash is not None:
+        poller.register(leash, select.POLLIN)  # its other end is the supervisor's alone
+    status = 128 + _SIGKILL
     while True:
         events = poller.poll(1000)
         while ended := _peek():
@@ -178,7 +182,6 @@ def keep(child: int, leash: int) -> int:
                 break
             os.waitpid(ended.si_pid, 0)  # an orphan of the run that came to its keeper
         if events:
-            end_all()
             return status
 
 
@@ -190,17 +193,27 @@ def _peek() -> os.waitid_result | None:
 
 
 def main() -> None:
-    """Reads the specification, leaves a keeper behind when told to, and becomes the program."""
-    specification = json.loads(sys.argv[1])
+    """Reads the specification; the child becomes the program, the parent keeps it."""
+    specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
     leash = specification["leash"]
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if leash is not None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        child = os.fork()
-        if child:
-            os._exit(keep(child, leash))
-        os.close(leash)
-        os.setsid()
+    held, go = os.pipe()
+    child = os.fork()
+    if child:
+        _prctl(_PR_SET_DUMPABLE, 0)  # the program may have our user id: it must not write to our memory
+        apply_seccomp(specification["seccomp"])
+        os.write(go, b"x")
+        status = keep(child, leash)
+        if leash is not None:
+            end_all()
+        os._exit(status)
     try:
+        if leash is not None:
+            os.close(leash)
+        os.setsid()
+        os.read(held, 1)
         become(specification)
     except (OSError, ValueError, AttributeError) as error:
         os.write(specification["ready"], str(error).encode())

@@ -1,8 +1,8 @@
-"""What the launcher is told: program, limits, user, landlock rules and filter, as one JSON text."""
+"""What the launcher is told: program, limits, user, landlock rules and filter, marshalled as text."""
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import platform
 import stat
@@ -91,7 +91,7 @@ def specification(
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
     program = seccomp.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
-    return json.dumps(
+    return marshal.dumps(
         {
             "argv": [sys.executable, entry, *job.arguments],
             "cwd": cwd,
@@ -100,10 +100,10 @@ def specification(
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
-            "landlock": [landlock.HANDLED, list(rules)] if level is Level.LANDLOCK else None,
-            "seccomp": program.hex(),
+            "landlock": (landlock.HANDLED, list(rules)) if level is Level.LANDLOCK else None,
+            "seccomp": program,
         }
-    )
+    ).hex()
 
 
 def open_to_all(path: Path) -> bool:
