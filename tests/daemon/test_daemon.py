@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from autoresearch.log import BlobStore
 from autoresearch.words import RunStatus
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
@@ -135,3 +136,52 @@ def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
     assert "Another process" in second.stderr
     assert "Traceback" not in second.stderr
     assert daemon.answers("/healthz")
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "said"),
+    [
+        ("raise ValueError('broken on purpose')", RunStatus.CRASHED, "broken on purpose"),
+        ("print('done and gone')", RunStatus.CRASHED, "done and gone"),
+        ("while True: print('x' * 10000)", RunStatus.OUTPUT_LIMIT, "xxxx"),
+        ("hog = [bytes([1]) * (1 << 20) for _ in range(4096)]", RunStatus.OUT_OF_MEMORY, ""),
+    ],
+    ids=["raises", "reports nothing", "prints without end", "takes all memory"],
+)
+def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(
+    daemon: Daemon, tmp_path: Path, program: str, status: RunStatus, said: str
+) -> None:
+    task = write_toy_task(tmp_path / "task", program)
+    daemon.start()
+    daemon.post("/v1/run", folder=str(task))
+
+    wait_for(lambda: len(daemon.runs()) == 1)
+    (run,) = daemon.runs()
+    assert run.status == status
+    assert run.reason
+    assert run.value is None
+    with BlobStore(daemon.paths.blobs, read_only=True) as blobs:
+        assert blobs.get(run.source.sha256).decode() == program
+        assert said in (blobs.get(run.log.sha256).decode(errors="replace") if run.log else "")
+    wait_for(lambda: daemon.status().state == "idle")
+
+
+def test_a_search_goes_on_past_failures_and_does_not_repeat_them(daemon: Daemon, tmp_path: Path) -> None:
+    half_broken = """
+import prepare
+
+X = 0.9  # float [0.0, 1.0]
+Y = 0.1  # float [0.0, 1.0]
+if X < 0.5:
+    raise ValueError("X is too small")
+prepare.report((X - 0.5) ** 2 + (Y - 0.6) ** 2, steps=1)
+"""
+    task = write_toy_task(tmp_path / "task", half_broken)
+    daemon.start()
+    daemon.post("/v1/work", task=str(task), runs=20)
+
+    wait_for(lambda: daemon.status().state == "idle")
+    runs = daemon.runs()
+    assert {run.status for run in runs} == {RunStatus.OK, RunStatus.CRASHED}
+    assert len({(run.source_digest, run.replicate) for run in runs}) == len(runs) == 20
+    assert daemon.status().task.failed == sum(run.status == RunStatus.CRASHED for run in runs)
