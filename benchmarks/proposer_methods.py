@@ -94,8 +94,8 @@ def lowest(space: Space, _: int, done: Sequence[Measured]) -> str:
 
 METHODS: dict[str, tuple[Next, Best]] = {
     "ours": (ours_next, ours_best),
-    "random": (random_next, lowest),
     "optuna": (optuna_next, lowest),
+    "random": (random_next, lowest),
 }
 
 

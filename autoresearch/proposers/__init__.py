@@ -11,6 +11,7 @@ from autoresearch.proposers.edits import (
     constants,
     set_constants,
 )
+from autoresearch.proposers.effects import Effect, effects
 from autoresearch.proposers.evidence import PastRun
 from autoresearch.proposers.guard import static_guard
 from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal, ProposalKind
@@ -21,6 +22,7 @@ __all__ = [
     "Block",
     "Constant",
     "EditError",
+    "Effect",
     "LiveClaim",
     "PastRun",
     "Patch",
@@ -32,6 +34,7 @@ __all__ = [
     "apply_blocks",
     "best_run",
     "constants",
+    "effects",
     "propose",
     "set_constants",
     "static_guard",

@@ -107,10 +107,16 @@ def _by_seed(group: list[PastRun], sign: float, limit: float) -> list[float | No
     return result
 
 
-def _usable(value: object, sign: float, limit: float) -> float | None:
+def usable_value(value: object) -> float | None:
+    """The value as a number, or None for what no harness reports: no number, not finite, absurdly large."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1e12 < value < 1e12:
         return None
-    return sign * value if sign * value >= limit else None
+    return float(value)
+
+
+def _usable(value: object, sign: float, limit: float) -> float | None:
+    number = usable_value(value)
+    return None if number is None or sign * number < limit else sign * number
 
 
 def _mean(seeds: list[float | None]) -> float:
