@@ -23,7 +23,6 @@ def connect(path: Path | None) -> sqlite3.Connection:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA cache_size = -65536")
-            connection.execute("PRAGMA foreign_keys = OFF")
         except BaseException:
             connection.close()
             raise
@@ -70,21 +69,21 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[No
 @contextmanager
 def refusals(path: Path | None) -> Iterator[None]:
     """Turn SQLite's and the system's errors into sentences."""
-    place = f" {path}" if path else ""
+    place = str(path) if path else "The database"
     try:
         yield
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_READONLY"):
-            raise Refused(f"The database{place} is read only.") from error
+            raise Refused(f"{place} is read only.") from error
         if name.startswith("SQLITE_FULL"):
             raise Refused("The disk is full; nothing was written.", hint="make room and try again") from error
         if name.startswith("SQLITE_BUSY"):
             raise Refused("Another process is writing to the database.", hint="try again in a moment") from error
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise Refused(f"The database{place} is damaged or is none.", hint="restore it from a backup") from error
+            raise Refused(f"{place} is damaged, or is no database.", hint="restore it from a backup") from error
         if isinstance(error, sqlite3.OperationalError):
-            raise Refused(f"The database{place} can't be used: {error}.") from error
+            raise Refused(f"{place} can't be used: {error}.") from error
         raise
     except OSError as error:
-        raise Refused(f"The database{place} can't be used: {error.strerror or error}.") from error
+        raise Refused(f"{place} can't be used: {error.strerror or error}.") from error

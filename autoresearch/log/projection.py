@@ -21,9 +21,10 @@ from autoresearch.records import (
     encode,
 )
 
-# Tables with one row for a record, which a withdrawal takes away, and those that it doesn't.
-WITHDRAWABLE = ("run", "task", "claim", "note", "verification")
-EVIDENCE = ("withdrawal", "delegation", "merge")
+# Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
+WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4, "verification": 6}
+# Tables that a withdrawal leaves alone.
+EVIDENCE = ("withdrawal", "rules", "delegation", "merge")
 COLUMNS = {
     "run": 16,
     "task": 9,
@@ -31,6 +32,7 @@ COLUMNS = {
     "note": 6,
     "verification": 8,
     "withdrawal": 3,
+    "rules": 5,
     "delegation": 3,
     "merge": 4,
 }
@@ -95,9 +97,12 @@ def _run(n: int, record: Record, body: Run) -> Row:
 
 
 def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:
-    """Nothing when the digest is not that of the definition: nobody may set the rules of another's task."""
+    """Nothing when the digest is not that of the definition: nobody may set the rules of another's task.
+
+    The rules stay when the record is withdrawn, so that its publisher can't take a task away from those who work on it.
+    """
     if hashlib.sha256(encode(body.definition)).digest() != body.digest:
         return []
     rules = task_rules(body.definition)
-    ranking = (rules.direction, rules.noise, rules.budget) if rules else (None, None, None)
-    return [("task", (n, record.id, body.digest, body.name, record.author, record.time, *ranking))]
+    row: Row = (n, record.id, body.digest, body.name, record.author, record.time, *(rules or (None, None, None)))
+    return [("task", row), *([("rules", (n, body.digest, *rules))] if rules else [])]

@@ -12,7 +12,7 @@ from autoresearch.log.settle import merged_up_to
 from autoresearch.log.verdicts import Fork, Head
 from autoresearch.records import Record, format_id, parse_stored, prefix_range
 
-_PAGE = 1000
+_PAGE = 500
 _CANDIDATES = 10
 
 
@@ -119,7 +119,7 @@ class Reader:
         """Time and id of all records from ``since_ms`` on, in that order: the order of reconciliation."""
         time, last = since_ms, b""
         query = "SELECT time, id FROM record WHERE (time, id) > (?, ?) ORDER BY time, id LIMIT ?"
-        while page := self._rows(query, time, last, _PAGE * 10):
+        while page := self._rows(query, time, last, _PAGE * 20):
             yield from page
             time, last = page[-1]
 

@@ -90,6 +90,10 @@ CREATE INDEX verification_run ON verification(run, time);
 CREATE TABLE withdrawal(n INTEGER NOT NULL, target BLOB NOT NULL, author BLOB NOT NULL);
 CREATE INDEX withdrawal_target ON withdrawal(target);
 CREATE INDEX withdrawal_n ON withdrawal(n);
+CREATE TABLE rules(n INTEGER PRIMARY KEY, task BLOB NOT NULL, direction TEXT NOT NULL, noise REAL NOT NULL,
+    budget REAL NOT NULL);
+CREATE INDEX rules_task ON rules(task);
+CREATE TABLE ruled(task BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE delegation(n INTEGER PRIMARY KEY, root BLOB NOT NULL, device BLOB NOT NULL);
 CREATE INDEX delegation_device ON delegation(device);
 CREATE TABLE merge(n INTEGER NOT NULL, root BLOB NOT NULL, device BLOB NOT NULL, head BLOB NOT NULL);

@@ -37,8 +37,7 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.subjects |= _settle_suspect(connection, author)
     for task in touched.tasks:
-        query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
-        touched.subjects.update(connection.execute(query, (task,)).fetchall())
+        touched.subjects |= _settle_task(connection, task)
     _settle_subjects(connection, touched.subjects)
 
 
@@ -81,13 +80,25 @@ def _settle_suspect(connection: sqlite3.Connection, author: bytes) -> set[Subjec
     return set(connection.execute(query, (author, first)).fetchall())
 
 
+def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Subject]:
+    """Note whether the task's rules are known, and return all its subjects when that has changed, else none."""
+    before = connection.execute("SELECT 1 FROM ruled WHERE task = ?", (task,)).fetchone()
+    after = connection.execute("SELECT 1 FROM rules WHERE task = ? LIMIT 1", (task,)).fetchone()
+    if before == after:
+        return set()
+    statement = "INSERT INTO ruled VALUES(?)" if after else "DELETE FROM ruled WHERE task = ?"
+    connection.execute(statement, (task,))
+    query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
+    return set(connection.execute(query, (task,)).fetchall())
+
+
 def _settle_subjects(connection: sqlite3.Connection, subjects: set[Subject]) -> None:
     rules: dict[bytes, TaskRules | None] = {}
     gone, there = [], []
     for subject in subjects:
         task, _, budget = subject
         if task not in rules:
-            rules[task] = _rules(connection, task)
+            rules[task] = rules_of(connection, task)
         # One run for each author and replicate: doing the same again is no new evidence.
         counted: dict[tuple[bytes, int], tuple[int, bytes, float]] = {}
         for value, author, replicate, time, run in connection.execute(_COUNTED, subject):
@@ -105,7 +116,8 @@ def _settle_subjects(connection: sqlite3.Connection, subjects: set[Subject]) -> 
     connection.executemany("INSERT OR REPLACE INTO subject VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
 
 
-def _rules(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
-    query = "SELECT direction, noise, budget FROM task WHERE digest = ? AND direction IS NOT NULL LIMIT 1"
+def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
+    """The rules of a task; all who publish it publish the same, because they are part of its digest."""
+    query = "SELECT direction, noise, budget FROM rules WHERE task = ? LIMIT 1"
     found = connection.execute(query, (task,)).fetchone()
     return TaskRules(*found) if found else None

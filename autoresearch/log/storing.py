@@ -39,7 +39,7 @@ def store(connection: sqlite3.Connection, network: Network, records: Sequence[Re
 
 def rebuild(connection: sqlite3.Connection) -> None:
     """Compute all projections anew from the records. Runs inside the caller's transaction."""
-    for table in (*WITHDRAWABLE, *EVIDENCE, "subject", "fork", "suspect"):
+    for table in (*WITHDRAWABLE, *EVIDENCE, "subject", "fork", "suspect", "ruled"):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608
     touched = Touched()
     last = 0
@@ -57,63 +57,63 @@ def rebuild(connection: sqlite3.Connection) -> None:
 
 def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Record]], touched: Touched) -> None:
     """Insert the rows of records, heeding withdrawals that are there or come with them."""
+    tables = _tables(numbered)
+    for table in EVIDENCE:
+        if table in tables:
+            connection.executemany(INSERTS[table], tables[table])
+    touched.tasks.update(row[1] for row in tables.get("rules", []))  # type: ignore[misc]
+    touched.authors.update(row[2] for table in ("delegation", "merge") for row in tables.get(table, []))  # type: ignore[misc]
+    for _, target, author in tables.get("withdrawal", []):
+        found = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
+        if found:
+            _unproject(connection, found[0], touched)
+    _show(connection, tables, touched)
+
+
+def _tables(numbered: Iterable[tuple[int, Record]]) -> dict[str, list[Row]]:
     tables: dict[str, list[Row]] = {}
     for n, record in numbered:
         for table, row in rows(n, record):
             tables.setdefault(table, []).append(row)
-    withdrawals = tables.get("withdrawal", [])
-    for table in EVIDENCE:
-        if table in tables:
-            connection.executemany(INSERTS[table], tables[table])
-    touched.authors.update(row[2] for table in ("delegation", "merge") for row in tables.get(table, []))  # type: ignore[misc]
-    for _, target, author in withdrawals:
-        found = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
-        if found:
-            _unproject(connection, found[0], touched)
-    if connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawal)").fetchone()[0]:
-        _leave_out_withdrawn(connection, tables)
-    for table in WITHDRAWABLE:
-        if table in tables:
-            connection.executemany(INSERTS[table], tables[table])
-    touched.subjects.update((row[2], row[7], row[6]) for row in tables.get("run", []))  # type: ignore[misc]
-    touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
+    return tables
 
 
-_AUTHOR_COLUMN = {"run": 11, "task": 4, "claim": 5, "note": 4, "verification": 6}
-
-
-def _leave_out_withdrawn(connection: sqlite3.Connection, tables: dict[str, list[Row]]) -> None:
+def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched: Touched) -> None:
+    """Insert those rows that a withdrawal takes away, unless one has done so already."""
+    withdrawals = connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawal)").fetchone()[0]
     query = "SELECT 1 FROM withdrawal WHERE target = ? AND author = ? LIMIT 1"
-    for table, column in _AUTHOR_COLUMN.items():
-        if table in tables:
-            tables[table] = [
-                row for row in tables[table] if not connection.execute(query, (row[1], row[column])).fetchone()
-            ]
+    for table, author in WITHDRAWABLE.items():
+        shown = tables.get(table, [])
+        if withdrawals:
+            shown = [row for row in shown if not connection.execute(query, (row[1], row[author])).fetchone()]
+        if shown:
+            connection.executemany(INSERTS[table], shown)
+        if table == "run":
+            touched.subjects.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
     """Take a record's rows out of the views that withdrawals affect."""
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
     touched.subjects.update(connection.execute(query, (n,)).fetchall())
-    touched.tasks.update(digest for (digest,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
 
 
 def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touched) -> None:
     """Take out all rows of records that are stored no more, and bring back what they had withdrawn."""
-    targets: list[tuple[bytes, bytes]] = []
+    targets: set[tuple[bytes, bytes]] = set()
     for n in gone:
         _unproject(connection, n, touched)
-        targets += connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall()
+        targets.update(connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall())
+        touched.tasks.update(task for (task,) in connection.execute("SELECT task FROM rules WHERE n = ?", (n,)))
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
         for table in EVIDENCE:
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
-    for target in set(targets):
+    for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
         for n, raw, signature in connection.execute(query, target).fetchall():
             _unproject(connection, n, touched)
-            record = parse_stored(raw, signature)
-            _project(connection, [(n, record)] if record.kind in WITHDRAWABLE else [], touched)
+            _show(connection, _tables([(n, parse_stored(raw, signature))]), touched)

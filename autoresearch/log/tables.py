@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from autoresearch.log.reading import Reader
+from autoresearch.log.scoring import TaskRules
+from autoresearch.log.settle import rules_of
 from autoresearch.log.verdicts import ClaimRow, HistoryRow, StoredRun, SubjectRow, TaskRow, VerificationRow
 from autoresearch.records import parse_stored
 
@@ -70,6 +72,11 @@ class Tables(Reader):
         """The first publication of the task with this digest, or None."""
         found = self._rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
         return TaskRow(*found[0]) if found else None
+
+    def rules(self, digest: bytes) -> TaskRules | None:
+        """The direction, noise and full budget of a task, also of one whose record was withdrawn; None when unknown."""
+        with self._lock:
+            return rules_of(self._connection, digest)
 
     def verifications(self, run: bytes) -> list[VerificationRow]:
         """The measurements of a run by others, the oldest first."""

@@ -82,8 +82,8 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
 
     Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
     """
-    found = log.task(task)
-    sign = -1.0 if found and found.direction == "maximize" else 1.0
+    rules = log.rules(task)
+    sign = -1.0 if rules and rules.direction == "maximize" else 1.0
     return [_subject(row, position, sign) for position, row in enumerate(log.ranked(task, limit=limit), start=1)]
 
 

@@ -2,7 +2,7 @@
 
 TABLES = (
     "record", "run", "subject", "task", "claim", "note", "verification",
-    "withdrawal", "delegation", "merge", "fork", "suspect",
+    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect",
 )  # fmt: skip
 
 

@@ -72,8 +72,14 @@ def test_without_the_tasks_record_nothing_is_ranked_and_with_it_everything_is(tm
         assert leaderboard(log, TASK) == []
         log.append(key(99), "task", task_body(), now_ms=NOW_MS)
         assert len(leaderboard(log, TASK)) == 1
-        log.append(key(99), "withdrawal", Withdrawal(), links=[log.records(kind="task")[0].id], now_ms=NOW_MS)
-        assert leaderboard(log, TASK) == []
+
+
+def test_a_publisher_who_withdraws_a_task_takes_it_from_nobody(log):
+    publish(log, 1.0)
+    log.append(key(99), "withdrawal", Withdrawal(), links=[log.task(TASK).id], now_ms=NOW_MS)
+    assert log.tasks() == []
+    publish(log, 0.5)
+    assert [subject.mean for subject in leaderboard(log, TASK)] == [0.5, 1.0]
 
 
 def test_lineage_goes_from_the_baseline_to_the_run_with_the_change_of_each_step(log):
