@@ -1,0 +1,83 @@
+"""Genes, spaces and the model behave at their edges."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.proposers.additive import features, fit
+from autoresearch.proposers.draws import Draws
+from autoresearch.proposers.space import space_of
+from autoresearch.proposers.tpe import anywhere, density, ratio
+from tests.proposers.conftest import TRAIN
+
+SPACE = space_of(TRAIN)
+GENES = list(SPACE.genes.values())
+
+
+def test_the_shipped_program_needs_heads_that_fit_its_width() -> None:
+    assert SPACE.allows({**SPACE.default(), "WIDTH": 48, "HEAD_DIM": 16})
+    assert not SPACE.allows({**SPACE.default(), "WIDTH": 48, "HEAD_DIM": 32})
+
+
+def test_a_genome_builds_its_program_and_the_default_builds_the_source_itself() -> None:
+    assert SPACE.build(SPACE.default()) == TRAIN
+    assert SPACE.build({**SPACE.default(), "+no-such": True}) is None
+    assert "class Muon" in (SPACE.build({**SPACE.default(), "+muon": True}) or "")
+
+
+@given(st.integers(0, 10**9))
+def test_moves_stay_inside_the_ranges(seed: int) -> None:
+    draws = Draws(str(seed).encode())
+    for gene in GENES:
+        value = gene.anywhere(draws)
+        near = gene.near(value, 0.2, draws)
+        for drawn in (value, near):
+            assert gene.admit(drawn) == drawn
+            assert type(drawn) is type(gene.default)
+            if gene.range.kind == "one of":
+                assert drawn in gene.range.choices
+            else:
+                assert gene.range.low <= float(drawn) <= gene.range.high
+        assert near != value
+
+
+def test_draws_are_the_same_on_every_version() -> None:
+    draws = Draws(b"a", b"bc")
+
+    assert [draws.uniform().hex() for _ in range(2)] == ["0x1.7f663c2f05f90p-1", "0x1.5d0a7c97df518p-2"]
+    assert (draws.below(10), draws.sample("abcdef", 3)) == (2, ["d", "b", "a"])
+    assert (draws.normal().hex(), draws.geometric(0.2)) == ("-0x1.f139461aada2cp+0", 5)
+    assert Draws(b"ab", b"c").uniform().hex() == "0x1.64b4589037638p-1"  # where a part ends counts
+
+
+def test_the_additive_model_finds_what_adds_up() -> None:
+    draws, noise = Draws(b"model"), random.Random(1)
+    genomes = [anywhere(GENES, draws) for _ in range(120)]
+    rows = [(g, 2.0 - 0.5 * bool(g["+muon"]) + noise.gauss(0, 0.05), 1.0) for g in genomes]
+
+    model = fit(GENES, rows, noise=0.3, prior=0.5)
+
+    gain = model.predict({**SPACE.default(), "+muon": True}) - model.predict(SPACE.default())
+    assert gain == pytest.approx(-0.5, abs=0.1)
+    assert len(model.mean) == len(features(GENES, SPACE.default()))
+
+
+def test_before_anything_is_known_patches_are_believed_to_help() -> None:
+    rows = [(SPACE.default(), 2.0, 1.0), (SPACE.default(), 2.2, 1.0)]
+
+    model = fit(GENES, rows, noise=0.3, prior=0.3, patch_gain=0.2)
+
+    assert model.predict({**SPACE.default(), "+muon": True}) < model.predict(SPACE.default())
+
+
+def test_the_ratio_prefers_the_side_of_the_good() -> None:
+    draws = Draws(b"ratio")
+    good = [{**anywhere(GENES, draws), "+muon": True, "LR": 0.01} for _ in range(10)]
+    bad = [{**anywhere(GENES, draws), "+muon": False, "LR": 0.0005} for _ in range(30)]
+    score = ratio(density(GENES, good), density(GENES, bad))
+
+    assert score({**SPACE.default(), "+muon": True, "LR": 0.01}) > score(SPACE.default())
