@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "up": Entry("up", "Start the daemon."),
         "down": Entry("down", "Stop the daemon."),
         "doctor": Entry("doctor", "Check this machine, and say how to mend it."),
+        "logs": Entry("logs", "What the daemon wrote to its log file."),
         "config": Entry("config", "Show and change settings."),
         "paths": Entry("paths", "Where everything lives on this machine."),
         "id": Entry("identity", "This participant's keys."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import httpx
 
 A = TypeVar("A", bound=Answer)
+STALE = "stale"
 BASE_URL = "http://autoresearch"
 # The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
 TIMEOUT_SECONDS = 10.0
@@ -104,15 +105,32 @@ class Client:
 
         TimedOut is raised when nothing, not even a sign of life, comes for ``quiet_seconds``.
         """
+        with translated(), ExitStack() as stack:
+            yield self._followed(stack, self._listen(stack, since, quiet_seconds), quiet_seconds)
+
+    def _listen(self, stack: ExitStack, since: int | None, quiet_seconds: float) -> Iterator[Event]:
         import httpx
 
         query = {} if since is None else {"since": since}
         timeout = httpx.Timeout(TIMEOUT_SECONDS, read=quiet_seconds)
-        with translated(), self._http.stream("GET", "/v1/events", params=query, timeout=timeout) as response:
-            if response.is_error:
-                response.read()
-                _check(response)
-            yield _events(response)
+        response = stack.enter_context(self._http.stream("GET", "/v1/events", params=query, timeout=timeout))
+        if response.is_error:
+            response.read()
+            _check(response)
+        return _events(response)
+
+    def _followed(self, stack: ExitStack, events: Iterator[Event], quiet_seconds: float) -> Iterator[Event]:
+        """The events; after falling behind (a terminal that was suspended) on from the last one seen."""
+        last: int | None = None
+        kind = ""
+        while True:
+            for event in events:
+                last, kind = event.id or last, event.kind
+                yield event
+            if kind != STALE:
+                return
+            stack.close()
+            events, kind = self._listen(stack, last, quiet_seconds), ""
 
     def _ask(self, method: str, path: str, answer: type[A], body: Answer | None = None) -> A:
         content = None if body is None else msgspec.json.encode(body)

@@ -38,6 +38,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `demo` | an `Event` a line, then `autoresearch.demo/1` |
 | `up`, `down` | `autoresearch.up/1`, `autoresearch.down/1` |
 | `doctor` | `autoresearch.doctor/1` |
+| `logs` | the daemon's own log lines, without a schema |
 | `config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `paths` | `autoresearch.paths/1` |
 | `id new`, `show` | `autoresearch.id/1` |

@@ -193,3 +193,22 @@ def read_until(descriptor: int, words: str | None) -> str:
             break
         shown += piece
     return shown.decode(errors="replace")
+
+
+def test_a_daemon_in_the_foreground_ends_with_its_terminal_command(toy: Path, paths: Paths) -> None:
+    command = [sys.executable, "-m", "autoresearch_cli", "up", "--foreground", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        assert running.stdout
+        assert strictly(running.stdout.readline(), UpAnswer).state == "started"
+        running.terminate()
+        assert running.wait(30) == 0
+    assert not paths.socket.exists()
+
+
+def test_what_a_demo_asked_for_is_over_with_it(process: Process, toy: Path) -> None:
+    process("demo", "--runs", "1")
+    process("up")
+    try:
+        assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
+    finally:
+        process("down")

@@ -132,3 +132,11 @@ def test_doctor_sees_that_an_older_log_was_put_back(cli: Cli, filled: Filled, pa
     result = cli("doctor")
     assert result.exit_code == 1
     assert "older copy was put back" in result.stdout
+
+
+def test_the_log_file_is_shown_from_its_end(cli: Cli, paths: Paths) -> None:
+    assert cli("logs").exit_code == 4
+    paths.create()
+    paths.daemon_log.write_text('{"event": "one"}\n{"event": "two"}\nnot json \x1b[2J\n')
+    assert cli("logs", "-n", "2").stdout == '{"event": "two"}\nnot json \x1b[2J\n'
+    assert cli("logs", "--json", "-n", "3").stdout.splitlines()[0] == '{"event": "one"}'

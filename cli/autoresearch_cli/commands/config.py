@@ -19,7 +19,7 @@ from autoresearch.settings import (
 from autoresearch_cli import here
 from autoresearch_cli.models import ConfigAnswer, Setting
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.output import print_json, print_rows, print_text, say
+from autoresearch_cli.rendering.output import print_json, print_table, print_text, say
 
 app = command_app("Show and change settings.")
 apps = {"config": app}
@@ -67,9 +67,9 @@ def show(
     if json:
         print_json(answer)
         return
-    print_rows(
-        (s.name, _typed(s.value), *((s.origin, s.variable) if origin else ()), s.description) for s in answer.settings
-    )
+    columns = ("setting", "value", *(("from", "variable") if origin else ()), "meaning")
+    rows = [(s.name, _typed(s.value), s.origin, s.variable, s.description) for s in answer.settings]
+    print_table(columns, rows if origin else [(*row[:2], row[4]) for row in rows])
 
 
 @app.command(

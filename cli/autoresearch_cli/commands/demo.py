@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from autoresearch.answers import Event, StatusAnswer, WorkRequest
 from autoresearch.errors import DaemonNotRunning
@@ -20,6 +20,7 @@ from autoresearch_cli.rendering.status import subject_value
 from autoresearch_cli.watching import Watch
 
 STOP_SECONDS = 10.0
+IDLE = "idle"
 ENDED = ("runs_done", "time_over")
 app = command_app()
 apps = {"demo": app}
@@ -100,6 +101,8 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
                         break
         except KeyboardInterrupt:
             pass
+        if before.state == IDLE:
+            _ask_no_more(client)
         return _answer(watch, before, _after(client) or before)
 
 
@@ -115,6 +118,12 @@ def _standing(client: Client) -> str:
         return ""
     way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
     return f"best {value(best)}{way}"
+
+
+def _ask_no_more(client: Client) -> None:
+    """Take back what the demo asked for, or the next start of the daemon would go on with it."""
+    with suppress(DaemonNotRunning):
+        client.finish()
 
 
 def _after(client: Client) -> StatusAnswer | None:

@@ -11,6 +11,7 @@ from autoresearch_cli import here
 from autoresearch_cli.client import STREAM_TIMEOUT_SECONDS
 from autoresearch_cli.options import JsonLines, command_app, examples
 from autoresearch_cli.rendering.events import print_event
+from autoresearch_cli.rendering.output import say
 
 # The daemon sends the kept events in one go; this much silence after them means that there are no more.
 QUIET_SECONDS = 0.5
@@ -45,6 +46,7 @@ def events(
                     if not follow and (event.time_ms > begin_ms or event.kind == "progress"):
                         return
                     print_event(event, json=json)
+            say("the daemon has ended")
         except TimedOut:
             if follow:
                 raise

@@ -7,7 +7,7 @@ import msgspec
 from autoresearch_cli import here
 from autoresearch_cli.models import PathsAnswer
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.output import print_json, print_rows
+from autoresearch_cli.rendering.output import print_json, print_labelled
 
 app = command_app()
 apps = {"paths": app}
@@ -37,4 +37,4 @@ def paths(*, json: Json = False) -> None:
         print_json(answer)
         return
     rows = [(name, place) for name, place in msgspec.structs.asdict(answer).items() if name != "schema"]
-    print_rows(rows)
+    print_labelled(rows)

@@ -64,9 +64,13 @@ def _through_daemon(folder: Path, replicate: int, display: Display) -> str:
     with here.client() as client, client.events() as events:
         accepted = client.run(RunRequest(folder=str(folder), replicate=replicate))
         watch = Watch(display, only=accepted.assignment)
-        for event in events:
-            if watch.take(event):
-                return _record_of(event)
+        try:
+            for event in events:
+                if watch.take(event):
+                    return _record_of(event)
+        except KeyboardInterrupt:
+            say("the run goes on in the daemon: autoresearch status, autoresearch pause")
+            raise
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
