@@ -28,7 +28,7 @@ def executable() -> str | None:
 def inside(mount: Path) -> Path:
     """Where a mounted folder appears: what lies in the home keeps its place below the run's home."""
     mount = mount.expanduser().absolute()
-    home = Path.home()
+    home = layout.home()
     return Path(HOME) / mount.relative_to(home) if mount.is_relative_to(home) else mount
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.running.execute import execute
 from autoresearch.running.job import Job, Limits
 from autoresearch.running.level import Level
+from autoresearch.running.removal import remove_tree
 from autoresearch.words import RunStatus
 
 _PROGRAM = "prepare.py"
@@ -86,11 +86,11 @@ def _make(
                 f"the data that {_PROGRAM} makes here differs from the task's: {wrong}",
                 hint="the task may need another version of a library; ask its author",
             )
-        shutil.rmtree(target, ignore_errors=True)  # a damaged one
+        remove_tree(target)  # a damaged one
         checked.chmod(0o755)
         checked.rename(target)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        remove_tree(work)
 
 
 def _none(_: str) -> dict[str, float]:

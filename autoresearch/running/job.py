@@ -17,8 +17,8 @@ MIB = 1 << 20
 class Limits:
     """What one run may use. ``processes`` counts processes; threads have their own allowance on top.
 
-    ``memory_bytes`` bounds the resident memory of all its processes together; files in its temporary
-    folders live in memory too and are bounded by ``disk_bytes``, so the machine needs room for the sum.
+    ``memory_bytes`` bounds the resident memory of all its processes together; under bubblewrap
+    its files live in memory too, beside that: ``disk_bytes`` bounds its temporary folder and, again, ``/dev/shm``.
     """
 
     seconds: float = 900.0

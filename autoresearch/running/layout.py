@@ -23,9 +23,14 @@ def interpreter_folders() -> tuple[Path, ...]:
     return outermost(Path(entry) for entry in (*prefixes, *links, *site))
 
 
+def home() -> Path:
+    """The home folder, or a path that doesn't exist for a user without one."""
+    return Path(os.path.expanduser("~")).absolute()  # noqa: PTH111  (Path.home raises where there is none)
+
+
 def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
     """The existing folders that lie neither in the system's nor in another of them; never a home itself."""
-    forbidden = {Path("/"), Path.home(), *Path.home().parents}
+    forbidden = {Path("/"), home(), *home().parents}
     kept: list[Path] = []
     for folder in sorted({f for f in folders if f.is_dir()} - forbidden):
         if not any(folder.is_relative_to(other) for other in (*SYSTEM_FOLDERS, *SYSTEM_LINKS, *kept)):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autoresearch.errors import AutoresearchError
 from autoresearch.running import layout
 from autoresearch.running.execute import execute
 from autoresearch.running.job import MIB, Job, Limits
@@ -43,6 +44,13 @@ def probe_sandbox(level: Level) -> tuple[ProbeResult, ...]:
 
     A sandbox that doesn't start, or an attack that doesn't end, is one result that isn't blocked.
     """
+    try:
+        return _attack(level)
+    except (OSError, AutoresearchError) as error:
+        return (ProbeResult("set up the attack", blocked=False, detail=str(error)),)
+
+
+def _attack(level: Level) -> tuple[ProbeResult, ...]:
     with _targets() as (targets, udp):
         targets["tasks"] = tasks_allowed(_LIMITS, 1) + _SPARE_TASKS
         targets["disk_bytes"] = _LIMITS.disk_bytes
@@ -105,7 +113,7 @@ def _targets() -> Iterator[tuple[dict[str, Any], socket.socket]]:
             {
                 "key": str(key),
                 "token": token,
-                "home": str(Path.home()),
+                "home": str(layout.home()),
                 "allowed": _needed_in_home(),
                 "victim": victim,
                 "tcp": tcp.getsockname()[1],
@@ -133,7 +141,7 @@ def _victim(token: str) -> Iterator[int]:
 
 
 def _needed_in_home() -> list[str]:
-    home = Path.home()
+    home = layout.home()
     inside = (folder for folder in layout.interpreter_folders() if folder.is_relative_to(home))
     return sorted({folder.relative_to(home).parts[0] for folder in inside})
 

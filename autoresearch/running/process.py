@@ -10,7 +10,6 @@ import json
 import os
 import platform
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from autoresearch.running import bubblewrap, landlock, seccomp, watchdog
 from autoresearch.running.descriptors import Descriptors
 from autoresearch.running.job import Job
 from autoresearch.running.level import Level
+from autoresearch.running.removal import remove_tree
 from autoresearch.running.specification import (
     environment,
     landlock_rules,
@@ -164,7 +164,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             descriptors.close(leash_read)
             yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
     finally:
-        shutil.rmtree(base, ignore_errors=True)
+        remove_tree(base)
 
 
 def _environment(job: Job, pipes: Pipes, home: str, data: str) -> dict[str, str]:

@@ -5,12 +5,14 @@ Reads ``/proc`` directly, since it does so ten times a second beside somebody's 
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_TICKS = os.sysconf("SC_CLK_TCK")
+_TICKS_PER_SECOND = 100  # USER_HZ, the same on every Linux
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ def usage(root: int, *, besides: frozenset[int] = frozenset()) -> Usage:
             continue  # ended: it uses nothing but its number
         count += 1
         ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
-        memory += int(fields[21]) * _PAGE_BYTES
-    return Usage(memory, ticks * 1000 // _TICKS, count)
+        memory += int(fields[21]) * mmap.PAGESIZE
+    return Usage(memory, ticks * 1000 // _TICKS_PER_SECOND, count)
 
 
 def fair_memory(root: int) -> int:
@@ -78,13 +80,18 @@ def fair_memory(root: int) -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes on disk below a folder; links are not followed, what vanishes meanwhile counts nothing."""
+    """Bytes on disk below a folder; links are not followed, what vanishes meanwhile counts nothing.
+
+    Folders nested too deeply for a path can't be measured and count as more than any limit.
+    """
     total = 0
     pending = [str(folder)]
     while pending:
         try:
             entries = list(os.scandir(pending.pop()))
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return sys.maxsize
             continue
         for entry in entries:
             try:

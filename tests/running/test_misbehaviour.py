@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -310,6 +311,24 @@ def test_descriptors_and_folders_do_not_pile_up(level: Level, tmp_path: Path, mo
         run("succeed()", level)
     assert sorted(entry.name for entry in Path("/proc/self/fd").iterdir()) == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_resist_removal_are_removed(level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    source = """
+    os.mkdir("closed"); open("closed/x", "w").close(); os.chmod("closed", 0)
+    for _ in range(1500): os.mkdir("d"); os.chdir("d")
+    succeed()
+    """
+    assert run(source, level).status == "ok"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_side_by_side_do_not_disturb_each_other(level: Level) -> None:
+    source = "children = []\nfor n in range(10):\n  p = os.fork()\n  if not p: time.sleep(0.3); os._exit(0)\nsucceed()"
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(lambda _: run(source, level).status, range(8)))
+    assert outcomes == ["ok"] * 8
 
 
 def test_printed_metrics_are_read_by_the_given_parser(level: Level) -> None:

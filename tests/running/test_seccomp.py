@@ -1,0 +1,88 @@
+"""The filter says what it should on both architectures, checked by interpreting its program."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+
+from autoresearch.running import syscalls
+from autoresearch.running.seccomp import deny_filter, supported
+
+ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+ALLOW, KILL = "allow", "kill"
+
+
+def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> str | int:
+    """Runs the classic BPF program on one call (``struct seccomp_data``)."""
+    padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
+    data = struct.pack("<IIQ6Q", number, architecture, 0, *padded)
+    instructions = list(struct.iter_unpack("<HBBI", program))
+    accumulator = place = 0
+    code: int
+    value: int
+    while True:
+        code, if_true, if_false, value = instructions[place]
+        place += 1
+        if code == 0x20:
+            (accumulator,) = struct.unpack_from("<I", data, value)
+        elif code == 0x54:
+            accumulator &= value
+        elif code == 0x15:
+            place += if_true if accumulator == value else if_false
+        elif code == 0x25:
+            place += if_true if accumulator > value else if_false
+        else:
+            assert code == 0x06
+            return {0x7FFF0000: ALLOW, 0x80000000: KILL}.get(value, value & 0xFFFF)
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+@pytest.mark.parametrize("sockets", [True, False])
+def test_every_listed_call_is_refused_and_others_are_not(machine: str, sockets: bool) -> None:
+    column, architecture = ARCHITECTURES[machine]
+    program = deny_filter(machine, sockets=sockets)
+    assert len(program) % 8 == 0
+    assert len(program) // 8 < 4096
+    listed = {numbers[column]: errno.EPERM for numbers in syscalls.DENIED.values()}
+    listed |= {numbers[column]: errno.ENOSYS for numbers in syscalls.ABSENT.values()}
+    special: set[int | None] = {syscalls.SOCKET[column], syscalls.SOCKETPAIR[column]}
+    special |= {numbers[column] for numbers in syscalls.SOCKETS.values()}
+    for number in set(range(syscalls.LAST_KNOWN + 1)) - special:
+        assert verdict(program, architecture, number) == listed.get(number, ALLOW), number
+    for number in (463, 999, 0x40000000 | 101, 0xFFFFFFFF):
+        assert verdict(program, architecture, number) == errno.ENOSYS
+    assert verdict(program, 0x40000003, 0) == KILL
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_arguments_decide_where_the_call_alone_does_not(machine: str) -> None:
+    column, architecture = ARCHITECTURES[machine]
+    inside, below = deny_filter(machine, sockets=True), deny_filter(machine, sockets=False)
+
+    def says(program: bytes, numbers: tuple[int, int], *arguments: int) -> str | int:
+        return verdict(program, architecture, numbers[column], *arguments)
+
+    for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert says(inside, syscalls.CLONE, flag | 17) == errno.EPERM
+    assert says(inside, syscalls.CLONE, 0x3D0F00) == ALLOW  # what pthread_create asks for
+    for family in (1, 2, 10):
+        assert says(inside, syscalls.SOCKET, family, 1) == ALLOW
+    for family in (0, 16, 17, 38, 40):
+        assert says(inside, syscalls.SOCKET, family, 1) == errno.EPERM
+    for family in (1, 2, 10, 16):
+        assert says(below, syscalls.SOCKET, family, 1) == errno.EPERM
+    assert says(below, syscalls.SOCKETPAIR, 1, 1 | 0o2000000) == ALLOW
+    assert says(below, syscalls.SOCKETPAIR, 1, 2 | 0o2000000) == errno.EPERM
+    for request, expected in ((0x5401, ALLOW), (0x5412, errno.EPERM), (0x541C, errno.EPERM)):
+        assert says(inside, syscalls.IOCTL, 0, request) == expected
+        assert says(inside, syscalls.IOCTL, 0, 0xFFFFFFFF00000000 | request) == expected
+    assert says(inside, syscalls.PRCTL, 4, 0) == errno.EPERM
+    assert says(inside, syscalls.PRCTL, 15, 0) == ALLOW
+
+
+def test_other_machines_have_no_filter() -> None:
+    assert not supported("riscv64")
+    with pytest.raises(KeyError):
+        deny_filter("riscv64", sockets=True)
