@@ -43,7 +43,7 @@ class Settings:
     """How large one gene's coefficient is believed to be before anything is seen."""
     patch_gain: float = 0.2
     """What a patch of the catalogue is believed to gain before anything is seen, in standard deviations."""
-    boldness: float = 0.7
+    boldness: float = 1.0
     """How far the additive model's draws go from its mean, in posterior standard deviations."""
     least_weight: float = 0.3
     """Weight of the worst runs in the additive model; the best weigh 1."""
@@ -116,6 +116,7 @@ def next_move(
     total = [round(a + settings.ratio_weight * b, 9) for a, b in zip(first, second, strict=True)]
     genome = drawn[ranked[max(range(len(ranked)), key=lambda i: (total[i], -i))]]
     parent = min(parents, key=lambda trial: (_changes(trial.genome, genome), trial.score))
+    genome = _without_ballast(parent.genome, genome, lambda g: model.predict(g, coefficients), usable)
     expected = parent.score + model.predict(genome) - model.predict(parent.genome)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "tpe", parent, expected)
@@ -150,6 +151,16 @@ def _draw(
         if len(drawn) == settings.drawn:
             break
     return drawn
+
+
+def _without_ballast(parent: Genome, genome: Genome, score: Callable[[Genome], float], usable: Fresh) -> Genome:
+    """The genome without the changes that the drawn model expects nothing from: what is left can be read."""
+    for name, old in parent.items():
+        if genome[name] != old:
+            shorter = {**genome, name: old}
+            if score(shorter) <= score(genome) and usable(shorter):
+                genome = shorter
+    return genome
 
 
 def _standard(values: Sequence[float]) -> list[float]:

@@ -14,9 +14,9 @@ MOST_TOLD = 6
 
 
 def title(change: Mapping[str, Sequence[Value]]) -> str:
-    """``LR 0.0083 -> 0.006, + muon``, as much of it as fits."""
+    """``+ muon, LR 0.0083 -> 0.006``, as much of it as fits: structure first."""
     parts: list[str] = []
-    for name, (old, new) in sorted(change.items(), key=lambda item: (item[0].startswith("+"), item[0])):
+    for name, (old, new) in sorted(change.items(), key=lambda item: (not item[0].startswith("+"), item[0])):
         if name.startswith("+"):
             parts.append(f"{'+' if new else '-'} {name[1:]}")
         else:
