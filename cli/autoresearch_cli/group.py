@@ -122,12 +122,11 @@ class CommandGroup(TyperGroup):
 
 def tell(found: Mishap, *, json: bool) -> int:
     """Print a mishap for people, and with ``--json`` for programs too. Returns the exit status."""
-    if found.usage:
-        typer.echo(found.usage, err=True)
-    if found.error:
-        typer.echo(f"{found.error}", err=True)
-    if found.hint:
-        typer.echo(f"→ {found.hint}", err=True)
+    from autoresearch_cli.rendering.figures import safe
+
+    for text in (found.usage, found.error, found.hint and f"→ {found.hint}"):
+        if text:
+            typer.echo(safe(text), err=True)
     if json:
         from autoresearch_cli.rendering.output import print_json
 

@@ -39,7 +39,8 @@ def start(*, workers: int | None, detached: bool) -> subprocess.Popen[bytes]:
         environment["AUTORESEARCH_WORK_WORKERS"] = str(workers)
     command = [sys.executable, "-m", "autoresearch_daemon"]
     if not detached:
-        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+        output_file().unlink(missing_ok=True)
+        return subprocess.Popen([*command, "--verbose"], env=environment, stdin=subprocess.DEVNULL)
     descriptor = os.open(output_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         # A session of its own: closing the terminal or Ctrl-C in it doesn't reach the daemon.

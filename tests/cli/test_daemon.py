@@ -104,6 +104,16 @@ def test_run_goes_through_the_daemon_when_it_is_up(process: Process, daemon: int
     assert "this process" not in result.stderr
 
 
+def test_a_run_for_a_paused_daemon_waits_and_says_so(process: Process, daemon: int, toy: Path) -> None:
+    process("pause")
+    command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr
+        assert "paused" in running.stderr.readline()
+        assert process("resume").returncode == 0
+        assert running.wait(60) == 0
+
+
 def test_a_folder_that_is_no_task_is_refused_by_name(process: Process, daemon: int, tmp_path: Path) -> None:
     for words in (("run", str(tmp_path)), ("work", str(tmp_path))):
         refused = process(*words)

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from autoresearch.paths import Paths
 from tests.cli.conftest import Cli, Process
@@ -78,6 +80,19 @@ def test_with_json_a_failure_is_one_document(cli: Cli, filled: Filled, code: int
     assert failure["schema"] == "autoresearch.failure/1"
     assert failure["exit_status"] == code
     assert failure["error"]
+
+
+@pytest.mark.parametrize("words", [("show",), ("diff",), ("lineage",), ("best",), ("config", "get"), ("task", "show")])
+@given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_as_an_argument_gives_an_answer_or_a_sentence(
+    cli: Cli, filled: Filled, words: tuple[str, ...], text: str
+) -> None:
+    result = cli(*words, "--", text)
+    assert result.exit_code in (0, 1, 2, 4, 5)
+    assert "bug in autoresearch" not in result.stderr
+    assert result.exit_code == 0 or result.stderr.strip()
+    assert "\x1b" not in result.output
 
 
 def test_an_ambiguous_prefix_lists_the_candidates(cli: Cli, filled: Filled) -> None:

@@ -15,8 +15,11 @@ from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import Display, choose_display
 from autoresearch_cli.rendering.records import print_record
+from autoresearch_cli.rendering.status import state_sentence
 from autoresearch_cli.watching import OK, Watch, text_in
 
+# States in which the daemon begins nothing.
+HELD = ("paused", "waiting", "stopping")
 app = command_app()
 apps = {"run": app}
 
@@ -63,6 +66,9 @@ def _through_daemon(folder: Path, replicate: int, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
     with here.client() as client, client.events() as events:
         accepted = client.run(RunRequest(folder=str(folder), replicate=replicate))
+        status = client.status()
+        if status.state in HELD:
+            say(f"the run waits: {state_sentence(status, here.now_ms())}")
         watch = Watch(display, only=accepted.assignment)
         try:
             for event in events:

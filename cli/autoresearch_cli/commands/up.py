@@ -46,6 +46,8 @@ def up(
         _report(UpAnswer(state="already_running", pid=status.pid, working=work), json=json)
         return
     process = starting.start(workers=workers, detached=not foreground)
+    if foreground:
+        _pass_on_signals(process)
     try:
         health = starting.wait_until_ready(process)
         if health.status != starting.READY:
@@ -58,7 +60,8 @@ def up(
         raise
     _report(UpAnswer(state="started", pid=process.pid, working=work), json=json)
     if foreground:
-        raise typer.Exit(_stay(process))
+        code = process.wait()
+        raise typer.Exit(code if code >= 0 else 128 - code)
 
 
 def _work() -> None:
@@ -74,14 +77,12 @@ def _report(answer: UpAnswer, *, json: bool) -> None:
     say("→ autoresearch status" if answer.working else "→ autoresearch work, or watch a few runs: autoresearch demo")
 
 
-def _stay(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the daemon's end; pass on what would end this process."""
+def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
+    """Let what would end this process end the daemon instead; this process then waits for it and ends after it."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
         process.send_signal(number)
 
     signal.signal(signal.SIGTERM, pass_on)
-    # The terminal sends Ctrl-C to both processes: the daemon stops cleanly, and this one waits for it.
+    # The terminal sends Ctrl-C to both processes.
     signal.signal(signal.SIGINT, lambda *_: None)
-    code = process.wait()
-    return code if code >= 0 else 128 - code
