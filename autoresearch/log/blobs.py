@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
+from autoresearch.log.durability import sync_folder
 from autoresearch.log.manifest import CHUNK_BYTES, encode_manifest
 from autoresearch.records import BlobRef
 
@@ -144,7 +145,7 @@ class BlobStore:
             path.parent.mkdir(exist_ok=True)
             temporary.replace(path)
             for folder in (path.parent, self._objects):
-                _sync_folder(folder)
+                sync_folder(folder)
             self._connection.execute("INSERT OR REPLACE INTO blob VALUES(?, ?, ?)", (sha256, size, manifest))
 
     def _sweep(self) -> None:
@@ -189,11 +190,3 @@ def _unlink_unlocked(path: Path) -> None:
         except BlockingIOError:
             return
         path.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
         connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             connection.execute("PRAGMA cache_size = -65536")
         except BaseException:
             connection.close()
@@ -46,6 +47,20 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
             uri = f"{uri}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Enter write-ahead mode. SQLite gives up at once when another process does so at the same time: try again."""
+    give_up = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 @contextmanager

@@ -7,10 +7,34 @@ liar.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from autoresearch.errors import Refused
+from autoresearch.log.durability import sync_folder
 from autoresearch.log.verdicts import Head
+
+TURN_S = 30.0
+
+
+@contextmanager
+def appending(folder: Path, author: bytes) -> Iterator[None]:
+    """Take turns with other processes that append with this key, so that the file always names the last of them."""
+    lock = FileLock(folder / f"{author.hex()}.lock", timeout=TURN_S)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise Refused("Another process is appending with this key.", hint="try again in a moment") from error
+    except OSError as error:
+        raise Refused(f"{folder} can't be written: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def read_head(folder: Path, author: bytes) -> Head | None:
@@ -33,16 +57,11 @@ def write_head(folder: Path, author: bytes, head: Head) -> None:
     path = folder / author.hex()
     temporary = path.with_suffix(".new")
     try:
-        folder.mkdir(exist_ok=True)
         with temporary.open("w", encoding="ascii") as file:
             file.write(f"{head.seq} {head.id.hex()}\n")
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
     except OSError as error:
         raise Refused(f"The record is stored, but {path} can't be written: {error.strerror}.") from error

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.connection import transaction
-from autoresearch.log.heads import read_head, write_head
+from autoresearch.log.heads import appending, read_head, write_head
 from autoresearch.log.quota import ALL_DAYS, bucket
 from autoresearch.log.schema import PROJECTION_VERSION, open_database
 from autoresearch.log.storing import rebuild, store
@@ -88,7 +88,7 @@ class Log(Tables):
         """
         self._refuse_read_only()
         author = signer.public
-        with self._lock:
+        with self._lock, appending(self._heads, author):
             with transaction(self._connection, durable=True):
                 head = self.head(author)
                 if not accept_fork:

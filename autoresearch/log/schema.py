@@ -35,6 +35,7 @@ CREATE INDEX record_author_time ON record(author, time);
 CREATE INDEX record_time ON record(time, id);
 CREATE INDEX record_kind_time ON record(kind, time);
 CREATE INDEX record_task_time ON record(task, time) WHERE task IS NOT NULL;
+CREATE INDEX record_task_kind_time ON record(task, kind, time) WHERE task IS NOT NULL;
 CREATE TABLE bucket(author BLOB NOT NULL, day INTEGER NOT NULL, records INTEGER NOT NULL,
     PRIMARY KEY(author, day)) WITHOUT ROWID;
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;

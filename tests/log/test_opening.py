@@ -1,8 +1,10 @@
 """Opening: what is ours and of our time opens; everything else is a sentence, and nothing is harmed."""
 
+import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +93,47 @@ def test_another_projection_version_rebuilds_the_views_at_the_next_opening(tmp_p
     with Log.open(path, NETWORK) as log:
         assert dump(log) == contents
         assert len(log.ranked(digest_of())) == 1
+
+
+BEGINNER = """
+import sys
+from pathlib import Path
+from autoresearch.log import BlobStore, Log
+from tests.records.making import NETWORK, NOW_MS, key, run_body
+print("ready", flush=True)
+sys.stdin.readline()
+folder = Path(sys.argv[1])
+with Log.open(folder / "log.sqlite", NETWORK) as log, BlobStore(folder / "blobs") as blobs:
+    log.append(key(1), "run", run_body(), now_ms=NOW_MS)
+    blobs.put(b"bytes")
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_make_a_log_at_the_same_moment_all_succeed(tmp_path):
+    repository = Path(__file__).parents[2]
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        beginners = [
+            subprocess.Popen(
+                [sys.executable, "-c", BEGINNER, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=repository,
+                env=os.environ | {"PYTHONPATH": str(repository)},
+            )
+            for _ in range(4)
+        ]
+        for beginner in beginners:
+            assert beginner.stdout.readline() == b"ready\n"
+        for beginner in beginners:
+            beginner.stdin.write(b"go\n")
+            beginner.stdin.flush()
+        for beginner in beginners:
+            beginner.communicate()
+        assert [beginner.returncode for beginner in beginners] == [0] * 4
+        with Log.open(folder / "log.sqlite", NETWORK, read_only=True) as log:
+            assert (log.count(), log.forks()) == (4, [])
 
 
 HOLDER = """
