@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import Answer, Failure
+import msgspec
 
 
-class Problem(Failure, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of these answers; those of ``autoresearch.answers`` would load the log, which few of these need."""
+
+
+class Problem(Answer, frozen=True, kw_only=True):
     """A command that failed: the sentence, what to do next, and the exit status."""
 
     schema: str = "autoresearch.failure/1"
+    error: str
+    hint: str = ""
+    exit_status: int
 
 
 class UpAnswer(Answer, frozen=True, kw_only=True):

@@ -52,13 +52,15 @@ REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "RunAccepted", "Health"
 
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
+    bases = (Answer, models.Answer)
     rooms = (vars(answers), vars(models))
-    found = {
-        cls.__name__: cls
+    printed = [
+        cls
         for room in rooms
         for cls in room.values()
-        if isinstance(cls, type) and issubclass(cls, Answer) and cls is not Answer and cls.__name__ not in REQUESTS
-    }
+        if isinstance(cls, type) and issubclass(cls, bases) and cls not in bases
+    ]
+    found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
     found.pop("Failure")
     parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
