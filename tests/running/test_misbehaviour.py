@@ -313,6 +313,7 @@ def test_descriptors_and_folders_do_not_pile_up(level: Level, tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_folders_that_resist_removal_are_removed(level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     source = """
