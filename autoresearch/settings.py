@@ -123,7 +123,7 @@ def parse_setting(name: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - a s
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{name} = {text!r} does not work: {error}") from error
+        raise UsageError(f"{name} = {text!r} does not work: {error}", hint="autoresearch config show") from error
 
 
 def unknown_setting(name: str, *, where: str) -> UsageError:
@@ -153,3 +153,18 @@ def write_setting(path: Path, name: str, text: str) -> None:
     temporary = path.with_suffix(".new")
     temporary.write_text(tomlkit.dumps(document))
     temporary.replace(path)
+
+
+def named_devices(text: str) -> list[str]:
+    """The devices that ``work.device`` names; "auto" is the GPUs that the driver shows, or else the CPU.
+
+    Raises:
+        UsageError: a name is no device.
+    """
+    if text == "auto":
+        return [f"cuda:{number}" for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))] or ["cpu"]
+    devices = [part.strip() for part in text.split(",")]
+    for device in devices:
+        if device != "cpu" and not device.startswith("cuda"):
+            raise UsageError(f"work.device: {device!r} is no device", hint='use "auto", "cpu" or "cuda:0"')
+    return devices

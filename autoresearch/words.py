@@ -54,6 +54,8 @@ class Why(StrEnum):
 
     NOT_ASKED = "not_asked"
     ASKED = "asked"
+    ASKED_FOR_RUNS = "asked_for_runs"
+    ASKED_FOR_TIME = "asked_for_time"
     RUNNING = "running"
     PROPOSING = "proposing"
     PREPARING_DATA = "preparing_data"
@@ -75,6 +77,8 @@ class Why(StrEnum):
 WHY_SENTENCES: dict[Why, str] = {
     Why.NOT_ASKED: "nobody asked this node to work yet: autoresearch work",
     Why.ASKED: "working until told otherwise",
+    Why.ASKED_FOR_RUNS: "working until the runs asked for are done",
+    Why.ASKED_FOR_TIME: "working until the time asked for is over",
     Why.RUNNING: "training",
     Why.PROPOSING: "choosing the next change",
     Why.PREPARING_DATA: "making the task's data, once",

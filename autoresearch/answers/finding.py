@@ -68,7 +68,7 @@ def _named(published: Iterable[TaskRow], name: str) -> list[bytes]:
 
 def _last(log: Log, known: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:
     if not known:
-        raise NotFound("There is no task in this log yet.", hint="autoresearch work")
+        raise NotFound("There is no task in this log yet.", hint="autoresearch up --work")
     own = log.records(kind="run", author=author, limit=RECENT_RUNS) if author is not None else []
     for record in own or log.records(kind="run", limit=RECENT_RUNS):
         if isinstance(record.body, Run) and record.body.task in known:

@@ -68,7 +68,7 @@ def read_key(path: Path) -> KeyPair:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError as error:
-        raise NotFound(f"There is no key at {path}.", hint="make one: autoresearch init") from error
+        raise NotFound(f"There is no key at {path}.", hint="make one: autoresearch id new") from error
     except OSError as error:
         raise Refused(f"The key {path} can't be opened: {error.strerror}.") from error
     with os.fdopen(descriptor, "rb") as file:

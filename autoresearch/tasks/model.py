@@ -96,7 +96,7 @@ class Task:
         """
         return {
             "name": self.name,
-            "metric": msgspec.to_builtins(self.metric),
+            "metric": {key: value for key, value in msgspec.to_builtins(self.metric).items() if value is not None},
             "budget": msgspec.to_builtins(self.budget),
             "limits": msgspec.to_builtins(self.limits),
             "harness": {name: hashlib.sha256(content).digest() for name, content in self.harness.items()},

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoresearch.paths import Paths
-from autoresearch.settings import Settings, load_settings
+from autoresearch.settings import Settings, load_settings, named_devices
 
 if TYPE_CHECKING:
     from autoresearch_cli.client import Client
@@ -78,8 +78,5 @@ def task_folder(text: str) -> Path:
 
 
 def first_device() -> str:
-    """The device of a run in this process: the first in the settings; "auto" is a GPU if the driver shows one."""
-    chosen = settings().work.device.partition(",")[0].strip()
-    if chosen != "auto":
-        return chosen
-    return "cuda:0" if any(Path("/proc/driver/nvidia/gpus").glob("*")) else "cpu"
+    """The device of a run in this process: the first in the settings."""
+    return named_devices(settings().work.device)[0]

@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 
 import msgspec
-from sqlite_utils import Database
 
 from autoresearch.answers import Event
 from autoresearch.research import Measurement, Plan
@@ -14,6 +13,13 @@ from autoresearch_daemon.service import Asked
 
 # Enough to catch up with after a night; a reader that is further behind is told so.
 EVENTS_KEPT = 10_000
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS value(name TEXT PRIMARY KEY, json BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS in_hand(assignment TEXT PRIMARY KEY, run BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS event(id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, time_ms INTEGER NOT NULL,
+    text TEXT NOT NULL, data BLOB NOT NULL);
+"""
 
 
 class InHand(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,12 +40,7 @@ class LocalState:
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")
-        database = Database(self._connection)
-        database.table("value").create({"name": str, "json": bytes}, pk="name", if_not_exists=True)
-        database.table("in_hand").create({"assignment": str, "run": bytes}, pk="assignment", if_not_exists=True)
-        database.table("event").create(
-            {"id": int, "kind": str, "time_ms": int, "text": str, "data": bytes}, pk="id", if_not_exists=True
-        )
+        self._connection.executescript(TABLES)
 
     def close(self) -> None:
         """Close the file."""

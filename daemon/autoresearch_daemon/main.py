@@ -17,9 +17,9 @@ import structlog
 
 from autoresearch import __version__
 from autoresearch.answers import WorkRequest
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
-from autoresearch.settings import Settings, load_settings
+from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.node import Node
 
@@ -35,7 +35,7 @@ def main() -> None:
         paths.create()
         settings = with_options(load_settings(paths.settings, os.environ)[0], options)
         set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
-        devices = devices_for(settings.work.device)
+        devices = named_devices(settings.work.device)
         asyncio.run(run(paths, settings, devices, work=options.work, task=options.task, runs=options.runs))
     except AutoresearchError as error:
         print(f"autoresearchd: {error}", file=sys.stderr)  # noqa: T201 - words for the person who started it
@@ -92,21 +92,6 @@ def api_token(paths: Paths, settings: Settings) -> str | None:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(32))
     return path.read_text().strip()
-
-
-def devices_for(text: str) -> list[str]:
-    """The devices that a setting names; "auto" is the GPUs that the driver shows, or else the CPU.
-
-    Raises:
-        UsageError: a name is no device.
-    """
-    if text == "auto":
-        return [f"cuda:{n}" for n in range(len(list(Path("/proc/driver/nvidia/gpus").glob("*"))))] or ["cpu"]
-    devices = [part.strip() for part in text.split(",")]
-    for device in devices:
-        if device != "cpu" and not device.startswith("cuda"):
-            raise UsageError(f"work.device: {device!r} is no device", hint='use "auto", "cpu" or "cuda:0"')
-    return devices
 
 
 def set_up_logging(path: Path, level: str, *, to_terminal: bool) -> None:

@@ -29,7 +29,7 @@ TASK = Task(
 
 
 def test_the_digest_is_this_one() -> None:
-    assert TASK.digest.hex() == "fcb0db86118bc08196c5f5100d84ec56709c326aec308264a198f5338e70b777"
+    assert TASK.digest.hex() == "03d0f7ffda54b7304bd908df7cd8ac508ba1d3d616c51e235d750b613533f828"
     assert TASK.digest == hashlib.sha256(dag_cbor.encode(TASK.definition())).digest()  # type: ignore[arg-type]
 
 

@@ -110,7 +110,13 @@ class Service:
             return WorkState.WAITING, Why.NO_WORKERS
         if self.blocks:
             return WorkState.WAITING, next(iter(self.blocks))
-        return WorkState.WORKING, Why.ASKED
+        return WorkState.WORKING, self._asked_why()
+
+    def _asked_why(self) -> Why:
+        order = self.asked.order
+        if order.runs_left is not None:
+            return Why.ASKED_FOR_RUNS
+        return Why.ASKED if order.until_ms is None else Why.ASKED_FOR_TIME
 
     def reason(self, why: Why) -> str:
         """The sentence for a reason: what blocks, in its own words, or the words that all share."""

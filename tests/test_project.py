@@ -1,0 +1,51 @@
+"""What holds for the project as a whole: words, errors, documents, exports."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autoresearch import errors, words
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ["answers", "identity", "log", "proposers", "records", "running", "tasks", "views"]
+
+
+def test_every_state_and_reason_has_its_sentence() -> None:
+    assert set(words.RUN_STATUS_SENTENCES) == set(words.RunStatus)
+    assert set(words.WHY_SENTENCES) == set(words.Why)
+
+
+def test_every_error_is_drawn_in_the_tree_with_its_exit_status() -> None:
+    drawn = errors.__doc__ or ""
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            assert name in drawn
+            own = "exit_status" in vars(kind)
+            assert not own or re.search(rf"{name}\s+{kind.exit_status}\b", drawn), name
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_exports_exactly_what_it_names(room: str) -> None:
+    module = importlib.import_module(f"autoresearch.{room}")
+
+    assert sorted(module.__all__) == sorted(set(module.__all__))
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
+def test_the_architecture_names_only_files_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for path in re.findall(r"`((?:autoresearch|daemon|cli|experiments)/[\w/.]+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_the_daemon_imports_neither_torch_nor_numpy() -> None:
+    program = "import sys, autoresearch_daemon.main; print({'torch', 'numpy', 'libp2p'} & set(sys.modules) or 'none')"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert shown.stdout.strip() == "none"
