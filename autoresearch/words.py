@@ -22,6 +22,9 @@ class RunStatus(StrEnum):
     ABANDONED = "abandoned"
 
 
+# Neither a success nor the program's fault: it says nothing about the program, which may be tried again.
+STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED})
+
 RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OK: "finished and measured",
     RunStatus.DIVERGED: "the loss became infinite or not a number",

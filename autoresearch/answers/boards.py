@@ -7,7 +7,7 @@ from autoresearch.answers.models import BestAnswer, TaskStatus, TopAnswer
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import SubjectView, leaderboard, run, statistics
-from autoresearch.words import RunStatus
+from autoresearch.words import STOPPED, RunStatus
 
 CONFIRMED = "confirmed"
 # Fewer than this and verifiers could not be drawn so that the author has no say.
@@ -33,7 +33,7 @@ def task_status(log: Log, task: FoundTask) -> TaskStatus:
         best=best,
         closed=closed(baseline.mean, best.mean, task.floor) if baseline and best else None,
         runs=numbers.runs,
-        failed=numbers.runs - numbers.statuses.get(RunStatus.OK, 0),
+        failed=sum(count for status, count in numbers.statuses.items() if status not in {RunStatus.OK, *STOPPED}),
     )
 
 

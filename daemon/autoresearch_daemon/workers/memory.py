@@ -9,10 +9,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import LiveClaim, PastRun, Problem
 from autoresearch.records import Claim, Run
 from autoresearch.tasks import Task
-from autoresearch.words import RunStatus
-
-# These say nothing about the program: it may be tried again.
-NOT_THE_PROGRAMS_FAULT = {RunStatus.ABANDONED, RunStatus.CANCELLED}
+from autoresearch.words import STOPPED
 
 
 def recall(
@@ -51,7 +48,7 @@ def recall(
             base=row.base,
         )
         for row in log.history(task.digest)
-        if row.budget == task.budget.amount and row.status not in NOT_THE_PROGRAMS_FAULT
+        if row.budget == task.budget.amount and row.status not in STOPPED
     ]
     claims = [
         LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
