@@ -84,7 +84,7 @@ def search(job: Job, plan: Plan, cache: Cache, trainer: Trainer) -> list[float |
     space = space_of((EXPERIMENTS / "train.py").read_text(encoding="utf-8"))
     next_one, best_of = METHODS[job.method]
     lines = cache.read(job)
-    done = [Measured(line["source"], line["genome"], line["replicate"], line["value"]) for line in lines]
+    done = [Measured(**line) for line in lines]
     while len(done) < plan.runs:
         run = next_one(space, job.search, done)
         value = trainer.value(run.source, seed=_seed(job, run.source, run.replicate))

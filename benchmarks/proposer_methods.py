@@ -33,6 +33,8 @@ class Measured:
     genome: Genome
     replicate: int
     value: float | None
+    parent: str | None = None
+    """The run that it starts from, as the hexadecimal id that the search knows it by."""
 
 
 Next = Callable[[Space, int, Sequence[Measured]], Measured]
@@ -42,7 +44,8 @@ Best = Callable[[Space, int, Sequence[Measured]], str]
 def ours_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
     """The built-in proposer, alone with its own runs."""
     made = propose(_problem(space, seed), _runs(done), [], worker="benchmark", counter=len(done))
-    return Measured(made.source, made.genome, made.replicate, None)
+    parent = None if made.parent is None else made.parent.hex()
+    return Measured(made.source, made.genome, made.replicate, None, parent)
 
 
 def ours_best(space: Space, seed: int, done: Sequence[Measured]) -> str:
@@ -112,7 +115,7 @@ def _runs(done: Sequence[Measured]) -> list[PastRun]:
             genome=run.genome,
             value=run.value,
             replicate=run.replicate,
-            parent=None,
+            parent=None if run.parent is None else bytes.fromhex(run.parent),
             base=None,
         )
         for i, run in enumerate(done)

@@ -51,6 +51,8 @@ class Candidate:
     """The mean pulled towards the better half of all sources by as much as luck explains."""
     cautious: float
     """The estimate with its standard error added: what ranks the leader."""
+    children: int
+    """How many other sources start from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +91,23 @@ def gather(
     better = means[: max(2, (len(means) + 1) // 2)]
     centre = math.fsum(better) / len(better) if better else 0.0
     spread = math.fsum((mean - centre) ** 2 for mean in better) / len(better) if better else 0.0
+    children = _children(runs, grouped)
     candidates = [
-        _candidate(digest, group[0], values[digest], deviation, centre, spread) for digest, group in grouped.items()
+        _candidate(digest, group[0], values[digest], deviation, centre, spread, children.get(digest, 0))
+        for digest, group in grouped.items()
     ]
     return Evidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation)
+
+
+def _children(runs: Collection[PastRun], grouped: Mapping[bytes, list[PastRun]]) -> dict[bytes, int]:
+    """How many sources have their first run's parent among the runs of each source."""
+    source_of = {run.id: run.source_digest for run in runs}
+    counts: dict[bytes, int] = {}
+    for digest, group in grouped.items():
+        parent = None if group[0].parent is None else source_of.get(group[0].parent)
+        if parent is not None and parent != digest:
+            counts[parent] = counts.get(parent, 0) + 1
+    return counts
 
 
 def _by_seed(group: list[PastRun], sign: float, limit: float) -> list[float | None]:
@@ -141,13 +156,19 @@ def _noise(groups: list[list[float | None]], declared: float | None) -> float:
 
 
 def _candidate(
-    digest: bytes, first: PastRun, seeds: list[float | None], noise: float, centre: float, spread: float
+    digest: bytes,
+    first: PastRun,
+    seeds: list[float | None],
+    noise: float,
+    centre: float,
+    spread: float,
+    children: int,
 ) -> Candidate:
     mean = _mean(seeds)
     if mean == math.inf:
-        return Candidate(digest, first, 0, mean, mean, mean)
+        return Candidate(digest, first, 0, mean, mean, mean, children)
     count = sum(value is not None for value in seeds)
     variance = noise**2 / count
     trust = spread / (spread + variance) if spread + variance > 0 else 1.0
     estimate = mean if mean > centre else trust * mean + (1 - trust) * centre
-    return Candidate(digest, first, count, mean, estimate, estimate + math.sqrt(variance * trust))
+    return Candidate(digest, first, count, mean, estimate, estimate + math.sqrt(variance * trust), children)

@@ -10,34 +10,53 @@ import pytest
 from autoresearch.proposers import LiveClaim, PastRun, best_run, propose
 from autoresearch.proposers.evidence import gather
 from autoresearch.proposers.space import space_of
+from autoresearch.tasks import source_digest
 from tests.proposers.conftest import TRAIN, memory, past, problem
 
+SPACE = space_of(TRAIN)
 
-def test_a_new_apparent_best_is_repeated_with_the_same_source() -> None:
-    space = space_of(TRAIN)
+
+def led(children: int) -> list[PastRun]:
+    """A memory in which one run leads by far and some worse sources start from it."""
     runs = memory(1, 30)
-    first = propose(problem(), runs, [], worker="w", counter=5)
-    while first.kind == "replicate":  # the memory's own leader gets its seeds first
-        runs.append(past(f"r{len(runs)}", first.source_digest, first.genome, 2.0, replicate=first.replicate))
-        first = propose(problem(), runs, [], worker="w", counter=5)
-    runs.append(past("lucky", first.source_digest, first.genome, 1.2))
+    genome = {**SPACE.default(), "LR": 0.01}
+    source = SPACE.build(genome)
+    assert source is not None
+    leader = past("leader", source_digest(source), genome, 1.2)
+    young = [past(f"c{i}", bytes([i]) * 32, {**genome, "DEPTH": 4}, 1.3 + i) for i in range(children)]
+    return [*runs, leader, *(replace(run, parent=leader.id) for run in young)]
 
-    again = propose(problem(), runs, [], worker="w", counter=6)
+
+def test_a_leader_is_repeated_once_something_is_built_on_it() -> None:
+    assert propose(problem(), led(0), [], worker="w", counter=6).kind != "replicate"
+
+    again = propose(problem(), led(3), [], worker="w", counter=6)
 
     assert (again.kind, again.replicate) == ("replicate", 1)
-    assert (again.source, again.change, again.parent) == (first.source, {}, runs[-1].id)
-    assert space.build(again.genome) == first.source
+    assert (again.genome["LR"], again.change) == (0.01, {})
+    assert again.parent == past("leader", b"", {}, None).id
+    assert SPACE.build(again.genome) == again.source
 
 
 def test_a_repeat_that_runs_already_is_not_asked_for_twice() -> None:
-    runs = memory(2, 30)
-    claims: list[LiveClaim] = []
-    for counter in range(8):
-        proposal = propose(problem(), runs, claims, worker="w", counter=counter)
-        claims.append(LiveClaim(proposal.source_digest, proposal.replicate, proposal.genome))
-    repeats = [(claim.source_digest, claim.replicate) for claim in claims if claim.replicate]
+    runs = led(5)
+    first = propose(problem(), runs, [], worker="w", counter=6)
+    claim = LiveClaim(first.source_digest, first.replicate, first.genome)
 
-    assert len(repeats) == len(set(repeats)) <= 3
+    second = propose(problem(), runs, [claim], worker="w", counter=6)
+
+    assert (first.kind, second.kind == "replicate") == ("replicate", False)
+
+
+def test_a_leader_gets_only_so_many_seeds() -> None:
+    runs = led(25)
+    for _ in range(8):
+        p = propose(problem(), runs, [], worker="w", counter=6)
+        if p.kind != "replicate":
+            break
+        runs.append(past(f"again {p.replicate}", p.source_digest, p.genome, 1.2, replicate=p.replicate))
+
+    assert sum(run.replicate > 0 for run in runs) == 3
 
 
 def test_a_lucky_run_does_not_outrank_what_many_seeds_show() -> None:
@@ -83,6 +102,7 @@ def test_repeats_stay_a_minor_share_of_a_whole_search() -> None:
     for counter in range(60):
         p = propose(problem(), runs, [], worker="w", counter=counter)
         value = 2.0 + abs(float(p.genome["LR"]) - 0.01) * 30 + noise.gauss(0, 0.05)
-        runs.append(past(str(counter), p.source_digest, p.genome, value, replicate=p.replicate))
+        run = past(str(counter), p.source_digest, p.genome, value, replicate=p.replicate)
+        runs.append(replace(run, parent=p.parent))
 
-    assert 1 <= sum(run.replicate > 0 for run in runs) <= 20
+    assert 1 <= sum(run.replicate > 0 for run in runs) <= 12
