@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autoresearch.errors import NotFound
+from autoresearch.errors import NotFound, Refused
 from autoresearch.identity import create_identity, delegation, load_identity
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.paths import Paths
@@ -74,6 +74,15 @@ class Notebook:
     def is_behind(self) -> bool:
         """Whether this device signed a later record than the log has: an older copy was put back."""
         return self.log.missing_own(self.author) is not None
+
+    def accept_fork(self, now_ms: int) -> Record:
+        """Go on although this device signed later records than the log has: the history forks here, for all to see."""
+        signed = self.log.missing_own(self.author)
+        if signed is None:
+            raise Refused("the log has everything that this device signed; there is nothing to accept")
+        text = f"An older copy of the log was put back: the history of this device forks before record {signed.seq}."
+        note = Note(topic="history", text=text)
+        return self.log.append(self.identity.device, "note", note, now_ms=now_ms, accept_fork=True)
 
     def publish_identity(self, now_ms: int) -> None:
         """Say once that the root key lets this device speak for it."""

@@ -92,7 +92,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.TIME_OVER: "the time asked for is over: autoresearch work",
     Why.CANNOT_RECORD: "a record could not be written; it is tried again",
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
-    Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor",
+    Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor --accept-fork",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
     Why.WORKER_LOST: "the worker process ended and is being started again",

@@ -165,7 +165,7 @@ class Log(Tables):
         end = f"ends at this device's record {head.seq}" if head else "has no record of this device"
         raise LogBehind(
             f"The log {end}, but the device has signed number {signed.seq} already: an older copy was put back.",
-            hint="let the daemon fetch the missing records from a peer, or accept that the history forks here",
+            hint="put the newest copy back, or accept that the history forks: autoresearch doctor --accept-fork",
         )
 
     def _refuse_over_quota(self, author: bytes, now_ms: int) -> None:

@@ -102,7 +102,7 @@ def check_log() -> Check:
         lost = log.missing_own(me) if me else None
         if lost:
             detail = f"this device signed a record number {lost.seq} that is not here: an older copy was put back"
-            fix = "put the newest copy back, or let the daemon fetch the missing records from a peer"
+            fix = "put the newest copy back, or accept that the history forks: autoresearch doctor --accept-fork"
             return Check(name="log", result=FAILED, detail=detail, fix=fix)
         return Check(
             name="log", result=OK, detail=f"{counted(log.count(), 'record')}, {size(paths.log.stat().st_size)}"

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from autoresearch.notebook import Notebook
 from autoresearch.running import ProbeResult
+from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
 from autoresearch_cli.models import Check, DoctorAnswer, Probe
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import is_rich, print_json, print_rows, print_table, say
 
 SIGNS = {OK: "✓", WARNING: "!", FAILED: "✗"}
+AcceptFork = Annotated[
+    bool, typer.Option("--accept-fork", help="Let this device's history fork where an older copy of the log ends.")
+]
 app = command_app()
 apps = {"doctor": app}
 
@@ -20,11 +27,16 @@ apps = {"doctor": app}
         ("autoresearch doctor", "everything, with how to mend what is wrong"),
         ("autoresearch doctor && autoresearch up", "start only on a healthy machine"),
         ("autoresearch doctor --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
+        ("autoresearch doctor --accept-fork", "go on after an older copy of the log was put back"),
         see="status, config, paths",
     )
 )
-def doctor(*, json: Json = False) -> None:
-    """Check Python, sandbox, disk, keys, log, task and daemon. Exits with 1 when something failed. Changes nothing."""
+def doctor(*, accept_fork: AcceptFork = False, json: Json = False) -> None:
+    """Check Python, sandbox, disk, keys, log, task and daemon. Exits with 1 when something failed."""
+    if accept_fork:
+        with Notebook(here.paths()) as notebook:
+            notebook.accept_fork(here.now_ms())
+        say("accepted: runs of this device from here on count when others verified them")
     checks = list(all_checks())
     attacks: tuple[ProbeResult, ...] = ()
 

@@ -1,0 +1,106 @@
+"""The tables of the log, and the steps that bring an older file to them.
+
+In a module of its own because sqlite-utils is slow to import and only a new or an old file needs it.
+"""
+
+from __future__ import annotations
+
+from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
+
+migrations = Migrations("log")
+
+_RECORDS = """
+CREATE TABLE record(
+    n INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    author BLOB NOT NULL,
+    seq INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    task BLOB,
+    raw BLOB NOT NULL,
+    signature BLOB NOT NULL
+);
+CREATE UNIQUE INDEX record_id ON record(id);
+CREATE INDEX record_author_seq ON record(author, seq);
+CREATE INDEX record_author_time ON record(author, time);
+CREATE INDEX record_time ON record(time, id);
+CREATE INDEX record_kind_time ON record(kind, time);
+CREATE INDEX record_task_time ON record(task, time) WHERE task IS NOT NULL;
+CREATE INDEX record_task_kind_time ON record(task, kind, time) WHERE task IS NOT NULL;
+CREATE TABLE bucket(author BLOB NOT NULL, day INTEGER NOT NULL, records INTEGER NOT NULL,
+    PRIMARY KEY(author, day)) WITHOUT ROWID;
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+"""
+
+_PROJECTIONS = """
+CREATE TABLE run(
+    n INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    task BLOB NOT NULL,
+    mode TEXT NOT NULL,
+    status TEXT NOT NULL,
+    value REAL,
+    budget REAL NOT NULL,
+    source_digest BLOB NOT NULL,
+    replicate INTEGER NOT NULL,
+    parent BLOB,
+    base BLOB,
+    author BLOB NOT NULL,
+    seq INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    genome BLOB NOT NULL
+);
+CREATE INDEX run_subject ON run(task, source_digest, budget);
+CREATE INDEX run_task_time ON run(task, time);
+CREATE INDEX run_author_seq ON run(author, seq);
+CREATE TABLE subject(
+    task BLOB NOT NULL,
+    source_digest BLOB NOT NULL,
+    budget REAL NOT NULL,
+    runs INTEGER NOT NULL,
+    mean REAL NOT NULL,
+    first BLOB NOT NULL,
+    first_time INTEGER NOT NULL,
+    rank REAL,
+    PRIMARY KEY(task, source_digest, budget)
+) WITHOUT ROWID;
+CREATE INDEX subject_rank ON subject(task, rank, first_time, first) WHERE rank IS NOT NULL;
+CREATE TABLE task(n INTEGER PRIMARY KEY, id BLOB NOT NULL, digest BLOB NOT NULL, name TEXT NOT NULL,
+    author BLOB NOT NULL, time INTEGER NOT NULL, direction TEXT, noise REAL, budget REAL);
+CREATE INDEX task_digest ON task(digest, time);
+CREATE TABLE claim(n INTEGER PRIMARY KEY, id BLOB NOT NULL, task BLOB NOT NULL, source_digest BLOB NOT NULL,
+    replicate INTEGER NOT NULL, author BLOB NOT NULL, time INTEGER NOT NULL, until INTEGER NOT NULL,
+    title TEXT NOT NULL);
+CREATE INDEX claim_until ON claim(task, until);
+CREATE TABLE note(n INTEGER PRIMARY KEY, id BLOB NOT NULL, task BLOB, topic TEXT NOT NULL, author BLOB NOT NULL,
+    time INTEGER NOT NULL);
+CREATE INDEX note_task ON note(task, time);
+CREATE TABLE verification(n INTEGER PRIMARY KEY, id BLOB NOT NULL, run BLOB NOT NULL, stage TEXT NOT NULL,
+    verdict TEXT NOT NULL, value REAL, author BLOB NOT NULL, time INTEGER NOT NULL);
+CREATE INDEX verification_run ON verification(run, time);
+CREATE TABLE withdrawal(n INTEGER NOT NULL, target BLOB NOT NULL, author BLOB NOT NULL);
+CREATE INDEX withdrawal_target ON withdrawal(target);
+CREATE INDEX withdrawal_n ON withdrawal(n);
+CREATE TABLE rules(n INTEGER PRIMARY KEY, task BLOB NOT NULL, direction TEXT NOT NULL, noise REAL NOT NULL,
+    budget REAL NOT NULL);
+CREATE INDEX rules_task ON rules(task);
+CREATE TABLE ruled(task BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE delegation(n INTEGER PRIMARY KEY, root BLOB NOT NULL, device BLOB NOT NULL);
+CREATE INDEX delegation_device ON delegation(device);
+CREATE TABLE merge(n INTEGER NOT NULL, root BLOB NOT NULL, device BLOB NOT NULL, head BLOB NOT NULL);
+CREATE INDEX merge_device ON merge(device);
+CREATE INDEX merge_n ON merge(n);
+CREATE TABLE fork(author BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(author, seq)) WITHOUT ROWID;
+CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+@migrations()
+def records_and_projections(database: Database) -> None:
+    """The records, and what is computed from them."""
+    for statement in (_RECORDS + _PROJECTIONS).split(";\n"):
+        database.conn.execute(statement)
+    database.conn.execute("PRAGMA user_version = 1")
