@@ -25,7 +25,6 @@ apps = {"doctor": app}
 @app.command(
     epilog=examples(
         ("autoresearch doctor", "everything, with how to mend what is wrong"),
-        ("autoresearch doctor && autoresearch up", "start only on a healthy machine"),
         ("autoresearch doctor --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
         ("autoresearch doctor --accept-fork", "go on after an older copy of the log was put back"),
         see="status, config, paths",
