@@ -9,7 +9,7 @@ there. The sides take turns, so neither ever waits for the other to read. A turn
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from autoresearch.records import Network
 from autoresearch.sync.effects import Effect, Fetch, Finished, Send, Store
@@ -56,21 +56,20 @@ class Session(ABC):
         """The first effects, before anything was received."""
         return []
 
-    def receive(self, chunk: bytes) -> list[Effect]:
-        """What follows from bytes of the stream, cut anywhere. Raises nothing, whatever they are."""
-        effects: list[Effect] = []
+    def receive(self, chunk: bytes) -> Iterator[Effect]:
+        """What follows from bytes of the stream, cut anywhere. Raises nothing, whatever they are.
+
+        Carry out each effect before asking for the next: batches are unpacked one at a time, so that many small frames
+        that unpack to large ones don't fill the memory.
+        """
         if self.over:
-            return effects
+            return
         self._frames.feed(chunk)
         try:
             while not self.over and (arrived := self._frames.next()):
-                effects += self._frame(*arrived)
-                if effects and isinstance(effects[-1], Finished | Violation):
-                    self.over = True
+                yield from self._noted(self._frame(*arrived))
         except MalformedError as error:
-            self.over = True
-            effects.append(Violation(f"The peer sent what is no message: {error}."))
-        return effects
+            yield from self._noted([Violation(f"The peer sent what is no message: {error}.")])
 
     def supply(self, records: Sequence[Pair]) -> list[Effect]:
         """What follows when the records of a Fetch were read. Raises ValueError when none was asked for."""
@@ -78,9 +77,10 @@ class Session(ABC):
             raise ValueError("no records were asked for")
         self._fetching = False
         self._sent += len(records)
-        effects = self._supplied(records)
-        if effects and isinstance(effects[-1], Finished | Violation):
-            self.over = True
+        return self._noted(self._supplied(records))
+
+    def _noted(self, effects: list[Effect]) -> list[Effect]:
+        self.over = self.over or (bool(effects) and isinstance(effects[-1], Finished | Violation))
         return effects
 
     def _frame(self, kind: Type, payload: bytes) -> list[Effect]:
