@@ -43,7 +43,8 @@ class Plan:
     fresh: int
 
 
-FULL = Plan(budget=1e11, searches=5, runs=80, fresh=6)
+# A tenth of the task's own budget.
+FULL = Plan(budget=1.5e11, searches=5, runs=80, fresh=6)
 # Replicates from here on are kept for the last measurement; no search reaches them.
 FRESH_FROM = 1000
 QUICK = Plan(budget=5e9, searches=1, runs=4, fresh=1)
