@@ -18,6 +18,9 @@ from autoresearch.sync.initiator import Difference, Initiator
 from autoresearch.sync.session import FETCH_IDS, Session, sent, stored
 from autoresearch.sync.wire import Violation
 
+# More than any honest difference takes; what is left then is for the next session.
+MAX_REQUESTS = 4_096
+
 
 class Leader(Session):
     """The session of the side where the stream arrived."""
@@ -71,7 +74,7 @@ class Leader(Session):
         assert self._initiator is not None
         self._wants = False
         request = self._initiator.request()
-        if request is None:
+        if request is None or self._requests == MAX_REQUESTS:
             return [Send(frame(Type.DONE)), self._finished()]
         self._requests += 1
         return [Send(frame(Type.RECONCILE, request))]

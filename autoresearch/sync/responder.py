@@ -22,11 +22,12 @@ from autoresearch.sync.wire import MalformedError, Violation
 BRANCH = 16
 LEAF = 32
 
-# What a session may cost, counted in keys hashed: an honest one descends at most 8 levels, hashing every key twice on
-# each. A range costs as much as some keys, so that many empty ones are not free.
-_PASSES = 24
+# What a session may cost, counted in keys that go into fingerprints: an honest one descends a few levels, hashing every
+# key twice on each, and has every key listed once. A range costs as much as some keys: many empty ones are not free.
+_PASSES = 32
 _SMALLEST = 4_096
 _RANGE_COST = 64
+_LIST_COST = 12
 # A part's bound, its head and its fingerprint.
 PARTS_BYTES = BRANCH * (1 + KEY_BYTES + FINGERPRINT_BYTES)
 
@@ -92,7 +93,7 @@ class Responder:
         if stop - start > fitting:
             stop = start + fitting
             upper = cut(self._index.key(stop - 1), self._index.key(stop))
-        self._spent += stop - start
+        self._spent += _LIST_COST * (stop - start)
         ids = self._index.ids(start, stop)
         shorts = [salting.short_id(record_id, self._salt) for record_id in ids]
         for short, record_id in zip(shorts, ids, strict=True):

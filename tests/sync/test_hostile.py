@@ -211,3 +211,10 @@ def test_garbage_in_every_frame(kind):
         opening, leading, _ = greeted()
         for session in (opening.session, leading.session):
             list(session.receive(frame(kind, chance.randbytes(chance.randrange(200)))))
+
+
+def test_what_is_listed_is_listed_about_twice_at_most():
+    answers, listed = Responder(INDEX, SALT, LOWEST), 0
+    while not isinstance(answer := answers.answer(b"\x80"), Violation):
+        listed += (len(answer) - 3) // 8
+    assert 2 * len(INDEX) <= listed <= 3 * len(INDEX) + 12_000
