@@ -14,6 +14,7 @@ BENCHMARKS = {
     "ingest": "verify, decode and store records, in batches of 1,000",
     "queries": "best and newest records in a large log",
     "idle": "the daemon without work: memory, processor, start",
+    "reconcile": "bytes and round trips to find how two sets of records differ",
     "overhead": "sandbox and harness over plain `python train.py`",
     "proposer": "the built-in search against random search and Optuna",
 }

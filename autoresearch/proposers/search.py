@@ -134,13 +134,19 @@ def _proposal(
         replicate=0,
         genome=move.genome,
         base=state.ground.base,
-        parent=None if move.parent is None else move.parent.run.id,
+        parent=_ground_run(state) if move.parent is None else move.parent.run.id,
         change=change,
         kind=move.kind,
         title=telling.title(change),
         hypothesis=telling.hypothesis(change, good, rest, closing) if good else closing,
         expected=expected,
     )
+
+
+def _ground_run(state: _State) -> bytes | None:
+    """The run of the source that a point from the whole space changes; None while nobody has run it."""
+    ground = state.ground.base or state.baseline
+    return next((c.first.id for c in state.evidence.candidates if c.source_digest == ground), None)
 
 
 def _baseline(problem: Problem, digest: bytes) -> Proposal:
