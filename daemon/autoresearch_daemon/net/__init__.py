@@ -1,0 +1,28 @@
+"""The network: a libp2p host in a process of its own, and the daemon's link to it. The daemon imports no libp2p."""
+
+from autoresearch_daemon.net.model import (
+    BLOB_PART_BYTES_MAX,
+    FRAME_BYTES_MAX,
+    Figures,
+    HostOptions,
+    NetworkInfo,
+    NetworkState,
+    PeerInfo,
+)
+from autoresearch_daemon.net.network import Handlers, Network
+from autoresearch_daemon.net.supervisor import Limits
+from autoresearch_daemon.net.syncing import SyncStream
+
+__all__ = [
+    "BLOB_PART_BYTES_MAX",
+    "FRAME_BYTES_MAX",
+    "Figures",
+    "Handlers",
+    "HostOptions",
+    "Limits",
+    "Network",
+    "NetworkInfo",
+    "NetworkState",
+    "PeerInfo",
+    "SyncStream",
+]

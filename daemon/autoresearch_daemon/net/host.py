@@ -1,0 +1,334 @@
+"""The libp2p host (trio): TCP, Noise and Yamux alone; gossip, streams, peers. Knows nothing of the daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import trio
+from libp2p import new_host
+from libp2p.abc import INetConn, INetStream
+from libp2p.crypto.ed25519 import create_new_key_pair
+from libp2p.crypto.keys import KeyPair
+from libp2p.crypto.x25519 import create_new_key_pair as create_noise_key_pair
+from libp2p.custom_types import TProtocol
+from libp2p.identity_utils import load_identity, save_identity
+from libp2p.network.config import ConnectionConfig
+from libp2p.network.swarm import Swarm
+from libp2p.peer.id import ID
+from libp2p.security.noise.transport import PROTOCOL_ID as NOISE_PROTOCOL_ID
+from libp2p.security.noise.transport import Transport as NoiseTransport
+from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX_PROTOCOL_ID
+from libp2p.tools.anyio_service import background_trio_service
+from multiaddr import Multiaddr  # type: ignore[import-untyped]
+
+from autoresearch.records import Record, admit
+from autoresearch_daemon.net import protocols
+from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
+from autoresearch_daemon.net.book import AddressBook, load_book
+from autoresearch_daemon.net.dialling import Dialler, Unreachable
+from autoresearch_daemon.net.gossip import RecordPubsub, Router
+from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
+from autoresearch_daemon.net.lan import announce_and_listen
+from autoresearch_daemon.net.meters import Meters
+from autoresearch_daemon.net.model import Figures, HostOptions, PeerInfo
+from autoresearch_daemon.net.streams import FrameStream, StreamBroken
+from autoresearch_daemon.net.watching import Watch
+
+logger = logging.getLogger(__name__)
+
+SIGNATURE_BYTES = 64
+SYNCS_PER_PEER = 2
+SYNCS_INBOUND = 16
+OPEN_SECONDS = 10.0
+
+
+class Refused(Exception):
+    """A rule says no; the text says which."""
+
+
+class Handlers(Protocol):
+    """What a host calls."""
+
+    def on_record(self, raw: bytes, signature: bytes, peer: str) -> bool:
+        """An admitted record arrived. ``False``: there was no room for it."""
+
+    async def on_sync(self, stream: FrameStream) -> None:
+        """A peer opened a sync stream; it is closed when this returns."""
+
+    async def on_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:
+        """A part of a blob, or ``None``."""
+
+    def on_change(self) -> None:
+        """A peer came or went."""
+
+
+@dataclass(slots=True)
+class _Places:
+    """Sync streams that peers have open here."""
+
+    by_peer: dict[str, int] = field(default_factory=dict)
+
+    def take(self, peer: str) -> bool:
+        if self.by_peer.get(peer, 0) >= SYNCS_PER_PEER or sum(self.by_peer.values()) >= SYNCS_INBOUND:
+            return False
+        self.by_peer[peer] = self.by_peer.get(peer, 0) + 1
+        return True
+
+    def give_back(self, peer: str) -> None:
+        self.by_peer[peer] -= 1
+        if not self.by_peer[peer]:
+            del self.by_peer[peer]
+
+
+class Host:
+    """One libp2p host. Use it inside ``async with host.run()``. ``now_ms`` is Unix milliseconds."""
+
+    def __init__(
+        self,
+        options: HostOptions,
+        handlers: Handlers,
+        *,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        dice: random.Random | None = None,
+    ) -> None:
+        self.options = options
+        self.book: AddressBook = load_book(options.book_file)
+        self._handlers = handlers
+        self._now_ms = now_ms
+        self._keys = host_key(options)
+        self.peer = str(ID.from_pubkey(self._keys.public_key))
+        self.listen = [choose_port(address, self.book.port) for address in options.listen]
+        self._host = new_host(
+            key_pair=self._keys,
+            listen_addrs=[Multiaddr(address) for address in self.listen],
+            # Stock, plaintext is offered too, and whoever speaks it may claim to be any peer.
+            sec_opt={NOISE_PROTOCOL_ID: NoiseTransport(self._keys, create_noise_key_pair().private_key)},
+            muxer_opt={TProtocol(YAMUX_PROTOCOL_ID): GuardedYamux},
+            connection_config=connection_config(options),
+            disable_identify_address_discovery=True,
+            addrs_factory=lambda addresses: expand(list(addresses)),
+        )
+        swarm = self._host.get_network()
+        assert isinstance(swarm, Swarm)
+        swarm.set_resource_manager(None)  # its circuit breaker lets strangers close the door for a minute; caps below
+        dial_nobody(swarm)
+        self.meters = Meters(swarm, now_ms, options.day_bytes)
+        self.gate = InboundGate(swarm, options.connections_per_address)
+        guard_streams(self._host, self._admit_stream)
+        self.watch = Watch(swarm, self.book, self.meters, now_ms, handlers.on_change, self._new_peer)
+        swarm.register_notifee(self.watch)
+        self._router = Router()
+        self._pubsub = RecordPubsub(
+            self._host,
+            self._router,
+            options.topic,
+            judge=self._judge,
+            deliver=self._deliver,
+            offend=self.watch.offend,
+            delay=self.meters.message_delay,
+        )
+        self.dialler = Dialler(self._host, self.book, options, self.watch, now_ms, dice or random.Random())  # noqa: S311
+        self._blobs = protocols.BlobServer(self._blob)
+        self._syncs = _Places()
+        self._nursery: trio.Nursery | None = None
+        self.records_dropped = 0
+        self.records_heard = 0
+
+    # --- life ---
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[Host]:
+        """Listen, dial, gossip; everything is closed at the end."""
+        for name, handler in (
+            (protocols.SYNC, self._serve_sync),
+            (protocols.BLOB, self._serve_blob),
+            (protocols.PEERS, self._serve_peers),
+        ):
+            self._host.set_stream_handler(TProtocol(name), handler)
+        listen = [Multiaddr(address) for address in self.listen]
+        async with (
+            self._host.run(listen),
+            background_trio_service(self._pubsub),
+            background_trio_service(self._router),
+            trio.open_nursery() as nursery,
+        ):
+            self._nursery = nursery
+            await self._pubsub.wait_until_ready()
+            await self._pubsub.subscribe(self.options.topic)
+            self.book.port = int(self.addresses()[0].split("/")[4])
+            nursery.start_soon(self.watch.keep, self._router)
+            nursery.start_soon(self.dialler.keep, self._exchange)
+            if self.options.lan:
+                nursery.start_soon(announce_and_listen, self.addresses, self.options, self.dialler.learn)
+            try:
+                yield self
+            finally:
+                self._nursery = None
+                self.dialler.save()
+                await quietly(self._host.close)  # leaving run() alone keeps sockets open
+                nursery.cancel_scope.cancel()
+
+    # --- what is asked of it ---
+
+    def addresses(self) -> list[str]:
+        """The multiaddrs to reach this host, with its peer id."""
+        return [str(address) for address in self._host.get_addrs()]
+
+    def peers(self) -> list[PeerInfo]:
+        """Connected peers first, then those of the book."""
+        return self.watch.peers()
+
+    def figures(self) -> Figures:
+        """The counters."""
+        return self.meters.figures(
+            records_heard=self.records_heard,
+            records_dropped=self.records_dropped,
+            records_refused=self.watch.offences,
+            inbound_refused=self.gate.refused,
+            peers_banned=self.watch.bans,
+        )
+
+    async def publish(self, raw: bytes, signature: bytes) -> None:
+        """Gossip a record. Best effort: nobody says whether it arrived. Raises Refused when it is none."""
+        if not self._judge(signature + raw):
+            raise Refused("that is no record of this network")
+        await self._pubsub.publish(self.options.topic, signature + raw)
+
+    async def dial(self, address: str) -> None:
+        """Connect to an address and keep to it. Raises Refused, Unreachable."""
+        await self.dialler.add(address)
+
+    async def block(self, peer: str, *, blocked: bool) -> None:
+        """Refuse a peer from now on, or no longer. Raises Refused when that is no peer id."""
+        if not is_peer_id(peer):
+            raise Refused(f"{peer} is no peer id")
+        await self.watch.block(peer, blocked=blocked)
+        self.dialler.save()
+
+    async def open_sync(self, peer: str) -> FrameStream:
+        """A new sync stream. Raises Unreachable."""
+        return await self._open(peer, protocols.SYNC)
+
+    async def fetch_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes:
+        """A part of a blob. Raises Unreachable, Refused, BlobNotHere, StreamBroken."""
+        if self.meters.day_is_over():
+            raise Refused("today's bytes are used up")
+        stream = await self._open(peer, protocols.BLOB)
+        try:
+            with trio.fail_after(protocols.BLOB_SECONDS):
+                data = await protocols.fetch_blob(stream, digest, offset, length)
+        except BaseException:
+            await stream.reset()
+            raise
+        await stream.close()
+        return data
+
+    # --- streams ---
+
+    async def _open(self, peer: str, protocol: str) -> FrameStream:
+        if not self.watch.is_connected(peer):
+            raise Unreachable(f"{peer} is not connected")
+        try:
+            with trio.fail_after(OPEN_SECONDS):
+                stream = await self._host.new_stream(ID.from_string(peer), [TProtocol(protocol)])
+        except Exception as error:
+            raise Unreachable(f"{peer} opens no {protocol} stream") from error
+        return self._frames(stream)
+
+    def _frames(self, stream: INetStream, bytes_max: int | None = None) -> FrameStream:
+        peer = str(stream.muxed_conn.peer_id)
+        limit = {} if bytes_max is None else {"bytes_max": bytes_max}
+        return FrameStream(stream, peer, on_bytes=lambda count: self.meters.byte_delay(peer, count), **limit)
+
+    async def _admit_stream(self, stream: INetStream) -> bool:
+        peer = str(stream.muxed_conn.peer_id)
+        await trio.sleep(self.meters.stream_delay(peer))
+        return not self.watch.is_refused(peer)
+
+    async def _serve_sync(self, stream: INetStream) -> None:
+        frames = self._frames(stream)
+        if not self._syncs.take(frames.peer):
+            await frames.reset()
+            return
+        try:
+            await self._handlers.on_sync(frames)
+        finally:
+            self._syncs.give_back(frames.peer)
+            await frames.close()
+
+    async def _serve_blob(self, stream: INetStream) -> None:
+        frames = self._frames(stream, protocols.BLOB_REQUEST.size)
+        await self._blobs.serve(frames)
+        await frames.close()
+
+    async def _serve_peers(self, stream: INetStream) -> None:
+        frames = self._frames(stream)
+        await protocols.tell_peers(frames, self.book.shareable(frames.peer, self.watch.connected_peers()))
+        await frames.close()
+
+    async def _blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:
+        if self.meters.day_is_over():
+            return None
+        return await self._handlers.on_blob(peer, digest, offset, length)
+
+    async def _exchange(self, peer: str) -> None:
+        """Learn the addresses that a peer knows."""
+        try:
+            with trio.fail_after(protocols.PEERS_SECONDS):
+                stream = await self._open(peer, protocols.PEERS)
+                found = await protocols.ask_peers(stream)
+                await stream.close()
+        except (Unreachable, StreamBroken, trio.TooSlowError) as error:
+            logger.debug("peer exchange with %s: %s", peer, error)
+            return
+        for address in found:
+            self.dialler.learn(address)
+
+    def _new_peer(self, peer: str, connection: INetConn) -> None:
+        if self._nursery:
+            self._nursery.start_soon(self.dialler.welcome, peer, connection, self._exchange)
+
+    # --- records ---
+
+    def _judge(self, data: bytes) -> bool:
+        verdict = admit(data[SIGNATURE_BYTES:], data[:SIGNATURE_BYTES], self.options.network, now_ms=self._now_ms())
+        return isinstance(verdict, Record)
+
+    def _deliver(self, data: bytes, peer: str) -> None:
+        self.records_heard += 1
+        if not self._handlers.on_record(data[SIGNATURE_BYTES:], data[:SIGNATURE_BYTES], peer):
+            self.records_dropped += 1
+
+
+def host_key(options: HostOptions) -> KeyPair:
+    """The host's key pair, made once and kept where only this user reads."""
+    if not options.key_file.exists():
+        options.key_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = options.key_file.with_suffix(".new")
+        save_identity(create_new_key_pair(), temporary)
+        temporary.replace(options.key_file)
+    return load_identity(options.key_file)
+
+
+def connection_config(options: HostOptions) -> ConnectionConfig:
+    """Caps and health checks; libp2p dials nobody by itself."""
+    return ConnectionConfig(
+        max_connections=options.connections_max,
+        high_watermark=options.connections_max,
+        low_watermark=0,
+        min_connections=0,
+        max_connections_per_peer=3,
+        inbound_upgrade_timeout=5.0,
+        enable_health_monitoring=True,
+        health_initial_delay=min(5.0, options.health_seconds),
+        health_warmup_window=min(5.0, options.health_seconds / 2),
+        health_check_interval=options.health_seconds,
+        ping_timeout=min(5.0, options.health_seconds),
+        abort_connection_on_ping_failure=True,
+    )

@@ -1,0 +1,281 @@
+"""The daemon's side of the network (asyncio): records to and fro, sync streams, blobs, peers. Imports no libp2p."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError
+from autoresearch.records import Record
+from autoresearch_daemon.net import link
+from autoresearch_daemon.net.model import (
+    BLOB_PART_BYTES_MAX,
+    Figures,
+    HostOptions,
+    NetworkInfo,
+    NetworkState,
+    PeerInfo,
+)
+from autoresearch_daemon.net.supervisor import MODULE, Limits, Supervisor
+from autoresearch_daemon.net.syncing import SyncStream
+
+CALL_SECONDS = 20.0
+BLOB_SECONDS = 75.0
+# Handlers of sync streams and blob requests that run at a time; the network process has its own, lower caps.
+HANDLERS_MAX = 64
+
+ERRORS: dict[str, Callable[[str], AutoresearchError]] = {
+    "usage": UsageError,
+    "not found": NotFound,
+    "refused": Refused,
+    "timeout": TimedOut,
+    "failed": AutoresearchError,
+}
+
+logger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What the network calls in the daemon.
+
+    ``on_record(raw, signature, peer)``: an admitted record arrived; one at a time, the next waits until it returns.
+    ``on_sync(stream)``: a peer opened a sync stream; it is closed when the handler returns.
+    ``on_blob_request(digest, offset, length)``: that part of a blob, shorter at its end; ``None``: not here.
+    ``on_peers()``: a peer came or went.
+    """
+
+    on_record: Callable[[bytes, bytes, str], Awaitable[None]]
+    on_sync: Callable[[SyncStream], Awaitable[None]]
+    on_blob_request: Callable[[bytes, int, int], Awaitable[bytes | None]]
+    on_peers: Callable[[], None] = lambda: None
+
+
+class Network:
+    """The network as the daemon sees it. It may be away for a while: calls raise then, nothing hangs."""
+
+    def __init__(
+        self,
+        options: HostOptions,
+        socket: Path,
+        handlers: Handlers,
+        *,
+        limits: Limits | None = None,
+        command: tuple[str, ...] = (sys.executable, "-m", MODULE),
+    ) -> None:
+        self._handlers = handlers
+        self._supervisor = Supervisor(
+            options, socket, limits or Limits(), on_message=self._hear, on_lost=self._lost, command=command
+        )
+        self._calls: dict[int, asyncio.Future[link.Done]] = {}
+        self._numbers = count(1)
+        self._streams: dict[int, SyncStream] = {}
+        self._records: asyncio.Queue[link.Heard] = asyncio.Queue()
+        self._up = asyncio.Event()
+        self._ready = link.Ready(peer="", addresses=())
+        self._beat = link.Beat(peers=(), figures=Figures())
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Start the network process; does not wait until it is up."""
+        self._spawn(self._take_records())
+        await self._supervisor.start()
+
+    async def stop(self) -> None:
+        """Close all connections and end the process; pending calls fail."""
+        await self._supervisor.stop()
+        self._lost("was stopped")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def ready(self) -> None:
+        """Wait until the network process is up."""
+        await self._up.wait()
+
+    # --- questions and wishes ---
+
+    async def publish(self, record: Record) -> None:
+        """Gossip a record. Best effort: peers that miss it get it by reconciliation. Raises AutoresearchError."""
+        await self._call(lambda call: link.Publish(call=call, signature=record.signature, raw=record.raw))
+
+    def peers(self) -> list[PeerInfo]:
+        """Connected peers first, then those that were; none while the process is away."""
+        return list(self._beat.peers)
+
+    async def dial(self, address: str) -> None:
+        """Connect to a multiaddr that ends in ``/p2p/PEER`` and stay connected. Raises AutoresearchError."""
+        await self._call(lambda call: link.Dial(call=call, address=address))
+
+    async def block(self, key: str, *, blocked: bool = True) -> None:
+        """Refuse a peer id from now on, or no longer. Raises AutoresearchError."""
+        await self._call(lambda call: link.Block(call=call, peer=key, blocked=blocked))
+
+    async def open_sync(self, peer: str) -> SyncStream:
+        """A new sync stream to a connected peer. Raises AutoresearchError."""
+        done = await self._call(lambda call: link.OpenSync(call=call, peer=peer))
+        if (stream := self._streams.get(done.stream)) is None:
+            raise AutoresearchError("the stream ended before it began")
+        return stream
+
+    async def fetch_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes:
+        """A part of a blob, at most 1 MiB, shorter where the blob ends. The caller checks the hash.
+
+        Raises:
+            NotFound: the peer has it not.
+            AutoresearchError: it could not be fetched.
+        """
+        if not 0 < length <= BLOB_PART_BYTES_MAX:
+            raise UsageError(f"a part of a blob has 1 to {BLOB_PART_BYTES_MAX} bytes")
+        done = await self._call(
+            lambda call: link.FetchBlob(call=call, peer=peer, digest=digest, offset=offset, length=length),
+            seconds=BLOB_SECONDS,
+        )
+        return done.data
+
+    def info(self) -> NetworkInfo:
+        """How the network stands."""
+        figures, supervisor = self._beat.figures, self._supervisor
+        return NetworkInfo(
+            state=supervisor.state,
+            reason=supervisor.reason,
+            peer=self._ready.peer,
+            addresses=self._ready.addresses if supervisor.state == NetworkState.RUNNING else (),
+            connected=sum(peer.connected for peer in self._beat.peers),
+            restarts=supervisor.restarts,
+            figures=figures,
+            bytes_today=figures.day_bytes_in + figures.day_bytes_out,
+            process=supervisor.pid,
+        )
+
+    # --- the link ---
+
+    async def _call(self, message: Callable[[int], link.FromDaemon], seconds: float = CALL_SECONDS) -> link.Done:
+        if not self._up.is_set():
+            raise AutoresearchError(f"no network: {self._supervisor.reason}")
+        if len(self._calls) >= link.CALLS_UNDER_WAY:
+            raise Refused("the network process has too much to do")
+        number = next(self._numbers)
+        future: asyncio.Future[link.Done] = asyncio.get_running_loop().create_future()
+        self._calls[number] = future
+        try:
+            self._supervisor.send(message(number))
+            async with asyncio.timeout(seconds):
+                return await future
+        except TimeoutError:
+            raise TimedOut("the network did not answer in time") from None
+        finally:
+            del self._calls[number]
+            if future.cancelled():
+                self._supervisor.send(link.Cancel(call=number))
+
+    def _hear(self, message: link.FromChild) -> None:
+        match message:
+            case link.Ready():
+                self._ready = message
+                self._up.set()
+            case link.Beat():
+                changed = connected(message) != connected(self._beat)
+                self._beat = message
+                if changed:
+                    self._handlers.on_peers()
+            case link.Done() | link.Failed():
+                self._hear_answer(message)
+            case link.Heard():
+                self._records.put_nowait(message)  # bounded: the process has credit for so many
+            case link.Frame() | link.Took() | link.Close():
+                if stream := self._streams.get(message.stream):
+                    stream.hear(message)
+            case link.Opened():
+                self._serve(message.stream, self._run_sync(self._stream(message.stream, message.peer)))
+            case link.BlobAsked():
+                self._serve(None, self._answer_blob(message))
+
+    def _hear_answer(self, message: link.Done | link.Failed) -> None:
+        call = self._calls.get(message.call)
+        if isinstance(message, link.Failed):
+            if call and not call.done():
+                call.set_exception(ERRORS[message.kind](message.sentence))
+            return
+        if message.stream:
+            # Here and not where the call waits: the stream's first frame may be the next message.
+            stream = self._stream(message.stream, message.peer)
+            if call is None or call.done():
+                stream.abandon("nobody waits for it")
+        if call and not call.done():
+            call.set_result(message)
+
+    def _lost(self, reason: str) -> None:
+        """The process is gone, and with it every stream and answer."""
+        self._up.clear()
+        self._beat = link.Beat(peers=(), figures=self._beat.figures)
+        for call in self._calls.values():
+            if not call.done():
+                call.set_exception(AutoresearchError(f"no answer: the network process {reason}"))
+        for stream in list(self._streams.values()):
+            stream.hear(link.Close(stream=stream.number, reason=f"the network process {reason}"))
+        self._streams.clear()
+        self._handlers.on_peers()
+
+    def _stream(self, number: int, peer: str) -> SyncStream:
+        stream = self._streams[number] = SyncStream(number, peer, self._supervisor.send, self._streams)
+        return stream
+
+    # --- handlers ---
+
+    def _serve(self, stream: int | None, work: Coroutine[Any, Any, None]) -> None:
+        if len(self._tasks) > HANDLERS_MAX:
+            work.close()
+            if stream is not None:
+                self._streams.pop(stream).abandon("too much to do")
+            return
+        self._spawn(work)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take_records(self) -> None:
+        while True:
+            heard = await self._records.get()
+            try:
+                await self._handlers.on_record(heard.raw, heard.signature, heard.peer)
+            except Exception:
+                logger.exception("a record that was heard could not be handled")
+            self._supervisor.send(link.Took(stream=link.RECORDS, count=1))
+
+    async def _run_sync(self, stream: SyncStream) -> None:
+        try:
+            await self._handlers.on_sync(stream)
+        except AutoresearchError as error:
+            stream.abandon(str(error))
+        except Exception:
+            logger.exception("a sync stream could not be handled", peer=stream.peer)
+            stream.abandon("an error in the daemon")
+        else:
+            await stream.close()
+
+    async def _answer_blob(self, asked: link.BlobAsked) -> None:
+        data = None
+        try:
+            data = await self._handlers.on_blob_request(asked.digest, asked.offset, asked.length)
+        except AutoresearchError as error:
+            logger.debug("blob not served", reason=str(error))
+        except Exception:
+            logger.exception("a blob request could not be handled")
+        self._supervisor.send(link.BlobPart(request=asked.request, data=data))
+
+
+def connected(beat: link.Beat) -> set[str]:
+    """The connected peers of a beat."""
+    return {peer.peer for peer in beat.peers if peer.connected}

@@ -1,0 +1,116 @@
+"""The project's own stream protocols besides sync: blobs and peer exchange (trio). docs/network.md specifies them."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from enum import IntEnum
+
+import trio
+
+from autoresearch_daemon.net.model import ADDRESS_BYTES_MAX, BLOB_PART_BYTES_MAX
+from autoresearch_daemon.net.streams import FrameStream, StreamBroken
+
+SYNC = "/autoresearch/sync/1"
+BLOB = "/autoresearch/blob/1"
+PEERS = "/autoresearch/peers/1"
+
+# A blob request: the SHA-256 of the blob, the first byte, how many bytes; big-endian.
+BLOB_REQUEST = struct.Struct(">32sQI")
+BLOB_FRAME_BYTES = 64 * 1024
+BLOB_SECONDS = 60.0
+BLOBS_SERVED = 16
+BLOBS_SERVED_PER_PEER = 4
+PEERS_SECONDS = 10.0
+PEERS_MAX = 32
+
+BlobSource = Callable[[str, bytes, int, int], Awaitable[bytes | None]]
+
+
+class BlobStatus(IntEnum):
+    """The first frame of an answer is one byte of these."""
+
+    FOUND = 0
+    NOT_HERE = 1
+    BUSY = 2
+
+
+class BlobNotHere(Exception):
+    """The peer says that it has no such part."""
+
+
+class BlobServer:
+    """Answers blob requests, so many at a time."""
+
+    def __init__(self, source: BlobSource) -> None:
+        self._source = source
+        self._serving: Counter[str] = Counter()
+
+    async def serve(self, stream: FrameStream) -> None:
+        """Answer the one request of a stream and end it. Raises StreamBroken."""
+        self._serving[stream.peer] += 1
+        try:
+            with trio.fail_after(BLOB_SECONDS):
+                await self._answer(stream)
+        except trio.TooSlowError as error:
+            raise StreamBroken("a blob request took too long") from error
+        finally:
+            self._serving[stream.peer] -= 1
+            if not self._serving[stream.peer]:
+                del self._serving[stream.peer]
+
+    async def _answer(self, stream: FrameStream) -> None:
+        request = await stream.receive()
+        if request is None:
+            return
+        if len(request) != BLOB_REQUEST.size:
+            raise StreamBroken("a blob request has another size")
+        digest, offset, length = BLOB_REQUEST.unpack(request)
+        if self._serving.total() > BLOBS_SERVED or self._serving[stream.peer] > BLOBS_SERVED_PER_PEER:
+            await stream.send(bytes([BlobStatus.BUSY]))
+            return
+        data = None
+        if 0 < length <= BLOB_PART_BYTES_MAX:
+            data = await self._source(stream.peer, digest, offset, length)
+        if data is None:
+            await stream.send(bytes([BlobStatus.NOT_HERE]))
+            return
+        await stream.send(bytes([BlobStatus.FOUND]))
+        for start in range(0, len(data), BLOB_FRAME_BYTES):
+            await stream.send(data[start : start + BLOB_FRAME_BYTES])
+
+
+async def fetch_blob(stream: FrameStream, digest: bytes, offset: int, length: int) -> bytes:
+    """Ask for a part; shorter than ``length`` only where the blob ends. The caller checks the hash.
+
+    Raises:
+        BlobNotHere: the peer has it not, or is busy.
+        StreamBroken: the answer is none.
+    """
+    await stream.send(BLOB_REQUEST.pack(digest, offset, length))
+    status = await stream.receive()
+    if status != bytes([BlobStatus.FOUND]):
+        raise BlobNotHere("busy" if status == bytes([BlobStatus.BUSY]) else "not here")
+    data = bytearray()
+    while (part := await stream.receive()) is not None:
+        data += part
+        if len(data) > length or not part:
+            raise StreamBroken("the answer to a blob request is longer than asked for")
+    return bytes(data)
+
+
+async def tell_peers(stream: FrameStream, addresses: list[str]) -> None:
+    """Answer a peer exchange: one multiaddr a frame."""
+    for address in addresses[:PEERS_MAX]:
+        await stream.send(address.encode())
+
+
+async def ask_peers(stream: FrameStream) -> list[str]:
+    """The multiaddrs that a peer knows. Raises StreamBroken."""
+    found: list[str] = []
+    while len(found) < PEERS_MAX and (frame := await stream.receive()) is not None:
+        if len(frame) > ADDRESS_BYTES_MAX:
+            raise StreamBroken("an address is too long")
+        found.append(frame.decode("ascii", "replace"))
+    return found

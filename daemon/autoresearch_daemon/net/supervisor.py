@@ -1,0 +1,240 @@
+"""Keeps the network process alive: starts it, watches it over the link, replaces it, says why (asyncio)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import psutil
+import structlog
+import zmq
+import zmq.asyncio
+
+from autoresearch_daemon.net import link
+from autoresearch_daemon.net.model import HostOptions, NetworkState
+
+MODULE = "autoresearch_daemon.net.child"
+
+logger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the network process may do before it is replaced.
+
+    ``memory_bytes`` is resident memory, looked at every ``look_seconds``; ``address_bytes`` the kernel's hard limit on
+    address space. It is taken for spinning when it uses ``spin_share`` of a processor for ``spin_seconds`` and moves
+    less than ``spin_bytes`` meanwhile. The pause before a restart doubles from ``restart_seconds`` up to
+    ``restart_seconds_max`` and starts over after ``healthy_seconds`` of health.
+    """
+
+    memory_bytes: int = 512 << 20
+    address_bytes: int = 1536 << 20
+    look_seconds: float = 1.0
+    start_seconds: float = 60.0
+    silence_seconds: float = 15.0
+    spin_share: float = 0.9
+    spin_seconds: float = 60.0
+    spin_bytes: int = 32 << 20
+    restart_seconds: float = 1.0
+    restart_seconds_max: float = 60.0
+    healthy_seconds: float = 60.0
+    grace_seconds: float = 5.0
+
+
+@dataclass(slots=True)
+class _Life:
+    """One process."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    began: float
+    heard: float
+    ready: bool = False
+    moved: int = 0
+    verdict: str = ""
+    samples: deque[tuple[float, float, int]] = field(default_factory=deque)
+
+
+class Supervisor:
+    """The process and the link to it. ``on_message`` gets its messages, ``on_lost`` why it ended.
+
+    ``command`` is what is started, with the link's arguments after it; the default is the network process.
+    """
+
+    def __init__(
+        self,
+        options: HostOptions,
+        socket: Path,
+        limits: Limits,
+        *,
+        on_message: Callable[[link.FromChild], None],
+        on_lost: Callable[[str], None],
+        command: tuple[str, ...] = (sys.executable, "-m", MODULE),
+    ) -> None:
+        self.state = NetworkState.STOPPED
+        self.reason = "not started"
+        self.restarts = 0
+        self._options = options
+        self._address = f"ipc://{socket}"
+        self._limits = limits
+        self._on_message = on_message
+        self._on_lost = on_lost
+        self._command = command
+        self._context = zmq.asyncio.Context()
+        self._router: zmq.asyncio.Socket = self._context.socket(zmq.ROUTER)
+        for option in (zmq.LINGER, zmq.SNDHWM, zmq.RCVHWM):
+            self._router.setsockopt(option, 0)
+        self._outbox: asyncio.Queue[tuple[str, link.FromDaemon]] = asyncio.Queue()
+        self._life: _Life | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Open the link and start the process; does not wait for it."""
+        self._router.bind(self._address)
+        self.state, self.reason = NetworkState.STARTING, "the network process is starting"
+        self._tasks = [asyncio.create_task(part) for part in (self._receive(), self._send(), self._keep())]
+
+    async def stop(self) -> None:
+        """End the process: ask, wait a little, kill. Afterwards none is left."""
+        self._stopping = True
+        self.send(link.Quit())
+        life = self._life
+        if life:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.grace_seconds):
+                    await life.process.wait()
+            kill(life.process)
+            await life.process.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._router.close()
+        self._context.term()
+        self.state, self.reason = NetworkState.STOPPED, "the network is stopped"
+
+    def send(self, message: link.FromDaemon) -> None:
+        """Send to the process; lost when there is none."""
+        if self._life:
+            self._outbox.put_nowait((self._life.name, message))
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, if it runs."""
+        return self._life.process.pid if self._life and self._life.process.returncode is None else None
+
+    # --- parts ---
+
+    async def _keep(self) -> None:
+        failures = 0
+        while not self._stopping:
+            began = asyncio.get_running_loop().time()
+            self._life = await self._launch(began)
+            if self._stopping:
+                return
+            reason = await self._watch(self._life)
+            if self._stopping:
+                return
+            lasted = asyncio.get_running_loop().time() - began
+            failures = 1 if lasted >= self._limits.healthy_seconds else failures + 1
+            self.restarts += 1
+            self.state, self.reason = NetworkState.RESTARTING, f"the network process {reason}; it is started again"
+            logger.warning("network process ended", reason=reason, lasted_seconds=round(lasted, 1), failures=failures)
+            self._life = None
+            self._on_lost(reason)
+            pause = self._limits.restart_seconds * 2 ** min(failures - 1, 16)
+            await asyncio.sleep(min(self._limits.restart_seconds_max, pause))
+
+    async def _launch(self, now: float) -> _Life:
+        # A new name for each process: what an earlier one still had under way is not heard any more.
+        name = f"net-{secrets.token_hex(8)}"
+        process = await asyncio.create_subprocess_exec(
+            *self._command,
+            *("--link", self._address, "--name", name, "--parent", str(os.getpid())),
+            *("--memory", str(self._limits.address_bytes)),
+            *("--options", msgspec.json.encode(self._options).decode()),
+            stdin=asyncio.subprocess.PIPE,  # its end tells the process that the daemon is gone
+            start_new_session=True,
+        )
+        return _Life(name, process, began=now, heard=now)
+
+    async def _watch(self, life: _Life) -> str:
+        """Why the process ended, or was ended."""
+        ended = asyncio.create_task(life.process.wait())
+        try:
+            while not ended.done():
+                await asyncio.wait([ended], timeout=self._limits.look_seconds)
+                if not ended.done() and (verdict := life.verdict or self._judge(life)):
+                    kill(life.process)
+                    await ended
+                    return verdict
+            return f"ended with status {life.process.returncode}"
+        finally:
+            ended.cancel()
+
+    def _judge(self, life: _Life) -> str:
+        """What is wrong with a running process; empty when nothing is."""
+        now = asyncio.get_running_loop().time()
+        limits = self._limits
+        if not life.ready:
+            return "did not start in time" if now - life.began > limits.start_seconds else ""
+        if now - life.heard > limits.silence_seconds:
+            return "hung"
+        try:
+            process = psutil.Process(life.process.pid)
+            memory = process.memory_info().rss
+            spent = sum(process.cpu_times()[:2])
+        except psutil.Error:
+            return ""  # it is just ending
+        if memory > limits.memory_bytes:
+            return f"used {memory >> 20} MiB of memory"
+        life.samples.append((now, spent, life.moved))
+        while len(life.samples) > 2 and now - life.samples[1][0] >= limits.spin_seconds:
+            life.samples.popleft()
+        then, spent_then, moved_then = life.samples[0]
+        if now - then >= limits.spin_seconds and spent - spent_then >= limits.spin_share * (now - then):
+            idle = life.moved - moved_then < limits.spin_bytes
+            return "kept a processor busy without moving anything" if idle else ""
+        return ""
+
+    async def _receive(self) -> None:
+        while True:
+            name, payload = (await self._router.recv_multipart())[:2]
+            life = self._life
+            if life is None or name != life.name.encode():
+                continue
+            life.heard = asyncio.get_running_loop().time()
+            try:
+                message = link.decode_from_child(payload)
+                if isinstance(message, link.Ready):
+                    life.ready = True
+                    self.state, self.reason = NetworkState.RUNNING, message.note or "connected to the network"
+                elif isinstance(message, link.Beat):
+                    life.moved = message.figures.bytes_in + message.figures.bytes_out
+                self._on_message(message)
+            except Exception:
+                logger.exception("a message of the network process could not be handled; it is replaced")
+                life.verdict = "sent what the daemon could not handle"
+
+    async def _send(self) -> None:
+        while True:
+            name, message = await self._outbox.get()
+            if self._life and self._life.name == name:
+                await self._router.send_multipart([name.encode(), link.encode(message)])
+
+
+def kill(process: asyncio.subprocess.Process) -> None:
+    """Kill the process and whatever it started, if it still runs."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

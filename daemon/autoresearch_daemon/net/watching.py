@@ -1,0 +1,191 @@
+"""Who is connected, who is blocked, who misbehaved; and the janitor (trio)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import trio
+from libp2p.abc import INetConn, INetStream, INetwork, INotifee
+from libp2p.network.swarm import Swarm
+from libp2p.peer.id import ID
+from libp2p.rcmgr import Direction
+
+from autoresearch_daemon.net.book import AddressBook
+from autoresearch_daemon.net.buckets import TokenBucket
+from autoresearch_daemon.net.gossip import Router
+from autoresearch_daemon.net.guards import GuardedYamux, quietly
+from autoresearch_daemon.net.meters import Meters, moved
+from autoresearch_daemon.net.model import PeerInfo
+
+logger = logging.getLogger(__name__)
+
+# A peer may send so much rubbish at once, and one more piece a minute; then it is shut out for a while.
+OFFENCES_AT_ONCE = 20.0
+OFFENCES_PER_SECOND = 1 / 60
+BAN_SECONDS = 600.0
+OFFENDERS_REMEMBERED = 1024
+# What all connections together may hold in memory; the one that holds most is closed.
+BUFFER_BYTES_MAX = 128 << 20
+JANITOR_SECONDS = 1.0
+
+
+class Watch(INotifee):
+    """libp2p tells it of connections; the rest of the host asks it about peers."""
+
+    def __init__(
+        self,
+        swarm: Swarm,
+        book: AddressBook,
+        meters: Meters,
+        now_ms: Callable[[], int],
+        on_change: Callable[[], None],
+        on_peer: Callable[[str, INetConn], None],
+    ) -> None:
+        self.offences = 0
+        self.bans = 0
+        self._swarm = swarm
+        self._book = book
+        self._meters = meters
+        self._now_ms = now_ms
+        self._on_change = on_change
+        self._on_peer = on_peer
+        self._since_ms: dict[str, int] = {}
+        self._offenders: dict[str, TokenBucket] = {}
+        self._banned_until: dict[str, float] = {}
+        self._to_close: list[INetConn] = []
+
+    # --- libp2p's events ---
+
+    async def connected(self, network: INetwork, conn: INetConn) -> None:  # noqa: ARG002
+        """A connection stands."""
+        peer = peer_of(conn)
+        if self.is_refused(peer):
+            # Not here: libp2p waits for this call while it adds the connection.
+            self._to_close.append(conn)
+            return
+        if peer not in self._since_ms:
+            self._since_ms[peer] = self._now_ms()
+            self._on_peer(peer, conn)
+        self._book.connected(peer, self._now_ms())
+        self._on_change()
+
+    async def disconnected(self, network: INetwork, conn: INetConn) -> None:  # noqa: ARG002
+        """A connection is gone."""
+        peer = peer_of(conn)
+        self._meters.closed(conn)
+        if not self.is_connected(peer) and self._since_ms.pop(peer, None) is not None:
+            self._book.connected(peer, self._now_ms())
+            self._on_change()
+
+    async def opened_stream(self, network: INetwork, stream: INetStream) -> None:
+        """Nothing."""
+
+    async def closed_stream(self, network: INetwork, stream: INetStream) -> None:
+        """Nothing."""
+
+    async def listen(self, network: INetwork, multiaddr: object) -> None:
+        """Nothing."""
+
+    async def listen_close(self, network: INetwork, multiaddr: object) -> None:
+        """Nothing."""
+
+    # --- questions ---
+
+    def is_connected(self, peer: str) -> bool:
+        """Whether a connection to the peer stands."""
+        return any(not c.is_closed for c in self._swarm.get_connections(ID.from_string(peer)))
+
+    def connected_peers(self) -> set[str]:
+        """The peers with a connection that stands."""
+        return {peer_of(connection) for connection in self._swarm.get_connections() if not connection.is_closed}
+
+    def is_refused(self, peer: str) -> bool:
+        """Whether the peer is blocked by a person or shut out for its rubbish."""
+        return peer in self._book.blocked or self._banned_until.get(peer, 0.0) > trio.current_time()
+
+    def peers(self) -> list[PeerInfo]:
+        """Connected peers first, then those that the book knows."""
+        now: dict[str, list[INetConn]] = {}
+        for connection in self._swarm.get_connections():
+            if not connection.is_closed:
+                now.setdefault(peer_of(connection), []).append(connection)
+        found = [self._describe(peer, connections) for peer, connections in now.items()]
+        known = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
+        found += [
+            PeerInfo(
+                peer=contact.peer,
+                address=contact.addresses[0] if contact.addresses else "",
+                connected=False,
+                seen_ms=contact.seen_ms,
+                blocked=contact.peer in self._book.blocked,
+            )
+            for contact in known
+            if contact.peer not in now and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
+        ]
+        return found[:200]
+
+    def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
+        counts = [moved(connection) for connection in connections]
+        first = connections[0]
+        remote = first.muxed_conn.get_remote_address() if isinstance(first.muxed_conn, GuardedYamux) else None
+        kind = "ip6" if remote and ":" in remote[0] else "ip4"
+        return PeerInfo(
+            peer=peer,
+            address=f"/{kind}/{remote[0]}/tcp/{remote[1]}" if remote else "",
+            connected=True,
+            inbound=getattr(first, "direction", Direction.UNKNOWN) == Direction.INBOUND,
+            connected_ms=self._since_ms.get(peer, 0),
+            seen_ms=self._now_ms(),
+            bytes_in=sum(count[0] for count in counts),
+            bytes_out=sum(count[1] for count in counts),
+        )
+
+    # --- consequences ---
+
+    def offend(self, peer: str) -> None:
+        """A peer sent what no honest peer sends; too much of it, and it is shut out."""
+        self.offences += 1
+        now = trio.current_time()
+        bucket = self._offenders.setdefault(peer, TokenBucket(OFFENCES_PER_SECOND, OFFENCES_AT_ONCE, now))
+        if bucket.take(1, now) > 0:
+            self.bans += 1
+            self._banned_until[peer] = now + BAN_SECONDS
+            self._to_close += self._swarm.get_connections(ID.from_string(peer))
+        if len(self._offenders) > OFFENDERS_REMEMBERED:
+            del self._offenders[next(iter(self._offenders))]
+
+    async def block(self, peer: str, *, blocked: bool) -> None:
+        """Refuse a peer's connections from now on, or no longer."""
+        if not blocked:
+            self._book.blocked.discard(peer)
+            self._banned_until.pop(peer, None)
+            return
+        self._book.blocked.add(peer)
+        for connection in list(self._swarm.get_connections(ID.from_string(peer))):
+            await quietly(connection.close)
+
+    async def keep(self, router: Router) -> None:
+        """The janitor: closes what is to be closed, bounds what grows. Runs until cancelled."""
+        while True:
+            await trio.sleep(JANITOR_SECONDS)
+            router.forget_deliveries()
+            now = trio.current_time()
+            self._banned_until = {peer: until for peer, until in self._banned_until.items() if until > now}
+            held = {connection: held_by(connection) for connection in self._swarm.get_connections()}
+            if sum(held.values()) > BUFFER_BYTES_MAX:
+                self._to_close.append(max(held, key=held.__getitem__))
+            closing, self._to_close = self._to_close, []
+            for connection in closing:
+                await quietly(connection.close)
+
+
+def peer_of(connection: INetConn) -> str:
+    """The peer id of a connection."""
+    return str(connection.muxed_conn.peer_id)
+
+
+def held_by(connection: INetConn) -> int:
+    """Bytes that arrived on the connection and were not read."""
+    muxed = connection.muxed_conn
+    return muxed.buffered() if isinstance(muxed, GuardedYamux) else 0
