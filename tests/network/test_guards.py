@@ -74,6 +74,7 @@ async def test_a_handler_that_raises(tmp_path):
         assert await again.receive() == b"ba"
 
 
+@pytest.mark.slow
 @in_trio
 async def test_more_connections_over_a_lifetime_than_there_are_places(tmp_path):
     async with running(tmp_path / "a", connections_max=6) as a:
@@ -177,16 +178,18 @@ async def test_half_an_answer_is_not_taken_for_a_whole_one(tmp_path):
         await stream.read(49)
         await stream.write(bytes((1, 0)) + bytes((3,)) + b"abc")
         await trio.sleep(0.05)
-        await (stream.reset() if resetting else stream.muxed_conn.close())
+        await ends.pop()(stream)
 
+    ends = [lambda stream: stream.reset(), lambda stream: stream.muxed_conn.close()]
     async with running(tmp_path / "a") as a:
-        for resetting in (True, False):
+        while ends:
             async with stranger(a) as other:
                 other.set_stream_handler(BLOB, half)
                 with pytest.raises(StreamBroken):
                     await a.fetch_blob(str(other.get_id()), b"d" * 32, 0, 10)
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_frozen_peer_is_dropped(tmp_path):
     """Stock, a peer that answers nothing stays connected, and every call to it costs ten seconds."""

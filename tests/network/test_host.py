@@ -58,6 +58,7 @@ async def test_frames_of_every_size_go_both_ways_in_order(tmp_path):
         await stream.close()
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_reader_may_rest_longer_than_libp2p_allows(tmp_path):
     """Stock, a writer gives up after five seconds of a full window."""
@@ -241,6 +242,7 @@ async def test_records_that_nobody_takes_are_counted_and_dropped(tmp_path):
         assert a.figures().records_dropped == 3
 
 
+@pytest.mark.slow
 @in_trio
 async def test_peers_on_the_local_network_find_each_other(tmp_path):
     options = {"lan": True, "lan_interfaces": ("127.0.0.1",)}

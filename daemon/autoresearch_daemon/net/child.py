@@ -225,7 +225,6 @@ def main() -> None:
     with suppress(ValueError, OSError):  # a stricter limit is set already
         resource.setrlimit(resource.RLIMIT_AS, (int(given.memory), int(given.memory)))
     logging.basicConfig(level=logging.WARNING, format="network process: %(name)s: %(message)s")
-    logging.getLogger("libp2p").setLevel(logging.CRITICAL)  # strangers decide how much it would write
     context = zmq.Context()
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.IDENTITY, given.name.encode())

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from enum import Enum
 
 import trio
 from libp2p.abc import IHost, INetStream
@@ -26,6 +27,15 @@ RPC_BYTES_IN = 256 * 1024
 MESSAGES_PER_RPC = 256
 MESSAGE_IDS_PER_RPC = 256
 HEARTBEAT_SECONDS = 1
+BACK_OFF_SECONDS = 5
+
+
+class Verdict(Enum):
+    """What becomes of a message. Its sender is to blame for a rejected one only."""
+
+    RELAY = "relay"
+    IGNORE = "ignore"
+    REJECT = "reject"
 
 
 class Router(GossipSub):
@@ -39,10 +49,12 @@ class Router(GossipSub):
             degree_low=4,
             degree_high=8,
             heartbeat_interval=HEARTBEAT_SECONDS,
-            prune_back_off=5,
+            prune_back_off=BACK_OFF_SECONDS,
             adaptive_gossip_enabled=False,  # it slows the heartbeat down when things go badly
             spam_protection_enabled=False,  # it drops; the read loop below delays
         )
+        # Stock twice as long as the back-off above: who comes back on time would be taken for a flood, for ever.
+        self.graft_flood_threshold = BACK_OFF_SECONDS / 2
 
     def gossip_heartbeat(self) -> defaultdict[ID, dict[str, list[bytes]]]:
         """Announce to pruned peers too: stock they get neither messages nor announcements during the back-off."""
@@ -71,7 +83,7 @@ class Router(GossipSub):
 
 
 class RecordPubsub(Pubsub):
-    """Pubsub for one topic. ``judge`` says whether data is relayed; ``deliver`` gets what it let pass.
+    """Pubsub for one topic. ``judge`` says what becomes of data; ``deliver`` gets what it let pass.
 
     ``offend`` is told of peers that send what no honest peer sends; ``delay`` gives the seconds to wait before more
     messages of a peer are read, which the sender feels as a full window.
@@ -83,7 +95,7 @@ class RecordPubsub(Pubsub):
         router: Router,
         topic: str,
         *,
-        judge: Callable[[bytes], bool],
+        judge: Callable[[bytes], Verdict],
         deliver: Callable[[bytes, str], None],
         offend: Callable[[str], None],
         delay: Callable[[str, int], float],
@@ -134,8 +146,10 @@ class RecordPubsub(Pubsub):
         if self._is_msg_seen(msg) or (not own and msg.from_id == self.my_id.to_bytes()):
             return
         if not own:
-            if not signed(msg) or not self._judge(msg.data):
+            verdict = self._judge(msg.data) if signed(msg) else Verdict.REJECT
+            if verdict is Verdict.REJECT:
                 self._offend(str(msg_forwarder))
+            if verdict is not Verdict.RELAY:
                 return
             self._deliver(msg.data, str(msg_forwarder))
         self._mark_msg_seen(msg)

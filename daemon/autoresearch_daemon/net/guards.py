@@ -41,6 +41,8 @@ LINGER_SECONDS = 2.0
 RPC_BYTES_OUT = 64 * 1024
 RPC_QUEUE = 512
 
+# Strangers decide how much libp2p writes. Part of it goes to the root logger, at levels that are off by default.
+logging.getLogger("libp2p").setLevel(logging.CRITICAL)
 os.environ["PY_YAMUX_RELEASE_ON_READ"] = "0"  # window updates in batches: twice the throughput
 os.environ["PY_YAMUX_DATA_READ_TIMEOUT"] = "30"
 libp2p_yamux.MAX_WINDOW_SIZE = STREAM_WINDOW_BYTES
@@ -101,7 +103,7 @@ async def dispose(stream: INetStream) -> None:
     muxed = stream.muxed_stream  # type: ignore[attr-defined]
     with trio.CancelScope(shield=True, deadline=trio.current_time() + LINGER_SECONDS):
         pause = 0.001
-        while not (muxed.recv_closed or muxed.closed):
+        while not (muxed.recv_closed or muxed.closed or muxed.conn.event_shutting_down.is_set()):
             await trio.sleep(pause)
             pause = min(2 * pause, 0.1)
     if not muxed.closed:
@@ -169,6 +171,10 @@ class InboundGate:
             await gate._hold(connection, maddr)
 
         swarm._do_handle_inbound_connection = types.MethodType(inbound, swarm)  # type: ignore[method-assign] # noqa: SLF001
+
+    def places(self) -> int:
+        """How many inbound connections are held now, handshakes included."""
+        return self._places.total()
 
     async def _hold(self, connection: ReadWriteCloser, maddr: Any) -> None:  # noqa: ANN401
         remote = connection.get_remote_address()

@@ -32,7 +32,7 @@ from autoresearch_daemon.net import protocols
 from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
 from autoresearch_daemon.net.book import AddressBook, load_book
 from autoresearch_daemon.net.dialling import Dialler, Unreachable
-from autoresearch_daemon.net.gossip import RecordPubsub, Router
+from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
 from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
 from autoresearch_daemon.net.lan import announce_and_listen
 from autoresearch_daemon.net.meters import Meters
@@ -171,8 +171,16 @@ class Host:
             finally:
                 self._nursery = None
                 self.dialler.save()
-                await quietly(self._host.close)  # leaving run() alone keeps sockets open
+                await self._close()
                 nursery.cancel_scope.cancel()
+
+    async def _close(self) -> None:
+        """Close everything; leaving libp2p's own run() alone keeps sockets open, and it closes one after the other."""
+        with trio.CancelScope(shield=True):
+            async with trio.open_nursery() as nursery:
+                for connection in self._host.get_network().get_connections():
+                    nursery.start_soon(quietly, connection.close)
+            await quietly(self._host.close)
 
     # --- what is asked of it ---
 
@@ -196,7 +204,7 @@ class Host:
 
     async def publish(self, raw: bytes, signature: bytes) -> None:
         """Gossip a record. Best effort: nobody says whether it arrived. Raises Refused when it is none."""
-        if not self._judge(signature + raw):
+        if self._judge(signature + raw) is not Verdict.RELAY:
             raise Refused("that is no record of this network")
         await self._pubsub.publish(self.options.topic, signature + raw)
 
@@ -296,9 +304,13 @@ class Host:
 
     # --- records ---
 
-    def _judge(self, data: bytes) -> bool:
-        verdict = admit(data[SIGNATURE_BYTES:], data[:SIGNATURE_BYTES], self.options.network, now_ms=self._now_ms())
-        return isinstance(verdict, Record)
+    def _judge(self, data: bytes) -> Verdict:
+        raw, signature = data[SIGNATURE_BYTES:], data[:SIGNATURE_BYTES]
+        verdict = admit(raw, signature, self.options.network, now_ms=self._now_ms())
+        if isinstance(verdict, Record):
+            return Verdict.RELAY
+        # Clocks differ: what is early here was not where it came from. It comes again with the next exchange.
+        return Verdict.IGNORE if verdict.code == "early" else Verdict.REJECT
 
     def _deliver(self, data: bytes, peer: str) -> None:
         self.records_heard += 1
