@@ -110,11 +110,11 @@ async def test_a_frame_that_drips_is_cut_off(tmp_path, monkeypatch):
     async with running(tmp_path / "a") as a, stranger(a) as other:
         stream = await other.new_stream(ID.from_string(a.peer), [SYNC])
         await stream.write(varint(1000))
-        with pytest.raises(Exception), trio.fail_after(10):  # noqa: B017, PT012
+        with trio.move_on_after(10) as endless, contextlib.suppress(Exception):
             while True:
                 await stream.write(b"x")
                 await trio.sleep(0.05)
-        assert trio.current_effective_deadline() > trio.current_time()
+        assert not endless.cancelled_caught
         await works(a, tmp_path / "b")
 
 

@@ -44,8 +44,11 @@ async def test_a_gossip_message_with_a_junk_key(tmp_path):
     async with running(tmp_path / "a") as a, stranger(a) as other:
         message = rpc_pb2.Message(from_id=sender, seqno=b"1" * 8, data=b"x", topicIDs=[a.options.topic])
         message.key, message.signature = b"junk", b"junk"
-        await send_rpc(other, a, rpc_pb2.RPC(publish=[message]))
+        stream = await send_rpc(other, a, rpc_pb2.RPC(publish=[message]))
         await until(lambda: a.watch.offences == 1)
+        await stream.write(b"\x00" * 3)  # three empty messages: the stream is still read
+        await stream.write(b"\x01\xff")
+        await until(lambda: a.watch.offences == 2)
         await works(a, tmp_path / "b")
 
 
@@ -136,7 +139,8 @@ async def test_streams_that_a_peer_opens_and_never_closes_are_capped(tmp_path):
             with contextlib.suppress(Exception):
                 stream = await other.get_network().new_stream(ID.from_string(a.peer))
                 await stream.write(b"\x13/multistream/1.0.0\n")
-        await until(lambda: len(connection.streams) <= guards.STREAMS_PER_CONNECTION + 2)
+        # Those that are being negotiated have ten seconds.
+        await until(lambda: len(connection.streams) <= guards.STREAMS_PER_CONNECTION + 2, 5)
         await works(a, tmp_path / "b")
 
 

@@ -13,6 +13,8 @@ from autoresearch_daemon.net.host import Refused
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX
 from autoresearch_daemon.net.protocols import BlobNotHere
 from autoresearch_daemon.net.streams import StreamBroken
+from libp2p.peer.peerinfo import info_from_p2p_addr
+from multiaddr import Multiaddr
 
 from tests.network.hosts import Heard, in_mesh, in_trio, record, running, until
 
@@ -150,6 +152,8 @@ async def test_nobody_is_dialled_beyond_the_wanted_number(tmp_path):
         await b.dial(a.addresses()[0])
         await until(lambda: c.watch.is_connected(a.peer) and c.book.contacts.get(a.peer))
         await c._exchange(a.peer)
+        there = info_from_p2p_addr(Multiaddr(b.addresses()[0]))
+        c._host.get_peerstore().add_addrs(there.peer_id, there.addrs, 120)
         await c._host.get_network().auto_connector.maybe_connect()
         assert c.watch.connected_peers() == {a.peer}
 
