@@ -26,7 +26,8 @@ DIALS = 5
 NOTE_CHARACTERS = 700
 # Records a second and how many of them, by network size: below where one core saturates.
 LOADS = {10: (4.0, 40), 30: (2.0, 40), 60: (1.0, 30)}
-SETTLE_SECONDS = 5.0
+SETTLE_SECONDS = 3.0
+MEET_SECONDS = 60.0
 
 
 class Ear:
@@ -58,6 +59,8 @@ def measure(*, quick: bool) -> dict[str, float]:
     for size in sizes:
         delays, expected = trio.run(gossip, size)
         delays.sort()
+        if not delays:
+            raise RuntimeError(f"none of {size} hosts heard anything")
         figures |= {
             f"p50_ms_{size}": 1000 * delays[len(delays) // 2],
             f"p99_ms_{size}": 1000 * delays[len(delays) * 99 // 100],
@@ -81,6 +84,9 @@ async def gossip(size: int) -> tuple[list[float], int]:
             for one in hosts:
                 for other in dice.sample([h for h in hosts if h is not one], DIALS):
                     nursery.start_soon(one.dial, other.addresses()[0])
+        with trio.move_on_after(MEET_SECONDS):
+            while any(one.hearers() < DIALS for one in hosts):  # noqa: ASYNC110
+                await trio.sleep(0.1)
         await trio.sleep(SETTLE_SECONDS)
         for number in range(1, count + 1):
             now_ms = time.time_ns() // 1_000_000

@@ -15,6 +15,7 @@ from libp2p.peer.id import ID
 from libp2p.pubsub.gossipsub import GossipSub
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.pubsub import Pubsub
+from libp2p.pubsub.pubsub_notifee import PubsubNotifee
 from libp2p.pubsub.utils import maybe_consume_signed_record
 from libp2p.pubsub.validators import signature_validator
 from libp2p.utils.varint import read_varint_prefixed_bytes_limited
@@ -28,6 +29,7 @@ MESSAGES_PER_RPC = 256
 MESSAGE_IDS_PER_RPC = 256
 HEARTBEAT_SECONDS = 1
 BACK_OFF_SECONDS = 5
+NOTICES = 1024
 
 
 class Verdict(Enum):
@@ -101,6 +103,7 @@ class RecordPubsub(Pubsub):
         delay: Callable[[str, int], float],
     ) -> None:
         super().__init__(host, router, max_inbound_rpc_size=RPC_BYTES_IN, allowed_topics={topic})
+        self._unblock_notices()
         self._topic = topic
         self._judge = judge
         self._deliver = deliver
@@ -108,6 +111,17 @@ class RecordPubsub(Pubsub):
         self._delay = delay
         # Stock counts from the second of the start, so that a busy node repeats numbers after a restart.
         self.counter = time.time_ns()
+
+    def _unblock_notices(self) -> None:
+        """Buffer what libp2p tells pubsub of connections.
+
+        Stock, a connection is served only after pubsub took the notice, and pubsub takes none while it waits for a peer:
+        hosts that connect to each other all at once stand still until a ten second timeout.
+        """
+        for notifee in self.host.get_network().notifees:  # type: ignore[attr-defined]
+            if isinstance(notifee, PubsubNotifee):
+                notifee.initiator_peers_queue, self.peer_receive_channel = trio.open_memory_channel[ID](NOTICES)
+                notifee.dead_peers_queue, self.dead_peer_receive_channel = trio.open_memory_channel[ID](NOTICES)
 
     async def continuously_read_stream(self, stream: INetStream) -> None:
         """Read one peer's stream until it ends. Whatever arrives, only the stream is lost."""
