@@ -115,7 +115,7 @@ class RecordPubsub(Pubsub):
     def _unblock_notices(self) -> None:
         """Buffer what libp2p tells pubsub of connections.
 
-        Stock, a connection is served only after pubsub took the notice, and pubsub takes none while it waits for a peer:
+        Stock, a connection is served after pubsub took the notice, and pubsub takes none while it waits for a peer:
         hosts that connect to each other all at once stand still until a ten second timeout.
         """
         for notifee in self.host.get_network().notifees:  # type: ignore[attr-defined]
