@@ -3,6 +3,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The demo keeps everything below one folder of the clone; remove the folder and it is gone.
 export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
 
@@ -38,13 +39,20 @@ $(VENV)/torch: constraints.txt
 	@touch $@
 
 $(VENV)/installed: $(VENV)/torch pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/installed-test $(VENV)/installed-lint: $(VENV)/installed-%: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[$*]
+# The network's library is compiled here; without a compiler its tests are skipped and everything else is tested.
+$(VENV)/installed-test: $(VENV)/installed
+	$(INSTALL) --editable .[test]
+	@$(INSTALL) --editable .[network] || \
+		echo "note: the network's tests are skipped; for them: apt install gcc python3-dev libgmp-dev"
+	@touch $@
+
+$(VENV)/installed-lint: $(VENV)/installed-test
+	$(INSTALL) --editable .[lint]
 	@touch $@
 
 $(VENV)/installed-benchmarks: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[benchmark]
+	$(INSTALL) --editable .[benchmark]
 	@touch $@
