@@ -104,6 +104,11 @@ async def gossip(size: int) -> tuple[list[float], int]:
 def host(folder: Path, arrivals: list[tuple[bytes, float]]) -> Host:
     """One host that dials nobody by itself."""
     options = HostOptions(
-        folder=str(folder), network=NETWORK, listen=("/ip4/127.0.0.1/tcp/0",), lan=False, peers_wanted=0
+        folder=str(folder),
+        network=NETWORK,
+        listen=("/ip4/127.0.0.1/tcp/0",),
+        lan=False,
+        peers_wanted=0,
+        health_seconds=300.0,
     )
     return Host(options, Ear(arrivals))

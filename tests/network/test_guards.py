@@ -9,6 +9,7 @@ from autoresearch_daemon.net.protocols import BLOB, SYNC
 from autoresearch_daemon.net.streams import StreamBroken
 from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.crypto.rsa import create_new_key_pair as create_rsa_key_pair
+from libp2p.host.exceptions import StreamFailure
 from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import info_from_p2p_addr
 from libp2p.pubsub.pb import rpc_pb2
@@ -17,7 +18,7 @@ from libp2p.security.noise.transport import PROTOCOL_ID as NOISE
 from libp2p.utils.varint import encode_uvarint
 from multiaddr import Multiaddr
 
-from tests.network.hosts import Heard, in_trio, record, running, stranger, until, works
+from tests.network.hosts import Heard, in_mesh, in_trio, record, running, stranger, until, works
 
 GOSSIP = "/meshsub/1.1.0"
 
@@ -172,6 +173,30 @@ async def test_a_list_of_one_message_six_thousand_times_is_answered_once(tmp_pat
         await a._router.handle_iwant(rpc_pb2.ControlIWant(messageIDs=[known] * 6000), other.get_id())
 
         assert [len(rpc.publish) for rpc in sent] == [1]
+
+
+@pytest.mark.slow
+@in_trio
+async def test_a_peer_that_got_no_gossip_stream_when_it_connected_gets_one_later(tmp_path):
+    """Stock, one whose first negotiation timed out is never gossiped with."""
+    heard = Heard()
+    failed = []
+
+    async def fail(peer):
+        failed.append(peer)
+        raise StreamFailure("timed out")
+
+    async with running(tmp_path / "a", heard) as a, running(tmp_path / "b") as b:
+        for host in (a, b):
+            host._pubsub._handle_new_peer = fail
+        await b.dial(a.addresses()[0])
+        await until(lambda: len(failed) == 2)
+        for host in (a, b):
+            del host._pubsub._handle_new_peer
+        await in_mesh(a, b)
+        made = record()
+        await b.publish(made.raw, made.signature)
+        await until(lambda: heard.records)
 
 
 @in_trio

@@ -30,6 +30,7 @@ MESSAGE_IDS_PER_RPC = 256
 HEARTBEAT_SECONDS = 1
 BACK_OFF_SECONDS = 5
 NOTICES = 1024
+MEND_SECONDS = 3.0
 
 
 class Verdict(Enum):
@@ -122,6 +123,18 @@ class RecordPubsub(Pubsub):
             if isinstance(notifee, PubsubNotifee):
                 notifee.initiator_peers_queue, self.peer_receive_channel = trio.open_memory_channel[ID](NOTICES)
                 notifee.dead_peers_queue, self.dead_peer_receive_channel = trio.open_memory_channel[ID](NOTICES)
+
+    async def keep_streams(self) -> None:
+        """Give every connected peer its gossip stream. Runs until cancelled.
+
+        Stock, a peer whose first negotiation timed out gets none as long as it stays connected, and nothing says so.
+        """
+        while True:
+            await trio.sleep(MEND_SECONDS)
+            missing = [peer for peer in self.host.get_connected_peers() if peer not in self.peers]
+            async with trio.open_nursery() as nursery:
+                for peer in missing:
+                    nursery.start_soon(self.ensure_peer_stream, peer, MEND_SECONDS)
 
     async def continuously_read_stream(self, stream: INetStream) -> None:
         """Read one peer's stream until it ends. Whatever arrives, only the stream is lost."""

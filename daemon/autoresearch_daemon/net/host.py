@@ -163,6 +163,7 @@ class Host:
             await self._pubsub.subscribe(self.options.topic)
             self.book.port = int(self.addresses()[0].split("/")[4])
             nursery.start_soon(self.watch.keep, self._router)
+            nursery.start_soon(self._pubsub.keep_streams)
             nursery.start_soon(self.dialler.keep, self._exchange)
             if self.options.lan:
                 nursery.start_soon(announce_and_listen, self.addresses, self.options, self.dialler.learn)
