@@ -134,7 +134,11 @@ class RecordPubsub(Pubsub):
             missing = [peer for peer in self.host.get_connected_peers() if peer not in self.peers]
             async with trio.open_nursery() as nursery:
                 for peer in missing:
-                    nursery.start_soon(self.ensure_peer_stream, peer, MEND_SECONDS)
+                    nursery.start_soon(self._mend, peer)
+
+    async def _mend(self, peer: ID) -> None:
+        with trio.move_on_after(MEND_SECONDS):
+            await self.ensure_peer_stream(peer, MEND_SECONDS)
 
     async def continuously_read_stream(self, stream: INetStream) -> None:
         """Read one peer's stream until it ends. Whatever arrives, only the stream is lost."""
