@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Self
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.identity import create_identity, delegation, load_identity
+from autoresearch.identity import KeyPair, create_identity, delegation, load_identity
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Claim, Note, Record, Run, format_id
+from autoresearch.records import DEFAULT_NETWORK, BlobRef, Body, Claim, Note, Record, Run, format_id
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
 from autoresearch.running import Level, Progress, detect_level
@@ -50,6 +50,8 @@ class Notebook:
                 self.identity = load_identity(paths.keys)
             except NotFound:
                 self.identity = create_identity(paths.keys)
+            # Called with each record of this node, once it is on the disk: tell others now.
+            self.announce: Callable[[Record], None] = lambda _: None
             self.log = opened.enter_context(Log.open(paths.log, DEFAULT_NETWORK))
             self.blobs = opened.enter_context(BlobStore(paths.blobs))
             self._opened = opened.pop_all()
@@ -82,12 +84,12 @@ class Notebook:
             raise Refused("the log has everything that this device signed; there is nothing to accept")
         text = f"An older copy of the log was put back: the history of this device forks before record {signed.seq}."
         note = Note(topic="history", text=text)
-        return self.log.append(self.identity.device, "note", note, now_ms=now_ms, accept_fork=True)
+        return self._append("note", note, now_ms, accept_fork=True)
 
     def publish_identity(self, now_ms: int) -> None:
         """Say once that the root key lets this device speak for it."""
         if self.log.head(self.identity.root.public) is None:
-            self.log.append(self.identity.root, "identity", delegation(self.identity), now_ms=now_ms)
+            self._append("identity", delegation(self.identity), now_ms, signer=self.identity.root)
 
     def publish_task(self, task: Task, now_ms: int) -> None:
         """Publish a task unless the log has it, with its harness and baseline as blobs."""
@@ -101,7 +103,7 @@ class Notebook:
             baseline=self.blobs.put(task.baseline),
             harness={name: self.blobs.put(content) for name, content in task.harness.items()},
         )
-        self.log.append(self.identity.device, "task", body, now_ms=now_ms)
+        self._append("task", body, now_ms)
 
     def publish_claim(self, plan: Plan, now_ms: int, *, seconds: int) -> None:
         """Say that this device tries the plan, for as long as it may take."""
@@ -114,7 +116,7 @@ class Notebook:
             title=plan.title[:120],
             until=now_ms + (seconds + CLAIM_MARGIN_SECONDS) * 1000,
         )
-        self.log.append(self.identity.device, "claim", body, now_ms=now_ms)
+        self._append("claim", body, now_ms)
 
     def publish_run(
         self,
@@ -137,7 +139,7 @@ class Notebook:
             checkpoint=kept,
         )
         links = [plan.parent] if plan.parent else []
-        record = self.log.append(self.identity.device, "run", body, links=links, now_ms=now_ms)
+        record = self._append("run", body, now_ms, links=links)
         return self._published(record, body, leader)
 
     def publish_abandoned(self, plan: Plan, reason: str, now_ms: int) -> Published:
@@ -146,7 +148,7 @@ class Notebook:
 
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""
-        return self.log.append(self.identity.device, "note", note, links=links, now_ms=now_ms)
+        return self._append("note", note, now_ms, links=links)
 
     def has_run_since(self, plan: Plan, since_ms: int) -> bool:
         """Whether this device published a run of the plan at or after a time."""
@@ -159,6 +161,21 @@ class Notebook:
         )
 
     # --- parts ---
+
+    def _append(
+        self,
+        kind: str,
+        body: Body,
+        now_ms: int,
+        *,
+        links: Sequence[bytes] = (),
+        signer: KeyPair | None = None,
+        accept_fork: bool = False,
+    ) -> Record:
+        author = signer or self.identity.device
+        record = self.log.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
+        self.announce(record)
+        return record
 
     def _leader(self, task: bytes) -> SubjectRow | None:
         return next(iter(self.log.ranked(task, limit=1)), None)

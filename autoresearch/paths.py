@@ -91,6 +91,16 @@ class Paths:
         """The link between the daemon and its workers."""
         return self._socket("workers.sock")
 
+    @property
+    def network(self) -> Path:
+        """The network's own files: the host key, the address book."""
+        return self.state / "network"
+
+    @property
+    def network_socket(self) -> Path:
+        """The link between the daemon and the network process."""
+        return self._socket("network.sock")
+
     def _socket(self, name: str) -> Path:
         path = self.runtime / name
         if len(str(path).encode()) <= SOCKET_PATH_BYTES:
@@ -105,5 +115,5 @@ class Paths:
         """Make the folders; those that hold keys, sockets or local state are for this user alone."""
         for folder in (self.config, self.data, self.cache):
             folder.mkdir(parents=True, exist_ok=True)
-        for folder in (self.state, self.runtime, self.keys, self.spool, self.socket.parent):
+        for folder in (self.state, self.runtime, self.keys, self.spool, self.network, self.socket.parent):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

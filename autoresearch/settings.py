@@ -40,6 +40,18 @@ class Storage(Section, frozen=True, kw_only=True):
     minimum_free_mib: Annotated[int, Meta(ge=0, description="stop working when the disk has less free than this")] = 512
 
 
+class Network(Section, frozen=True, kw_only=True):
+    """The network of nodes."""
+
+    enabled: Annotated[bool, Meta(description="exchange records with other nodes; needs the extra `network`")] = False
+    listen: Annotated[str, Meta(description="TCP multiaddrs to listen on, with commas; port 0 takes any")] = (
+        "/ip4/0.0.0.0/tcp/0"
+    )
+    bootstrap: Annotated[str, Meta(description="addresses of nodes to begin with, with commas: …/p2p/PEER")] = ""
+    lan: Annotated[bool, Meta(description="find nodes on the local network")] = True
+    day_mib: Annotated[int, Meta(ge=0, description="MiB a day after which no blobs are served; 0: no limit")] = 0
+
+
 class Api(Section, frozen=True, kw_only=True):
     """The local HTTP API."""
 
@@ -61,6 +73,7 @@ class Settings(Section, frozen=True, kw_only=True):
 
     work: Work = Work()
     storage: Storage = Storage()
+    network: Network = Network()
     api: Api = Api()
     logging: Logging = Logging()
 

@@ -15,6 +15,8 @@ BENCHMARKS = {
     "queries": "best and newest records in a large log",
     "idle": "the daemon without work: memory, processor, start",
     "reconcile": "bytes and round trips to find how two sets of records differ",
+    "gossip": "how fast records spread among 10, 30 and 60 nodes",
+    "peers_idle": "the network process with 10 peers and nothing to say",
     "overhead": "sandbox and harness over plain `python train.py`",
     "proposer": "the built-in search against random search and Optuna",
 }

@@ -61,6 +61,44 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     failed: int = 0
 
 
+class NetworkStatus(Answer, frozen=True, kw_only=True):
+    """How the network stands, in a few numbers."""
+
+    state: str
+    reason: str = ""
+    connected: int = 0
+    bytes_today: int = 0
+
+
+class PeerView(Answer, frozen=True, kw_only=True):
+    """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never."""
+
+    peer: str
+    address: str = ""
+    connected: bool = False
+    inbound: bool = False
+    seen_ms: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    blocked: bool = False
+
+
+class PeersAnswer(Answer, frozen=True, kw_only=True):
+    """This node on the network, and its peers. ``addresses`` are what another node needs to reach this one."""
+
+    schema: str = "autoresearch.peers/1"
+    network: NetworkStatus
+    peer: str = ""
+    addresses: list[str] = []
+    peers: list[PeerView] = []
+
+
+class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Connect to a multiaddr that ends in ``/p2p/PEER``, and stay connected."""
+
+    address: Annotated[str, Meta(min_length=1, max_length=256)]
+
+
 class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why."""
 
@@ -83,6 +121,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     records: int = 0
     mine: int = 0
     task: TaskStatus | None = None
+    net: NetworkStatus | None = None
     workers: list[WorkerStatus] = []
     warnings: list[str] = []
 

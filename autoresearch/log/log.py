@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,7 @@ from types import TracebackType
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.connection import transaction
 from autoresearch.log.heads import appending, read_head, write_head
-from autoresearch.log.quota import ALL_DAYS, bucket
+from autoresearch.log.quota import ALL_DAYS, Stored, bucket
 from autoresearch.log.schema import PROJECTION_VERSION, open_database
 from autoresearch.log.storing import rebuild, store
 from autoresearch.log.tables import Tables
@@ -28,9 +28,14 @@ from autoresearch.records import (
     seal,
 )
 
+# Where a record stands in the order of reconciliation: its time, ms UTC, and its id.
+Key = tuple[int, bytes]
+
 
 class Log(Tables):
     """The log of one network in the file ``path``. Open it with :meth:`open`, as a context manager.
+
+    ``on_change(came, went)`` is called after each commit here with the keys that came, and those that the quota took.
 
     Several processes may have it open; writers take turns. One instance may be used from several threads: its calls
     take turns as well.
@@ -42,6 +47,7 @@ class Log(Tables):
         self.network = network
         self.read_only = read_only
         self._heads = path.parent / "heads"
+        self.on_change: Callable[[list[Key], list[Key]], None] | None = None
         version = self._rows("SELECT value FROM meta WHERE key = 'projection_version'")
         if version and version[0][0] != PROJECTION_VERSION:
             if read_only:
@@ -95,8 +101,9 @@ class Log(Tables):
                     self._refuse_behind(author, head)
                 self._refuse_over_quota(author, now_ms)
                 record = self._sealed(signer, kind, body, tuple(links), head, now_ms)
-                store(self._connection, self.network, [record])
+                dropped = store(self._connection, self.network, [record])
             write_head(self._heads, author, Head(record.seq, record.id))
+        self._tell([record], dropped)
         return record
 
     def ingest(self, batch: Sequence[tuple[bytes, bytes]], *, now_ms: int) -> list[Verdict]:
@@ -125,8 +132,17 @@ class Log(Tables):
         with self._lock, transaction(self._connection, durable=False):
             there = self.has(fresh)
             records = [record for record_id, record in fresh.items() if record_id not in there]
-            over = store(self._connection, self.network, records)
+            dropped = store(self._connection, self.network, records)
+        self._tell(records, dropped)
+        over = {stored[1] for stored in dropped}
         return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+
+    def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:
+        """Tell whoever keeps an index beside the log which keys came, and which went for the quota."""
+        if self.on_change:
+            gone = {stored[1] for stored in dropped}
+            came = [(record.time, record.id) for record in records if record.id not in gone]
+            self.on_change(came, [(stored[4], stored[1]) for stored in dropped])
 
     def missing_own(self, author: bytes) -> Head | None:
         """The last record that this device key signed, when the log does not have it; else None."""

@@ -14,8 +14,8 @@ from autoresearch.records import Network, Record, parse_stored
 _BATCH = 1000
 
 
-def store(connection: sqlite3.Connection, network: Network, records: Sequence[Record]) -> set[bytes]:
-    """Store new records, which must not be there yet, with all that follows from them. Returns the ids over quota.
+def store(connection: sqlite3.Connection, network: Network, records: Sequence[Record]) -> list[Stored]:
+    """Store new records, which must not be there yet, with all that follows from them. Returns what went over quota.
 
     Runs inside the caller's transaction.
     """
@@ -34,7 +34,7 @@ def store(connection: sqlite3.Connection, network: Network, records: Sequence[Re
     # Last, because a withdrawal that goes may bring back a record that has just come.
     _remove(connection, [n for n in over if n < first], touched)
     settle(connection, touched)
-    return {stored[1] for stored in dropped}
+    return dropped
 
 
 def rebuild(connection: sqlite3.Connection) -> None:

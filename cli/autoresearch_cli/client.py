@@ -12,10 +12,12 @@ import msgspec
 
 from autoresearch.answers import (
     Answer,
+    DialRequest,
     Event,
     Failure,
     Health,
     PauseRequest,
+    PeersAnswer,
     RunAccepted,
     RunRequest,
     StatusAnswer,
@@ -87,6 +89,14 @@ class Client:
     def finish(self) -> StatusAnswer:
         """Ask it to stop working after the run in hand."""
         return self._ask("POST", "/v1/finish", StatusAnswer)
+
+    def peers(self) -> PeersAnswer:
+        """This node on the network, and its peers."""
+        return self._ask("GET", "/v1/peers", PeersAnswer)
+
+    def dial(self, request: DialRequest) -> PeersAnswer:
+        """Ask it to connect to another node."""
+        return self._ask("POST", "/v1/peers", PeersAnswer, request)
 
     def run(self, request: RunRequest) -> RunAccepted:
         """Queue one run of a task folder."""

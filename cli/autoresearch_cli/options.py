@@ -37,13 +37,13 @@ def examples(*lines: tuple[str, str], see: str) -> str:
     return "\n".join(["\b", "Examples:", *rows, "", "\b", f"See also: {see}"])
 
 
-def command_app(help_line: str = "") -> typer.Typer:
+def command_app(help_line: str = "", *, no_args_is_help: bool = True) -> typer.Typer:
     """An application for one command or group; they are built alike, so that help looks the same everywhere."""
     return typer.Typer(
         help=help_line or None,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        no_args_is_help=True,
+        no_args_is_help=no_args_is_help,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )

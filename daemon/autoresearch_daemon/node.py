@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -12,18 +13,23 @@ import msgspec
 import structlog
 
 from autoresearch.answers import (
+    DialRequest,
     Event,
     Health,
+    NetworkStatus,
     PauseRequest,
+    PeersAnswer,
     RunAccepted,
     RunRequest,
     StatusAnswer,
     WorkRequest,
+    record_view,
 )
-from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
+from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
+from autoresearch.records import Record, Run
 from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
@@ -32,6 +38,7 @@ from autoresearch.words import WHY_SENTENCES, Why
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
+from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.status import status_answer
@@ -43,6 +50,7 @@ logger = structlog.get_logger()
 TICK_SECONDS = 5.0
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
+NO_NETWORK = NetworkStatus(state="off", reason="the network is off: this node works by itself")
 
 
 class Node:
@@ -71,6 +79,10 @@ class Node:
         self._tasks: dict[str, Task] = {}
         self._retry_ms = 0
         self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
+        self.exchange: Exchange | None = None
+        if settings.network.enabled:
+            options = host_options(paths.network, settings)
+            self.exchange = Exchange(self.notebook, options, paths.network_socket, on_news=self._news)
         self._ticker: asyncio.Task[None] | None = None
         self._names = 0
 
@@ -84,6 +96,8 @@ class Node:
         except AutoresearchError as error:
             self._block(error)
         await self.pool.start()
+        if self.exchange:
+            await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level)
         self.level = level
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
@@ -102,6 +116,8 @@ class Node:
         if self._ticker:
             self._ticker.cancel()
         await self.pool.stop()
+        if self.exchange:
+            await self.exchange.stop()
         self.local.close()
         self.notebook.close()
 
@@ -275,6 +291,24 @@ class Node:
         self.take(service.RunAsked(service.Assignment(name, str(folder), given=True, replicate=request.replicate)))
         return RunAccepted(assignment=name)
 
+    def _news(self, records: Sequence[Record]) -> None:
+        """Records of others came in."""
+        for record in records:
+            if isinstance(record.body, Run):
+                view = record_view(record)
+                self.events.tell("record", view.summary, now_ms(), id=view.id, author=view.author)
+
+    def peers(self) -> PeersAnswer:
+        """This node on the network, and its peers."""
+        return self.exchange.peers() if self.exchange else PeersAnswer(network=NO_NETWORK)
+
+    def dial(self, request: DialRequest) -> PeersAnswer:
+        """Begin to connect to an address, and stay connected."""
+        if self.exchange is None:
+            raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
+        self.exchange.dial(request.address)
+        return self.exchange.peers()
+
     def ask_stop(self) -> None:
         """Have ``wait`` return."""
         self._ended.set()
@@ -305,6 +339,7 @@ class Node:
             probes=self.probes,
             started_ms=self.started_ms,
             task_digest=task.digest if task else None,
+            net=self.exchange.status() if self.exchange else NO_NETWORK,
         )
 
 

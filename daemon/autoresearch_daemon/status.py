@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from autoresearch import __version__
-from autoresearch.answers import StatusAnswer, TaskStatus, WorkerStatus, find_task, task_status
+from autoresearch.answers import NetworkStatus, StatusAnswer, TaskStatus, WorkerStatus, find_task, task_status
 from autoresearch.errors import NotFound
 from autoresearch.notebook import Notebook
 from autoresearch.running import Level, ProbeResult
@@ -22,6 +22,7 @@ def status_answer(
     probes: Sequence[ProbeResult],
     started_ms: int,
     task_digest: bytes | None,
+    net: NetworkStatus,
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
     state, why = service.state()
@@ -45,6 +46,7 @@ def status_answer(
         records=log.count(),
         mine=log.count(author=notebook.author),
         task=_task(notebook, task_digest),
+        net=net,
         workers=[
             WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
             for name, w in sorted(service.workers.items())

@@ -14,7 +14,15 @@ from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local import LocalState
 
-from autoresearch.answers import Health, RunAccepted, StatusAnswer, find_task, task_status
+from autoresearch.answers import (
+    Health,
+    NetworkStatus,
+    PeersAnswer,
+    RunAccepted,
+    StatusAnswer,
+    find_task,
+    task_status,
+)
 from autoresearch.errors import NotFound, Refused
 from tests.answers.notebook import Notebook, tell
 
@@ -47,6 +55,13 @@ class SmallNode:
 
     def ready(self):
         return self.health
+
+    def peers(self):
+        return PeersAnswer(network=NetworkStatus(state="off"))
+
+    def dial(self, request):
+        self.asked.append(("dial", request))
+        return self.peers()
 
     def _note(self, state, request=None):
         self.asked.append((state, request))

@@ -99,6 +99,8 @@ def type_name(kind: object) -> str:
         return f"list of {type_name(inner[0])}"
     if origin is dict:
         return f"map of {type_name(inner[1])}"
+    if origin is typing.Annotated:
+        return type_name(inner[0])
     if inner:
         return " or ".join(type_name(part) for part in inner)
     assert isinstance(kind, type)

@@ -10,6 +10,7 @@ from autoresearch_cli.rendering.figures import (
     duration,
     one_line,
     percent,
+    size,
     value,
 )
 from autoresearch_cli.rendering.ids import short
@@ -39,6 +40,9 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     if status.task:
         lines += task_lines(status.task)
+    if status.net and status.net.state != "off":
+        moved = f"{counted(status.net.connected, 'peer')} connected, {size(status.net.bytes_today)} today"
+        lines.append(("net", f"{status.net.state}: {moved}"))
     lines.append(("log", f"{counted(status.records, 'record')}, {status.mine} of them mine"))
     lines += [("!", one_line(warning)) for warning in status.warnings]
     return lines

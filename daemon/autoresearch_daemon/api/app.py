@@ -41,6 +41,8 @@ ROUTES = (
     Route("GET", "/v1/runs/{id}/lineage", reading.get_lineage),
     Route("GET", "/v1/diff", reading.get_diff),
     Route("GET", "/v1/events", stream_events, media="text/event-stream"),
+    Route("GET", "/v1/peers", control.get_peers),
+    Route("POST", "/v1/peers", control.post_peers),
     Route("POST", "/v1/work", control.post_work),
     Route("POST", "/v1/pause", control.post_pause),
     Route("POST", "/v1/resume", control.post_resume),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import Health, PauseRequest, RunAccepted, RunRequest, StatusAnswer, WorkRequest
+from autoresearch.answers import (
+    DialRequest,
+    Health,
+    PauseRequest,
+    PeersAnswer,
+    RunAccepted,
+    RunRequest,
+    StatusAnswer,
+    WorkRequest,
+)
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.requests import Nothing
 
@@ -35,6 +44,16 @@ def post_finish(node: NodePort, _: Nothing) -> StatusAnswer:
 def post_run(node: NodePort, asked: RunRequest) -> RunAccepted:
     """Run a task folder once as it stands."""
     return node.run(asked)
+
+
+def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:
+    """This node on the network, and its peers."""
+    return node.peers()
+
+
+def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
+    """Begin to connect to another node, and stay connected."""
+    return node.dial(asked)
 
 
 def post_stop(node: NodePort, _: Nothing) -> Health:

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from autoresearch.answers import (
+    DialRequest,
     Event,
     Health,
     PauseRequest,
+    PeersAnswer,
     RunAccepted,
     RunRequest,
     StatusAnswer,
@@ -57,6 +59,14 @@ class NodePort(Protocol):
 
     def run(self, request: RunRequest) -> RunAccepted:
         """Queue one run of a task folder as it stands."""
+        ...
+
+    def peers(self) -> PeersAnswer:
+        """This node on the network, and its peers."""
+        ...
+
+    def dial(self, request: DialRequest) -> PeersAnswer:
+        """Begin to connect to an address, and stay connected. Raises Refused when the network is off."""
         ...
 
     def ask_stop(self) -> None:

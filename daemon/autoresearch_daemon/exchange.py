@@ -1,0 +1,295 @@
+"""Keeps this log and the logs of its peers equal: gossip announces, reconciliation makes it true."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import structlog
+
+from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
+from autoresearch.errors import AutoresearchError, NotFound, UsageError
+from autoresearch.log import State, Verdict
+from autoresearch.notebook import Notebook
+from autoresearch.records import Record, Run
+from autoresearch.settings import Settings
+from autoresearch.sync import (
+    NONCE_BYTES,
+    Effect,
+    Fetch,
+    Finished,
+    KeyIndex,
+    Leader,
+    Opener,
+    Send,
+    Session,
+    Store,
+    Violation,
+)
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.net import BLOB_PART_BYTES_MAX, HostOptions, Network, SyncStream
+from autoresearch_daemon.net import Handlers as NetworkHandlers
+
+logger = structlog.get_logger()
+
+# How often a random peer is asked what it has that is missing here. Gossip carries the news; this makes it complete.
+ROUND_SECONDS = 60.0
+# A peer that answers nothing for so long is not worth waiting for; the next round asks another.
+SILENCE_SECONDS = 30.0
+# Sessions under way at a time, both ways together.
+SESSIONS_MAX = 8
+# Sources and logs are small; what is larger is fetched when somebody asks for it.
+FETCHED_BYTES = 4 << 20
+WANTED_MAX = 100_000
+
+
+class Exchange:
+    """The node's traffic of records and blobs. ``on_news(records)`` is told what came from others and is stored."""
+
+    def __init__(
+        self, notebook: Notebook, options: HostOptions, socket: Path, *, on_news: Callable[[Sequence[Record]], None]
+    ) -> None:
+        self._notebook = notebook
+        self._log = notebook.log
+        self._on_news = on_news
+        self._index = KeyIndex(self._log.iter_keys())
+        self._log.on_change = self._changed
+        self._sessions = asyncio.Semaphore(SESSIONS_MAX)
+        self._met: set[str] = set()
+        self._wanted: deque[bytes] = deque(maxlen=WANTED_MAX)
+        self._wants = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.network = Network(
+            options,
+            socket,
+            NetworkHandlers(
+                on_record=self._heard, on_sync=self._asked, on_blob_request=self._blob, on_peers=self._peers_changed
+            ),
+        )
+
+    async def start(self) -> None:
+        """Start the network, announce what is appended here from now on, and begin the rounds."""
+        self._notebook.announce = self._announce
+        await self.network.start()
+        self._spawn(self._rounds())
+        self._spawn(self._fetch_wanted())
+
+    async def stop(self) -> None:
+        """End everything that is under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.network.stop()
+
+    async def synchronise(self, peer: str) -> None:
+        """Give a connected peer what it lacks and take what is missing here. Raises AutoresearchError."""
+        async with self._sessions, await self.network.open_sync(peer) as stream:
+            await self._drive(stream, Opener(self._log.network, self._index, secrets.token_bytes(NONCE_BYTES)))
+
+    async def fetch_blob(self, sha256: bytes) -> None:
+        """Get a blob from whichever connected peer has it. Raises NotFound when nobody has."""
+        for peer in [peer.peer for peer in self.network.peers() if peer.connected]:
+            try:
+                await self._fetch_from(peer, sha256)
+            except AutoresearchError as error:
+                logger.debug("a peer does not have a blob", peer=peer, blob=sha256.hex(), reason=str(error))
+            else:
+                return
+        raise NotFound(f"no connected peer has the blob {sha256.hex()[:12]}…", hint="autoresearch peers")
+
+    def status(self) -> NetworkStatus:
+        """How the network stands."""
+        info = self.network.info()
+        return NetworkStatus(
+            state=info.state.value, reason=info.reason, connected=info.connected, bytes_today=info.bytes_today
+        )
+
+    def peers(self) -> PeersAnswer:
+        """This node on the network, and its peers."""
+        info = self.network.info()
+        return PeersAnswer(
+            network=self.status(),
+            peer=info.peer,
+            addresses=list(info.addresses),
+            peers=[
+                PeerView(
+                    peer=peer.peer,
+                    address=peer.address,
+                    connected=peer.connected,
+                    inbound=peer.inbound,
+                    seen_ms=peer.seen_ms,
+                    bytes_in=peer.bytes_in,
+                    bytes_out=peer.bytes_out,
+                    blocked=peer.blocked,
+                )
+                for peer in self.network.peers()
+            ],
+        )
+
+    def dial(self, address: str) -> None:
+        """Begin to connect to an address; it is remembered and tried again."""
+        self._spawn(self._quietly(self.network.dial(address), address))
+
+    # --- what peers do ---
+
+    async def _heard(self, raw: bytes, signature: bytes, peer: str) -> None:
+        self._ingest([(raw, signature)], peer)
+
+    async def _asked(self, stream: SyncStream) -> None:
+        if self._sessions.locked():
+            stream.abandon("too many sessions at a time")
+            return
+        async with self._sessions:
+            await self._drive(stream, Leader(self._log.network, self._index, secrets.token_bytes(NONCE_BYTES)))
+
+    async def _blob(self, digest: bytes, offset: int, length: int) -> bytes | None:
+        try:
+            with self._notebook.blobs.open(digest) as file:
+                file.seek(offset)
+                return file.read(length)
+        except NotFound:
+            return None
+
+    def _peers_changed(self) -> None:
+        connected = {peer.peer for peer in self.network.peers() if peer.connected}
+        for peer in connected - self._met:
+            self._spawn(self._quietly(self.synchronise(peer), peer))
+        self._met = connected
+        self._wants.set()
+
+    # --- sessions ---
+
+    async def _drive(self, stream: SyncStream, session: Session) -> None:
+        await self._perform(stream, session, session.start())
+        while not session.over:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                chunk = await stream.receive()
+            if chunk is None:
+                return
+            await self._perform(stream, session, session.receive(chunk))
+
+    async def _perform(self, stream: SyncStream, session: Session, effects: Iterable[Effect]) -> None:
+        waiting = [iter(effects)]
+        while waiting:
+            match next(waiting[-1], None):
+                case None:
+                    waiting.pop()
+                case Send(data):
+                    await stream.send(data)
+                case Fetch(ids):
+                    waiting.append(iter(session.supply(self._log.raw(ids))))
+                case Store(records):
+                    self._ingest(records, stream.peer)
+                case Finished() as finished:
+                    logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)
+                case Violation(sentence):
+                    raise AutoresearchError(f"the peer broke the protocol: {sentence}")
+
+    def _ingest(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
+        verdicts = self._log.ingest(pairs, now_ms=now_ms())
+        if refused := [verdict for verdict in verdicts if verdict.state is State.REFUSED]:
+            logger.warning(
+                "a peer sent records that are none", peer=peer, count=len(refused), first=refusal(refused[0])
+            )
+        news = [verdict.record for verdict in verdicts if verdict.state is State.STORED and verdict.record]
+        if news:
+            self._on_news(news)
+        for record in news:
+            if isinstance(record.body, Run):
+                blobs = (record.body.source, record.body.log)
+                self._wanted.extend(blob.sha256 for blob in blobs if blob and blob.size <= FETCHED_BYTES)
+        self._wants.set()
+
+    # --- what happens here ---
+
+    def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
+        self._index.update(came)
+        for time_ms, record_id in went:
+            self._index.discard(time_ms, record_id)
+
+    def _announce(self, record: Record) -> None:
+        self._spawn(self._quietly(self.network.publish(record), "everybody"))
+
+    async def _rounds(self) -> None:
+        while True:
+            await asyncio.sleep(ROUND_SECONDS * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
+            connected = [peer.peer for peer in self.network.peers() if peer.connected]
+            if connected:
+                peer = random.choice(connected)  # noqa: S311
+                await self._quietly(self.synchronise(peer), peer)
+                self._wants.set()
+
+    async def _fetch_wanted(self) -> None:
+        """Sources and logs of others' runs travel always, one after the other; checkpoints when somebody asks."""
+        while True:
+            self._wants.clear()
+            for _ in range(len(self._wanted)):
+                sha256 = self._wanted.popleft()
+                if not self._notebook.blobs.has(sha256) and not await self._fetched(sha256):
+                    self._wanted.append(sha256)  # asked for again when a peer comes, and at the next round
+            await self._wants.wait()
+
+    async def _fetched(self, sha256: bytes) -> bool:
+        try:
+            await self.fetch_blob(sha256)
+        except AutoresearchError:
+            return False
+        return True
+
+    async def _fetch_from(self, peer: str, sha256: bytes) -> None:
+        pieces: list[bytes] = []
+        while True:
+            offset = sum(map(len, pieces))
+            pieces.append(await self.network.fetch_blob(peer, sha256, offset, BLOB_PART_BYTES_MAX))
+            if len(pieces[-1]) < BLOB_PART_BYTES_MAX:
+                break
+        found = self._notebook.blobs.put_stream(pieces)
+        if found.sha256 != sha256:
+            raise AutoresearchError(f"{peer} sent other bytes than asked for")
+
+    async def _quietly(self, work: Awaitable[None], peer: str) -> None:
+        try:
+            await work
+        except (AutoresearchError, TimeoutError) as error:
+            logger.info("a peer could not be reached", peer=peer, reason=str(error) or "it went silent")
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def refusal(verdict: Verdict) -> str:
+    """Why a record was refused."""
+    return verdict.refusal.sentence if verdict.refusal else ""
+
+
+def host_options(folder: Path, settings: Settings) -> HostOptions:
+    """The network's options as the settings have them.
+
+    Raises:
+        UsageError: the network is asked for and its library is not installed.
+    """
+    if find_spec("libp2p") is None:
+        raise UsageError(
+            "network.enabled is true, but libp2p is not installed",
+            hint='pip install "autoresearch-p2p[network]" (needs gcc, python3-dev, libgmp-dev)',
+        )
+    network = settings.network
+    return HostOptions(
+        folder=str(folder),
+        listen=addresses(network.listen),
+        bootstrap=addresses(network.bootstrap),
+        lan=network.lan,
+        day_bytes=network.day_mib << 20,
+    )
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """The addresses in a setting, between commas."""
+    return tuple(part for part in (piece.strip() for piece in text.split(",")) if part)

@@ -1,0 +1,96 @@
+"""Whole daemons on loopback: they find each other, carry the same records and each other's sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from autoresearch.answers import PeersAnswer
+from autoresearch.log import BlobStore, Log
+from autoresearch.records import DEFAULT_NETWORK
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.toy import write_toy_task
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., Daemon]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a daemon with the network on, that knows the given ones."""
+    made: list[Daemon] = []
+
+    def begin(*known: Daemon) -> Daemon:
+        settings = {
+            "AUTORESEARCH_NETWORK_ENABLED": "true",
+            "AUTORESEARCH_NETWORK_LAN": "false",
+            "AUTORESEARCH_NETWORK_LISTEN": "/ip4/127.0.0.1/tcp/0",
+            "AUTORESEARCH_NETWORK_BOOTSTRAP": ",".join(address_of(daemon) for daemon in known),
+        }
+        made.append(Daemon(tmp_path / f"home{len(made)}", settings).start())
+        wait_for(lambda: bool(peers_of(made[-1]).addresses))
+        return made[-1]
+
+    yield begin
+    for daemon in made:
+        if daemon.process and daemon.process.poll() is None:
+            daemon.stop()
+
+
+def peers_of(daemon: Daemon) -> PeersAnswer:
+    with daemon.client() as client:
+        return msgspec.json.decode(client.get("/v1/peers").content, type=PeersAnswer)
+
+
+def address_of(daemon: Daemon) -> str:
+    return peers_of(daemon).addresses[0]
+
+
+def ids(daemon: Daemon) -> set[bytes]:
+    with Log.open(daemon.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        return {record_id for _, record_id in log.iter_keys()}
+
+
+def test_what_one_did_before_they_met_and_after_is_in_both_logs_with_its_sources(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    first = start()
+    first.post("/v1/work", task=str(task), runs=5)
+    wait_for(lambda: first.status().state == "idle")
+
+    second = start(first)
+    wait_for(lambda: ids(second) >= ids(first))
+    second.post("/v1/work", task=str(task), runs=5)
+    wait_for(lambda: second.status().state == "idle")
+    wait_for(lambda: ids(first) == ids(second))
+
+    runs = first.runs()
+    assert len(runs) == len({(run.source_digest, run.replicate) for run in runs}) == 10
+    with BlobStore(first.paths.blobs, read_only=True) as blobs:
+        wait_for(lambda: all(blobs.has(run.source.sha256) for run in runs))
+    assert first.status().task.best == second.status().task.best
+
+
+def test_a_node_that_was_killed_catches_up_with_what_it_missed(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    first = start()
+    second = start(first)
+    wait_for(lambda: peers_of(first).network.connected == 1)
+    second.kill()
+    first.post("/v1/work", task=str(task), runs=5)
+    wait_for(lambda: first.status().state == "idle")
+
+    second.start()
+    wait_for(lambda: ids(second) >= ids(first))
+
+
+def test_without_the_network_a_node_works_and_says_that_it_is_alone(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path / "home").start()
+    try:
+        assert peers_of(daemon).network.state == "off"
+        assert daemon.post("/v1/peers", address="/ip4/127.0.0.1/tcp/1/p2p/x").status_code == 409
+    finally:
+        daemon.stop()
