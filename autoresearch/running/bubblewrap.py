@@ -32,22 +32,33 @@ def inside(mount: Path) -> Path:
     return Path(HOME) / mount.relative_to(home) if mount.is_relative_to(home) else mount
 
 
-def command(job: Job, files: Mapping[str, int], info_fd: int, tail: list[str]) -> list[str]:
-    """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside.
+def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
+    """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside,
+    once a byte came on ``go_fd``.
 
     Raises FileNotFoundError where bubblewrap isn't installed.
     """
     program = executable()
     if program is None:
         raise FileNotFoundError("bwrap")
-    parts = [program, "--info-fd", str(info_fd), "--die-with-parent", "--new-session", "--as-pid-1"]
+    parts = [
+        program,
+        "--info-fd",
+        str(info_fd),
+        "--block-fd",
+        str(go_fd),
+        "--die-with-parent",
+        "--new-session",
+        "--as-pid-1",
+    ]
     parts += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     parts += ["--hostname", "run", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         parts += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
-    parts += _system() + _devices(job) + _folders(job)
+    # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
+    parts += _scratch(job) + _system() + _devices(job) + _folders(job)
     for path, descriptor in files.items():
         parts += ["--perms", "0444", "--file", str(descriptor), path]
     return [*parts, "--remount-ro", "/", "--chdir", SCRATCH, "--", *tail]
@@ -79,10 +90,13 @@ def _devices(job: Job) -> list[str]:
     return [*parts, "--remount-ro", "/dev"]
 
 
-def _folders(job: Job) -> list[str]:
+def _scratch(job: Job) -> list[str]:
     size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
-    parts = ["--perms", "1777", "--size", size, "--tmpfs", HOME]
-    parts += ["--perms", "1777", "--dir", SCRATCH, "--perms", "0755", "--dir", INPUT]
+    return ["--perms", "1777", "--size", size, "--tmpfs", HOME, "--perms", "1777", "--dir", SCRATCH]
+
+
+def _folders(job: Job) -> list[str]:
+    parts = ["--perms", "0755", "--dir", INPUT]
     if job.data is not None:
         parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))
     for mount in job.mounts:

@@ -115,25 +115,29 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 @contextmanager
 def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
     info_read, info_write = descriptors.pipe()
+    # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
+    go_read, go_write = descriptors.pipe()
     entry = f"{bubblewrap.INPUT}/{job.entry}"
     told = specification(job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1])
     files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [sys.executable, "-I", "-S", bubblewrap.LAUNCHER, told]
     try:
-        command = bubblewrap.command(job, files, info_write, tail)
+        command = bubblewrap.command(job, files, info_write, go_read, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.inherited(), info_write, *files.values())
+    inherited = (*pipes.inherited(), info_write, go_read, *files.values())
     with _owned_data(job):
         process = _popen(command, _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA), pipes, inherited)
-        descriptors.close(info_write, *files.values())
+        descriptors.close(info_write, go_read, *files.values())
         first = _first_process(info_read)
         if first is None:
             process.kill()
             process.wait()
-            raise StartError(os.read(pipes.output[0], 4096).decode(errors="replace").strip() or "no answer")
+            raise StartError(_said(pipes.output[0]) or "bubblewrap did not answer")
         descriptors.own(first[1])
+        with suppress(BrokenPipeError):  # it failed already, and says why
+            os.write(go_write, b"x")
         yield Sandboxed(process, pipes, first=first)
 
 
@@ -222,6 +226,14 @@ def _owned_data(job: Job) -> Iterator[None]:
         yield
     finally:
         os.chown(job.data, 0, 0)
+
+
+def _said(output: int) -> str:
+    """What a program that failed to start printed; the descriptor does not block."""
+    try:
+        return os.read(output, 4096).decode(errors="replace").strip()
+    except BlockingIOError:
+        return ""
 
 
 def _first_process(info: int) -> tuple[int, int] | None:
