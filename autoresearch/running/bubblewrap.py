@@ -33,10 +33,9 @@ def inside(mount: Path) -> Path:
 
 
 def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
-    """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside,
-    once a byte came on ``go_fd``.
+    """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside.
 
-    Raises FileNotFoundError where bubblewrap isn't installed.
+    It runs once a byte came on ``go_fd``. Raises FileNotFoundError where bubblewrap isn't installed.
     """
     program = executable()
     if program is None:
