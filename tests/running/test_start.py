@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import platform
+import subprocess
 import sys
+import tempfile
+import venv
 from pathlib import Path
 
 import pytest
@@ -59,3 +63,26 @@ def test_an_empty_program_is_a_crash_not_an_error(level: Level) -> None:
 def test_enormous_limits_are_no_error(level: Level) -> None:
     limits = Limits(1e20, 1 << 60, 1 << 60, 1 << 40, 1 << 50, 1 << 60)
     assert execute(job("succeed()", limits=limits), level=level).status == "ok"
+
+
+def test_an_interpreter_below_the_temporary_folder_is_not_hidden_by_the_runs_own(level: Level) -> None:
+    program = f"""
+from autoresearch.running import Job, Level, execute
+from autoresearch.running.layout import interpreter_folders
+files = {{"train.py": b"print('here')"}}
+job = Job(files=files, metric_source="stdout", metric_name="x", parse=lambda text: {{"x": 1.0}})
+outcome = execute(job, level=Level({int(level)}))
+print(outcome.status, outcome.value, outcome.reason, interpreter_folders())
+"""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="venv-") as folder:
+        Path(folder).chmod(0o755)
+        venv.create(folder, with_pip=False, symlinks=True)
+        shown = subprocess.run(
+            [f"{folder}/bin/python", "-c", program],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert shown.stdout.startswith("ok 1.0"), shown.stdout
+        assert folder in shown.stdout
