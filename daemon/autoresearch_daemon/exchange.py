@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 
 import structlog
 
 from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
-from autoresearch.errors import AutoresearchError, NotFound, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, TimedOut, UsageError
 from autoresearch.log import State, Verdict
 from autoresearch.notebook import Notebook
 from autoresearch.records import Record, Run
@@ -46,6 +48,11 @@ SESSIONS_MAX = 8
 # Sources and logs are small; what is larger is fetched when somebody asks for it.
 FETCHED_BYTES = 4 << 20
 WANTED_MAX = 100_000
+PORT_MAX = 65_535
+LISTEN_ADDRESS = re.compile(r"/(?P<kind>ip4|ip6)/(?P<host>[^/]+)/tcp/(?P<port>[0-9]{1,5})")
+PEER_ADDRESS = re.compile(
+    r"/(?P<kind>ip4|ip6|dns|dns4|dns6)/(?P<host>[^/]+)/tcp/(?P<port>[0-9]{1,5})/p2p/[1-9A-HJ-NP-Za-km-z]{2,128}"
+)
 
 
 class Exchange:
@@ -132,7 +139,8 @@ class Exchange:
         )
 
     def dial(self, address: str) -> None:
-        """Begin to connect to an address; it is remembered and tried again."""
+        """Begin to connect to an address; it is remembered and tried again. Raises UsageError when it is none."""
+        check_address(address, PEER_ADDRESS, "the address")
         self._spawn(self._quietly(self.network.dial(address), address))
 
     # --- what peers do ---
@@ -167,8 +175,11 @@ class Exchange:
     async def _drive(self, stream: SyncStream, session: Session) -> None:
         await self._perform(stream, session, session.start())
         while not session.over:
-            async with asyncio.timeout(SILENCE_SECONDS):
-                chunk = await stream.receive()
+            try:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    chunk = await stream.receive()
+            except TimeoutError as error:
+                raise TimedOut(f"{stream.peer} went silent") from error
             if chunk is None:
                 return
             await self._perform(stream, session, session.receive(chunk))
@@ -255,8 +266,8 @@ class Exchange:
     async def _quietly(self, work: Awaitable[None], peer: str) -> None:
         try:
             await work
-        except (AutoresearchError, TimeoutError) as error:
-            logger.info("a peer could not be reached", peer=peer, reason=str(error) or "it went silent")
+        except AutoresearchError as error:
+            logger.info("a peer could not be reached", peer=peer, reason=str(error))
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -283,13 +294,29 @@ def host_options(folder: Path, settings: Settings) -> HostOptions:
     network = settings.network
     return HostOptions(
         folder=str(folder),
-        listen=addresses(network.listen),
-        bootstrap=addresses(network.bootstrap),
+        listen=addresses(network.listen, LISTEN_ADDRESS, "network.listen"),
+        bootstrap=addresses(network.bootstrap, PEER_ADDRESS, "network.bootstrap"),
         lan=network.lan,
         day_bytes=network.day_mib << 20,
     )
 
 
-def addresses(text: str) -> tuple[str, ...]:
-    """The addresses in a setting, between commas."""
-    return tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
+def addresses(text: str, form: re.Pattern[str], name: str) -> tuple[str, ...]:
+    """The addresses in a setting, between commas. Raises UsageError when one is none."""
+    parts = tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
+    for part in parts:
+        check_address(part, form, name)
+    return parts
+
+
+def check_address(text: str, form: re.Pattern[str], name: str) -> None:
+    """Refuse what is no multiaddr of the wanted form. Raises UsageError."""
+    found = form.fullmatch(text)
+    try:
+        if found is None or int(found["port"]) > PORT_MAX:
+            raise ValueError("it has another form")
+        if found["kind"] in ("ip4", "ip6"):
+            ip_address(found["host"])
+    except ValueError as error:
+        example = "/ip4/0.0.0.0/tcp/4001" if form is LISTEN_ADDRESS else "/ip4/203.0.113.7/tcp/4001/p2p/12D3…"
+        raise UsageError(f"{name}: {text[:200]!r} is no address: {error}", hint=f"one looks like {example}") from error

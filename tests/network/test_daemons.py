@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -85,6 +88,25 @@ def test_a_node_that_was_killed_catches_up_with_what_it_missed(start: Start, tmp
 
     second.start()
     wait_for(lambda: ids(second) >= ids(first))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("LISTEN", "rubbish"), ("LISTEN", "/ip4/999/tcp/0"), ("BOOTSTRAP", "/ip4/")]
+)
+def test_an_address_that_is_none_is_a_sentence_at_the_start(tmp_path: Path, name: str, text: str) -> None:
+    settings = {"AUTORESEARCH_HOME": str(tmp_path), "AUTORESEARCH_NETWORK_ENABLED": "true"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "autoresearch_daemon"],
+        env={**os.environ, **settings, f"AUTORESEARCH_NETWORK_{name}": text},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 2
+    assert f"network.{name.lower()}" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_without_the_network_a_node_works_and_says_that_it_is_alone(tmp_path: Path) -> None:
