@@ -22,17 +22,21 @@ def log_answer(
     task: FoundTask | None = None,
     limit: int = DEFAULT_RECORDS,
     before: bytes | None = None,
+    claims: bool = True,
 ) -> LogAnswer:
     """The newest records first; ``before`` is the id of the last one of the page before.
+
+    Without ``claims`` they are left out: every run has one, and they say nothing once it has ended.
 
     Raises:
         NotFound: there is no record ``before``.
     """
     mark = log.get(before) if before is not None else None
     digest = task.digest if task else None
+    without = None if claims or kind == "claim" else "claim"
     wanted = limit
     while True:
-        found = log.records(kind=kind, author=author, task=digest, limit=wanted)
+        found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
         page = [record for record in found if mark is None or (record.time, record.id) < (mark.time, mark.id)]
         if len(page) >= limit or len(found) < wanted:
             return LogAnswer(records=[record_view(record) for record in page[:limit]])

@@ -66,11 +66,21 @@ class Reader:
         author: bytes | None = None,
         since_ms: int | None = None,
         limit: int = 50,
+        without: str | None = None,
     ) -> list[Record]:
-        """The newest records first, by their own time; ``task`` is a task's digest, ``since_ms`` the earliest time."""
+        """The newest records first, by their own time; ``task`` is a task's digest, ``since_ms`` the earliest time.
+
+        ``without`` leaves one kind out.
+        """
         # One author has far fewer records than there are of a kind or on a task: a plus sign says “no index here”.
         other = "" if author is None else "+"
-        conditions = {f"{other}kind = ?": kind, f"{other}task = ?": task, "author = ?": author, "time >= ?": since_ms}
+        conditions = {
+            f"{other}kind = ?": kind,
+            f"{other}task = ?": task,
+            "author = ?": author,
+            "time >= ?": since_ms,
+            "+kind != ?": without,
+        }
         given = {condition: value for condition, value in conditions.items() if value is not None}
         where = " WHERE " + " AND ".join(given) if given else ""
         query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608

@@ -25,6 +25,16 @@ def test_the_newest_come_first_and_filters_narrow(story):
     assert ids(log_answer(log, task=find_task(log, "other"), kind="run")) == [run]
 
 
+def test_claims_can_be_left_out_unless_they_are_what_is_asked_for(story):
+    log = story.notebook.log
+    before = ids(log_answer(log, limit=1000))
+    body = Claim(task=bytes(32), source_digest=bytes(32), until=story.notebook.now_ms)
+    claim = story.notebook.append("claim", body)
+    assert ids(log_answer(log, limit=1000)) == [claim, *before]
+    assert ids(log_answer(log, limit=1000, claims=False)) == before
+    assert ids(log_answer(log, kind="claim", claims=False)) == [claim]
+
+
 def test_pages_give_every_record_once(notebook):
     written = [notebook.note(f"note {number}") for number in range(45)]
     seen, before = [], None

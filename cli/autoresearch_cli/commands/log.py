@@ -39,6 +39,9 @@ def log(
     ] = "",
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100_000, help="How many.")] = 20,
     mine: Annotated[bool, typer.Option("--mine", help="Only those of this machine.")] = False,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Also the claims: what somebody was about to try, one for every run.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """The newest records of the notebook, from all machines."""
@@ -48,7 +51,7 @@ def log(
         if mine and notebook.me is None:
             raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch id new")
         author = notebook.me if mine else None
-        answer = log_answer(notebook.log, kind=kind or None, author=author, limit=limit)
+        answer = log_answer(notebook.log, kind=kind or None, author=author, limit=limit, claims=claims)
     if json:
         print_json(answer)
         return
