@@ -61,6 +61,7 @@ class Why(StrEnum):
     ASKED_FOR_TIME = "asked_for_time"
     RUNNING = "running"
     PROPOSING = "proposing"
+    VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
     STARTING = "starting"
     PAUSED_BY_PERSON = "paused_by_person"
@@ -84,6 +85,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.ASKED_FOR_TIME: "working until the time asked for is over",
     Why.RUNNING: "training",
     Why.PROPOSING: "choosing the next change",
+    Why.VERIFYING: "checking a run of somebody else",
     Why.PREPARING_DATA: "making the task's data, once",
     Why.STARTING: "the worker is starting",
     Why.PAUSED_BY_PERSON: "paused by you: autoresearch resume",

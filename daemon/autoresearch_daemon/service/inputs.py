@@ -10,21 +10,30 @@ from autoresearch.words import Why
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a person asked for: a task folder (empty: the configured one), a number of runs, an end."""
+    """What a person asked for: a task folder (empty: the configured one), a number of runs, an end.
+
+    ``verify_share`` is the share of the workers' time, 0 to 1, that goes to checking others' runs when there are some
+    to check: at 0 none is checked, at 1 nothing else is done.
+    """
 
     task: str = ""
     runs_left: int | None = None
     until_ms: int | None = None
+    verify_share: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One piece of work for one worker. With ``given`` the folder's ``train.py`` is run as it stands."""
+    """One piece of work for one worker. With ``given`` the folder's ``train.py`` is run as it stands.
+
+    With ``duty``, the name of a verification that the node knows, somebody's run is checked.
+    """
 
     name: str
     task: str
     given: bool = False
     replicate: int = 0
+    duty: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,14 @@ class RunAsked:
     """A person wants one run of a task folder as it stands."""
 
     assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class DutyReady:
+    """The verification to do next, whose files are all here; ``None``: there is none now."""
+
+    duty: str | None
+    run: RunInHand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +166,7 @@ Input = (
     | FinishAsked
     | StopAsked
     | RunAsked
+    | DutyReady
     | WorkerReady
     | WorkerStage
     | Proposed

@@ -28,6 +28,7 @@ from autoresearch_daemon.service.inputs import (
     Assignment,
     Blocked,
     Dropped,
+    DutyReady,
     Failed,
     FinishAsked,
     Finished,
@@ -61,6 +62,7 @@ class Worker:
     key: tuple[bytes, bytes, int] | None = None
     run: RunInHand | None = None
     refused: int = 0
+    since_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,14 @@ class Asked:
     order: Order = field(default_factory=Order)
     paused: bool = False
     paused_until_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Spent:
+    """What the workers' time went to since the start."""
+
+    search: int = 0
+    verification: int = 0
 
 
 @dataclass(slots=True)
@@ -86,6 +96,8 @@ class Service:
     workers: dict[str, Worker] = field(default_factory=dict)
     queue: deque[Assignment] = field(default_factory=deque)
     blocks: dict[Why, str] = field(default_factory=dict)
+    duty: DutyReady | None = None
+    spent_ms: Spent = field(default_factory=Spent)
     counter: int = 0
     processes: int = 0
 
@@ -129,7 +141,7 @@ class Service:
         before = self.state()
         effects = self._apply(event, now_ms)
         effects += self._expire(now_ms)
-        effects += self._dispatch()
+        effects += self._dispatch(now_ms)
         after = self.state()
         if after != before:
             self.since_ms = now_ms
@@ -164,6 +176,9 @@ class Service:
                 else:
                     self.blocks[why] = sentence
                 return []
+            case DutyReady(name):
+                self.duty = event if name is not None else None
+                return []
             case Tick():
                 return []
             case _:
@@ -182,25 +197,21 @@ class Service:
                 if worker.run:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
             case Dropped(name):
-                self._free(self._worker(name))
+                self._free(self._worker(name), now_ms)
             case Finished(name, counted):
-                worker = self._worker(name)
-                given = bool(worker.assignment and worker.assignment.given)
-                self._free(worker)
-                if counted and not given and self.asked.order.runs_left is not None:
+                searched = self._free(self._worker(name), now_ms)
+                if counted and searched and self.asked.order.runs_left is not None:
                     left = max(0, self.asked.order.runs_left - 1)
                     self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
                     return [Save()]
             case Failed(name, sentence):
-                worker = self._worker(name)
-                given = bool(worker.assignment and worker.assignment.given)
-                self._free(worker)
-                if not given:
+                searched = self._free(self._worker(name), now_ms)
+                if searched:
                     self.blocks[Why.TASK_BROKEN] = sentence
                 return [Tell("worker", sentence)]
             case WorkerLost(name):
                 lost = self.workers.pop(name, None)
-                return [CloseAbandoned(name)] if lost and lost.run else []
+                return [CloseAbandoned(name)] if lost and lost.key else []
         return []
 
     # --- parts ---
@@ -208,10 +219,16 @@ class Service:
     def _worker(self, name: str) -> Worker:
         return self.workers.setdefault(name, Worker())
 
-    @staticmethod
-    def _free(worker: Worker) -> None:
+    def _free(self, worker: Worker, now_ms: int) -> bool:
+        """Take the assignment from a worker, and note what its time went to; returns whether it was a search."""
+        assignment = worker.assignment
+        if assignment and assignment.duty:
+            self.spent_ms.verification += now_ms - worker.since_ms
+        elif assignment:
+            self.spent_ms.search += now_ms - worker.since_ms
         worker.assignment = worker.key = worker.run = None
         worker.why, worker.refused = Why.NOT_ASKED, 0
+        return assignment is None or _searches(assignment)
 
     def _proposed(self, name: str, assignment: str, key: tuple[bytes, bytes, int], run: RunInHand) -> list[Effect]:
         worker = self._worker(name)
@@ -250,37 +267,57 @@ class Service:
             self.finishing = False
         return effects
 
-    def _dispatch(self) -> list[Effect]:
+    def _dispatch(self, now_ms: int) -> list[Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
         if self.stopping or self.asked.paused:
             return self._want(0)
         if self.blocks:
             return self._want(len(self.in_hand))
         order = self.asked.order
-        searching = sum(1 for w in self.in_hand if w.assignment and not w.assignment.given)
+        searching = sum(1 for w in self.in_hand if w.assignment and _searches(w.assignment))
         room = self.workers_wanted if order.runs_left is None else min(self.workers_wanted, order.runs_left)
-        open_searches = max(0, room - searching) if self.asked.working else 0
-        effects = self._want(min(self.workers_wanted, len(self.in_hand) + len(self.queue) + open_searches))
+        open_searches = max(0, room - searching) if self.asked.working and order.verify_share < 1 else 0
+        open_work = len(self.in_hand) + len(self.queue) + open_searches + self._verification_is_due()
+        effects = self._want(min(self.workers_wanted, open_work))
         for name, worker in sorted(self.workers.items()):
             if not worker.ready or worker.assignment:
                 continue
             if self.queue:
                 assignment = self.queue.popleft()
+            elif self.duty and self._verification_is_due():
+                assignment = Assignment(f"verify-{self._next_number()}", order.task, duty=self.duty.duty or "")
+                worker.run = _changed(self.duty.run, started_ms=now_ms) if self.duty.run else None
+                self.duty = None
             elif open_searches > 0:
                 open_searches -= 1
-                self.counter += 1
-                assignment = Assignment(f"search-{self.counter}", order.task)
+                assignment = Assignment(f"search-{self._next_number()}", order.task)
             else:
                 break
-            worker.assignment, worker.why = assignment, Why.PROPOSING
+            worker.assignment, worker.since_ms = assignment, now_ms
+            worker.why = Why.VERIFYING if assignment.duty else Why.PROPOSING
             effects.append(Assign(name, assignment))
         return effects
+
+    def _verification_is_due(self) -> bool:
+        """Whether the next thing to do is the verification at hand: as long as its share of the time is not used up."""
+        share, spent = self.asked.order.verify_share, self.spent_ms
+        if self.duty is None or not self.asked.working or share <= 0:
+            return False
+        return spent.verification <= share * (spent.search + spent.verification)
+
+    def _next_number(self) -> int:
+        self.counter += 1
+        return self.counter
 
     def _want(self, count: int) -> list[Effect]:
         if count == self.processes:
             return []
         self.processes = count
         return [WantWorkers(count)]
+
+
+def _searches(assignment: Assignment) -> bool:
+    return not assignment.given and not assignment.duty
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:
