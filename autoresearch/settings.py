@@ -26,6 +26,9 @@ class Work(Section, frozen=True, kw_only=True):
     device: Annotated[str, Meta(description='"auto", "cpu", "cuda" or a list like "cuda:0,cuda:1"')] = "auto"
     task: Annotated[str, Meta(description="folder of the task to work on; empty: the one that ships")] = ""
     threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of one run")] = 1
+    verify_share: Annotated[
+        float, Meta(ge=0, le=1, description="share of the time that goes to checking others' runs; 1: nothing else")
+    ] = 0.2
     minimum_sandbox: Annotated[
         int, Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 none")
     ] = 0

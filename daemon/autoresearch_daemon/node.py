@@ -264,7 +264,8 @@ class Node:
         """Work until told otherwise, or for so many runs, or until a time."""
         folder = request.task and str(existing_folder(request.task))
         self._load(folder or self.settings.work.task)
-        self.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms)))
+        share = self.settings.work.verify_share if request.verify_share is None else request.verify_share
+        self.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms, share)))
         return self.status()
 
     def pause(self, request: PauseRequest) -> StatusAnswer:

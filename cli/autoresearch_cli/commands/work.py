@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from autoresearch.answers import WorkRequest
+from autoresearch.errors import UsageError
 from autoresearch_cli import here
 from autoresearch_cli.options import For, Json, Runs, command_app, examples
 from autoresearch_cli.rendering.figures import parse_duration
@@ -21,6 +22,7 @@ apps = {"work": app}
     epilog=examples(
         ("autoresearch work", "run experiments until told otherwise"),
         ("autoresearch work --for 2h", "for two hours"),
+        ("autoresearch work --only verify", "lend this machine to checking what others found"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
         see="up, pause, finish, status, run",
     )
@@ -35,14 +37,27 @@ def work(
     *,
     how_long: For = "",
     runs: Runs = None,
+    verify_share: Annotated[
+        float | None,
+        typer.Option(
+            "--verify-share", min=0, max=1, help="Share of the time for checking others' runs (setting: 0.2)."
+        ),
+    ] = None,
+    only: Annotated[
+        Literal["search", "verify"] | None,
+        typer.Option("--only", help="Only invent changes, or only check others' runs."),
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
     """Let the daemon choose changes, train them and publish what came out, until told otherwise."""
+    if only is not None and verify_share is not None:
+        raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
+    share = verify_share if only is None else float(only == "verify")
     until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
     folder = str(here.existing_folder(task)) if task else ""
     with here.client() as client:
-        status = client.work(WorkRequest(task=folder, runs=runs, until_ms=until_ms))
+        status = client.work(WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share))
         if json:
             print_json(status)
         else:
