@@ -82,6 +82,11 @@ class Paths:
         return self.cache / "tasks"
 
     @property
+    def published_tasks(self) -> Path:
+        """Folders of tasks that others published, by digest; may be deleted while no daemon runs."""
+        return self.cache / "published"
+
+    @property
     def socket(self) -> Path:
         """The daemon's API socket."""
         return self._socket("api.sock")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.boards import best_answer, task_status, top_answer
+from autoresearch.answers.boards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.changes import diff_answer, lineage_answer, run_log, run_source
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
@@ -26,11 +26,13 @@ from autoresearch.answers.models import (
     RunRequest,
     ShowAnswer,
     StatusAnswer,
+    TasksAnswer,
     TaskStatus,
     TopAnswer,
     WorkerStatus,
     WorkRequest,
 )
+from autoresearch.answers.published import published_task
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.summaries import one_line
 
@@ -56,6 +58,7 @@ __all__ = [
     "ShowAnswer",
     "StatusAnswer",
     "TaskStatus",
+    "TasksAnswer",
     "TopAnswer",
     "WorkRequest",
     "WorkerStatus",
@@ -65,11 +68,13 @@ __all__ = [
     "lineage_answer",
     "log_answer",
     "one_line",
+    "published_task",
     "record_view",
     "resolve_reference",
     "run_log",
     "run_source",
     "show_answer",
     "task_status",
+    "tasks_answer",
     "top_answer",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.finding import FoundTask
-from autoresearch.answers.models import BestAnswer, TaskStatus, TopAnswer
+from autoresearch.answers.finding import FoundTask, task_of
+from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import SubjectView, leaderboard, run, statistics
@@ -35,6 +35,13 @@ def task_status(log: Log, task: FoundTask) -> TaskStatus:
         runs=numbers.runs,
         failed=sum(count for status, count in numbers.statuses.items() if status not in {RunStatus.OK, *STOPPED}),
     )
+
+
+def tasks_answer(log: Log) -> TasksAnswer:
+    """All tasks that somebody published, those with the most runs first."""
+    published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks())]
+    tasks = [task_status(log, task) for task in published if task is not None]
+    return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
 
 
 def best_answer(log: Log, task: FoundTask) -> BestAnswer:

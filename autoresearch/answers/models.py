@@ -145,6 +145,13 @@ class TopAnswer(Answer, frozen=True, kw_only=True):
     subjects: list[SubjectView]
 
 
+class TasksAnswer(Answer, frozen=True, kw_only=True):
+    """All published tasks."""
+
+    schema: str = "autoresearch.tasks/1"
+    tasks: list[TaskStatus]
+
+
 class RecordView(Answer, frozen=True, kw_only=True):
     """One record of any kind, in a line."""
 

@@ -2,6 +2,7 @@
 
 from autoresearch.tasks.loading import load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Limits, Metric, Task, seed_for
+from autoresearch.tasks.rebuilding import rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import parse_summary
 from autoresearch.tasks.writing import write_task
@@ -15,6 +16,7 @@ __all__ = [
     "canonical_source",
     "load_task",
     "parse_summary",
+    "rebuild_task",
     "seed_for",
     "shipped_task",
     "source_digest",

@@ -21,7 +21,7 @@ MANIFEST = "task.toml"
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 16
 
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = Path(__file__).parent
 
@@ -118,7 +118,7 @@ def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
     if len(declared) > MAX_FILES:
         raise UsageError(f"{path}: [{section}] names {len(declared)} files", hint=f"{MAX_FILES} are allowed")
     for name, pin in declared.items():
-        if not _PLAIN_NAME.fullmatch(name):
+        if not PLAIN_NAME.fullmatch(name):
             raise UsageError(f"{path}: {section}.{name!r} is not a plain file name", hint="put it beside task.toml")
         if not _HEX_SHA256.fullmatch(pin):
             hint = f"the output of: sha256sum {name}"
@@ -128,7 +128,7 @@ def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
 
 def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
     for name, folder in declared.items():
-        if not _PLAIN_NAME.fullmatch(name):
+        if not PLAIN_NAME.fullmatch(name):
             raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
         if not folder.startswith(("/", "~/")) or ".." in Path(folder).parts:
             raise UsageError(f"{path}: mounts.{name} is not an absolute folder", hint='such as "~/.cache/name"')

@@ -45,7 +45,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Exchange": {
         "export": Entry("export", "Write all runs as TSV, CSV or JSON Lines."),
         "import": Entry("importing", "Bring in past work from a results.tsv, as notes."),
-        "task": Entry("task", "Make a task folder, or explain one."),
+        "task": Entry("task", "List tasks; make a task folder, or explain one."),
     },
 }
 

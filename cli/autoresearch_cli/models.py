@@ -52,7 +52,7 @@ class Setting(Answer, frozen=True, kw_only=True):
     """One setting. ``origin`` is "default", "file" or "environment"."""
 
     name: str
-    value: bool | int | str
+    value: bool | int | float | str
     origin: str
     description: str
     variable: str

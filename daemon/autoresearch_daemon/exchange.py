@@ -18,7 +18,7 @@ from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, NotFound, TimedOut, UsageError
 from autoresearch.log import State, Verdict
 from autoresearch.notebook import Notebook
-from autoresearch.records import Record, Run
+from autoresearch.records import BlobRef, Record, Run, Task
 from autoresearch.settings import Settings
 from autoresearch.sync import (
     NONCE_BYTES,
@@ -211,9 +211,7 @@ class Exchange:
         if news:
             self._on_news(news)
         for record in news:
-            if isinstance(record.body, Run):
-                blobs = (record.body.source, record.body.log)
-                self._wanted.extend(blob.sha256 for blob in blobs if blob and blob.size <= FETCHED_BYTES)
+            self._wanted.extend(blob.sha256 for blob in carried(record) if blob.size <= FETCHED_BYTES)
         self._wants.set()
 
     # --- what happens here ---
@@ -273,6 +271,17 @@ class Exchange:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def carried(record: Record) -> list[BlobRef]:
+    """The blobs that travel with a record: a run's source and log, a task's files. Checkpoints don't."""
+    match record.body:
+        case Run(source=source, log=log):
+            return [source, log] if log else [source]
+        case Task(baseline=baseline, harness=harness):
+            return [baseline, *harness.values()]
+        case _:
+            return []
 
 
 def refusal(verdict: Verdict) -> str:

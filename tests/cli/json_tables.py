@@ -44,7 +44,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `id new`, `show` | `autoresearch.id/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `import` | `autoresearch.import/1` |
-| `task new`, `show` | `autoresearch.task/1` |
+| `task new`, `show`, `get` | `autoresearch.task/1` |
+| `task list` | `autoresearch.tasks/1` |
 """
 # What the daemon's API reads is described with the API.
 REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "RunAccepted", "Health"}

@@ -11,9 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from autoresearch.answers import PeersAnswer
+from autoresearch.answers import PeersAnswer, find_task, published_task
+from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.tasks import load_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
 
@@ -116,3 +118,27 @@ def test_without_the_network_a_node_works_and_says_that_it_is_alone(tmp_path: Pa
         assert daemon.post("/v1/peers", address="/ip4/127.0.0.1/tcp/1/p2p/x").status_code == 409
     finally:
         daemon.stop()
+
+
+def test_a_task_that_only_another_node_has_can_be_worked_on(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    first = start()
+    first.post("/v1/work", task=str(task), runs=1)
+    wait_for(lambda: first.status().state == "idle")
+    second = start(first)
+
+    def rebuilt() -> Path | None:
+        with (
+            Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as log,
+            BlobStore(second.paths.blobs, read_only=True) as blobs,
+        ):
+            try:
+                digest = find_task(log).digest
+                return published_task(log, blobs, digest, tmp_path / "rebuilt").folder
+            except NotFound:
+                return None
+
+    wait_for(lambda: rebuilt() is not None)
+    assert load_task(tmp_path / "rebuilt").digest == load_task(task).digest
+    second.post("/v1/work", task=str(tmp_path / "rebuilt"), runs=1)
+    wait_for(lambda: len(second.runs()) == 2 and ids(first) == ids(second))

@@ -148,12 +148,12 @@ def current() -> ConfigAnswer:
 def _setting(values: Settings, name: str, origin: str) -> Setting:
     section, _, key = name.partition(".")
     value = msgspec.to_builtins(values)[section][key]
-    if not isinstance(value, bool | int | str):
+    if not isinstance(value, bool | int | float | str):
         raise AutoresearchError(f"the setting {name} has a value that can't be shown")
     about = setting_types()[name][1]
     return Setting(name=name, value=value, origin=origin, description=about, variable=environment_variable(name))
 
 
-def _typed(value: bool | int | str) -> str:
+def _typed(value: bool | int | float | str) -> str:
     """The value as a person types it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,14 +17,14 @@ from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 
-app = command_app("Make a task folder, or explain one.")
+app = command_app("List tasks; make a task folder, or explain one.")
 apps = {"task": app}
 
 
 @app.callback(
     epilog=examples(
-        ("autoresearch task show", "the task that this node works on"),
-        ("autoresearch task new ~/my-task", "a copy of the shipped task, to change"),
+        ("autoresearch task list", "what is asked on this network"),
+        ("autoresearch task get grammar ~/grammar", "the folder of a task that somebody published"),
         ("cd my-repo && autoresearch task new .", "describe your own train.py and prepare.py"),
         see="run, work, config set work.task",
     )
@@ -78,6 +78,59 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
     else:
         print_labelled(_lines(answer))
         say(f"→ autoresearch run {answer.folder}")
+
+
+@app.command(
+    name="list",
+    epilog=examples(
+        ("autoresearch task list", "all tasks, those with the most runs first"),
+        ("autoresearch task list | cut -f1", "their names"),
+        ("autoresearch task list --json | jq -r .tasks[].digest", "their identities"),
+        see="task get, work, best",
+    ),
+)
+def list_tasks(*, json: Json = False) -> None:
+    """The tasks that somebody published on this network, and how far each has come."""
+    from autoresearch.answers import tasks_answer
+    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.rendering.boards import print_tasks
+
+    with open_notebook() as notebook:
+        answer = tasks_answer(notebook.log)
+    if json:
+        print_json(answer)
+        return
+    print_tasks(answer)
+    say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch task get grammar ~/grammar", "by its name, into a new folder"),
+        ("autoresearch task get 3fa1", "by the beginning of its digest, into a folder of its name"),
+        ("autoresearch task get grammar --json | jq -r .folder", "the same for a program"),
+        see="task list, run, work",
+    )
+)
+def get(
+    name: Annotated[str, typer.Argument(metavar="TASK", help="A task's name or the beginning of its digest.")],
+    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="A new folder. Left out: the task's name, here.")] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """Write a published task as a folder: task.toml, the fixed files, and train.py as it began."""
+    from autoresearch.answers import published_task
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        found = notebook.task(name)
+        place = Path(folder or found.name).expanduser().absolute()
+        answer = describe(published_task(notebook.log, notebook.blobs, found.digest, place))
+    if json:
+        print_json(answer)
+        return
+    say(f"{place} is the task {answer.name}")
+    say(f"→ autoresearch run {place}, autoresearch work {place}")
 
 
 def copy_task(task: Task, place: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -20,9 +21,8 @@ apps = {"work": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch work", "run experiments until told otherwise"),
-        ("autoresearch work --for 2h", "for two hours"),
-        ("autoresearch work --only verify", "lend this machine to checking what others found"),
+        ("autoresearch work --for 2h", "run experiments on the configured task for two hours"),
+        ("autoresearch work grammar --only verify", "check what others found on a task of the network"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
         see="up, pause, finish, status, run",
     )
@@ -31,7 +31,8 @@ def work(
     task: Annotated[
         str,
         typer.Argument(
-            metavar="[DIR]", help="A task folder. Left out: the one in the settings, or the one that ships."
+            metavar="[TASK]",
+            help="A task folder, or a published task's name. Left out: the one in the settings, or the one that ships.",
         ),
     ] = "",
     *,
@@ -55,7 +56,7 @@ def work(
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
     until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
-    folder = str(here.existing_folder(task)) if task else ""
+    folder = str(_folder(task)) if task else ""
     with here.client() as client:
         status = client.work(WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share))
         if json:
@@ -69,3 +70,16 @@ def work(
         with client.events() as events:
             for event in events:
                 print_event(event, json=json)
+
+
+def _folder(task: str) -> Path:
+    """The folder that was named; for a published task's name a folder of the cache, written when it is missing."""
+    if "/" in task or Path(task).exists():
+        return here.existing_folder(task)
+    from autoresearch.answers import published_task
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        found = notebook.task(task)
+        place = here.paths().published_tasks / found.digest.hex()
+        return published_task(notebook.log, notebook.blobs, found.digest, place).folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import BestAnswer, LineageAnswer, TopAnswer
+from autoresearch.answers import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
 from autoresearch.views import SubjectView
 from autoresearch_cli.rendering.figures import age, figure, moment, one_line, value
 from autoresearch_cli.rendering.ids import short
@@ -49,6 +49,21 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
     ]
     columns = ("#", one_line(answer.task.metric), "score", "runs", "id", "state", "when", "title")
     print_table(columns, rows, right=("#", "score", "runs", columns[1]))
+
+
+def print_tasks(answer: TasksAnswer) -> None:
+    """All tasks: name, digest, metric, how many runs, the best so far."""
+    if not is_rich():
+        print_rows(
+            (t.name, t.digest, t.metric, t.direction, t.runs, figure(t.best.mean if t.best else None))
+            for t in answer.tasks
+        )
+        return
+    rows = [
+        (one_line(t.name), t.digest[:12], one_line(t.metric), t.direction, t.runs, value(t.best.mean) if t.best else "")
+        for t in answer.tasks
+    ]
+    print_table(("task", "digest", "metric", "direction", "runs", "best"), rows, right=("runs", "best"))
 
 
 def print_lineage(answer: LineageAnswer) -> None:
