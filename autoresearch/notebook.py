@@ -13,8 +13,9 @@ from typing import Self
 from autoresearch.errors import NotFound, Refused
 from autoresearch.identity import KeyPair, create_identity, delegation, load_identity
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
+from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Body, Claim, Note, Record, Run, format_id
+from autoresearch.records import BlobRef, Body, Claim, Note, Record, Run, format_id
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
 from autoresearch.running import Level, Progress, detect_level
@@ -50,9 +51,11 @@ class Notebook:
                 self.identity = load_identity(paths.keys)
             except NotFound:
                 self.identity = create_identity(paths.keys)
+            # The network that this data folder belongs to, and whom it trusts.
+            self.manifest = load_manifest(paths.manifest)
             # Called with each record of this node, once it is on the disk: tell others now.
             self.announce: Callable[[Record], None] = lambda _: None
-            self.log = opened.enter_context(Log.open(paths.log, DEFAULT_NETWORK))
+            self.log = opened.enter_context(Log.open(paths.log, self.manifest.network))
             self.blobs = opened.enter_context(BlobStore(paths.blobs))
             self._opened = opened.pop_all()
 

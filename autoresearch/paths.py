@@ -52,6 +52,11 @@ class Paths:
         return self.data / "log.sqlite"
 
     @property
+    def manifest(self) -> Path:
+        """The manifest of the network that the log belongs to; without one it is the built-in network."""
+        return self.data / "network.toml"
+
+    @property
     def blobs(self) -> Path:
         """The folder of blobs."""
         return self.data / "blobs"

@@ -101,3 +101,27 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.NO_WORKERS: "work.workers is 0: this node only watches",
     Why.STOPPING: "the daemon is stopping",
 }
+
+
+class NetworkState(StrEnum):
+    """What the network of this node does."""
+
+    OFF = "off"
+    STARTING = "starting"
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    STOPPED = "stopped"
+
+
+NETWORK_STATE_SENTENCES: dict[NetworkState, str] = {
+    NetworkState.OFF: "the network is off: this node works by itself",
+    NetworkState.STARTING: "the network process is starting",
+    NetworkState.RUNNING: "the network process runs",
+    NetworkState.RESTARTING: "the network process {what}; it is started again",
+    NetworkState.STOPPED: "the network is stopped",
+}
+
+
+def network_reason(state: NetworkState, what: str = "ended") -> str:
+    """Why the network is in its state; ``what`` the process did, when it is started again."""
+    return NETWORK_STATE_SENTENCES[state].format(what=what)

@@ -55,7 +55,10 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, network: Netwo
             migrations.apply(Database(connection))
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     if meta.get("network", network.id) != network.id:
-        raise Refused(f"The log {path} belongs to another network.", hint="use another data folder for each network")
+        raise Refused(
+            f"The log {path} belongs to another network.",
+            hint="each network has a home of its own: put AUTORESEARCH_HOME=DIR before every command of this one",
+        )
     if not read_only and "network" not in meta:
         connection.executemany(
             "INSERT OR IGNORE INTO meta VALUES(?, ?)",

@@ -15,6 +15,7 @@ DAY_MS = 86_400_000
 class Network:
     """A network's constants. Peers whose constants differ are in different networks, because ``id`` differs.
 
+    ``nonce``: 16 random bytes from the founding, so that two networks of one name differ; none for the built-in one.
     ``record_bytes``: the largest record. ``ahead_ms``: how far ahead of the clock here a record's time may be.
     ``start_ms``: the earliest time, UTC. ``per_day_seq``, ``per_day``, ``per_author``: how many records are kept
     for one author, UTC day and sequence number; one author and day; one author. See :mod:`autoresearch.log.quota`.
@@ -27,11 +28,15 @@ class Network:
     per_day_seq: int = 4
     per_day: int = 16_384
     per_author: int = 1_000_000
+    nonce: bytes = b""
 
     @cached_property
     def id(self) -> bytes:
-        """16 bytes that every record of the network carries: SHA-256 of the encoded constants, cut."""
-        return hashlib.sha256(encode(asdict(self))).digest()[:16]
+        """16 bytes that every record of the network carries: SHA-256 of the encoded constants and the nonce, cut."""
+        constants = asdict(self)
+        if not self.nonce:
+            del constants["nonce"]
+        return hashlib.sha256(encode(constants)).digest()[:16]
 
 
 DEFAULT_NETWORK = Network(name="commons")

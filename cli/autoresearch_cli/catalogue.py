@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "up": Entry("up", "Start the daemon."),
         "down": Entry("down", "Stop the daemon."),
         "peers": Entry("peers", "The other nodes, and how to reach this one."),
+        "network": Entry("network", "The network this node is in: found one, join one, invite others."),
         "doctor": Entry("doctor", "Check this machine, and say how to mend it."),
         "logs": Entry("logs", "What the daemon wrote to its log file."),
         "config": Entry("config", "Show and change settings."),

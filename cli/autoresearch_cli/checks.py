@@ -13,7 +13,6 @@ from pathlib import Path
 from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.identity import load_identity
 from autoresearch.log import Log
-from autoresearch.records import DEFAULT_NETWORK
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.tasks import load_task
 from autoresearch_cli import here, starting
@@ -98,7 +97,7 @@ def check_log() -> Check:
     if not paths.log.exists():
         return Check(name="log", result=OK, detail="there is none yet; the daemon makes it at its first start")
     me = device_key()
-    with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
+    with Log.open(paths.log, here.manifest().network, read_only=True) as log:
         lost = log.missing_own(me) if me else None
         if lost:
             detail = f"this device signed a record number {lost.seq} that is not here: an older copy was put back"
@@ -112,13 +111,14 @@ def check_log() -> Check:
 def check_clock() -> Check:
     """Whether the clock is not obviously wrong: before the network began, or behind this notebook's records."""
     now_ms = here.now_ms()
+    network = here.manifest().network
     fix = "set the clock: timedatectl set-ntp true"
-    if now_ms < DEFAULT_NETWORK.start_ms:
+    if now_ms < network.start_ms:
         return Check(name="clock", result=FAILED, detail="it is set to a time before the network began", fix=fix)
-    with Log.open(here.paths().log, DEFAULT_NETWORK, read_only=True) as log:
+    with Log.open(here.paths().log, network, read_only=True) as log:
         newest = log.records(limit=1)
     ahead_ms = newest[0].time - now_ms if newest else 0
-    if ahead_ms > DEFAULT_NETWORK.ahead_ms:
+    if ahead_ms > network.ahead_ms:
         detail = f"the newest record here is {duration(ahead_ms)} ahead of it"
         return Check(name="clock", result=WARNING, detail=detail, fix=fix)
     return Check(name="clock", result=OK, detail="plausible")

@@ -12,6 +12,7 @@ from autoresearch.paths import Paths
 from autoresearch.settings import Settings, load_settings, named_devices
 
 if TYPE_CHECKING:
+    from autoresearch.networks import Manifest
     from autoresearch_cli.client import Client
 
 
@@ -28,6 +29,13 @@ def paths() -> Paths:
 def settings() -> Settings:
     """The settings in force."""
     return load_settings(paths().settings, environment())[0]
+
+
+def manifest() -> Manifest:
+    """The network that the data folder belongs to. Raises UsageError when its file is damaged."""
+    from autoresearch.networks import load_manifest
+
+    return load_manifest(paths().manifest)
 
 
 def now_ms() -> int:

@@ -100,6 +100,28 @@ class IdentityAnswer(Answer, frozen=True, kw_only=True):
     folder: str
 
 
+class NetworkAnswer(Answer, frozen=True, kw_only=True):
+    """A network as its manifest has it. ``constants`` are those that are not the usual ones, ``addresses`` this node's.
+
+    Keys, ids and tasks are hexadecimal. ``file`` is the manifest, which need not exist for the built-in network;
+    ``enabled`` is whether this node exchanges records with others.
+    """
+
+    schema: str = "autoresearch.network/1"
+    name: str
+    id: str
+    file: str
+    enabled: bool
+    constants: dict[str, int]
+    attestors: list[str]
+    needed: int
+    participants: list[str]
+    tasks: list[str]
+    bootstrap: list[str]
+    addresses: list[str] = []
+    invite: str = ""
+
+
 class TaskAnswer(Answer, frozen=True, kw_only=True):
     """A task folder: what is asked, and the rules."""
 

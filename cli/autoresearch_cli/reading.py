@@ -10,7 +10,6 @@ from autoresearch.answers import FoundTask, ShowAnswer, find_task, resolve_refer
 from autoresearch.errors import AutoresearchError
 from autoresearch.identity import load_identity
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import DEFAULT_NETWORK
 from autoresearch_cli import here
 
 
@@ -48,7 +47,7 @@ def open_notebook() -> Iterator[NotebookReader]:
     """Open the notebook; a machine without one has an empty one. Nothing is written."""
     paths = here.paths()
     with ExitStack() as stack:
-        log = stack.enter_context(Log.open(paths.log, DEFAULT_NETWORK, read_only=True))
+        log = stack.enter_context(Log.open(paths.log, here.manifest().network, read_only=True))
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         yield NotebookReader(log, blobs, device_key())
 

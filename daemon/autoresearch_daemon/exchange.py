@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 
 import structlog
@@ -17,6 +15,7 @@ import structlog
 from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, NotFound, TimedOut, UsageError
 from autoresearch.log import State, Verdict
+from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Task
 from autoresearch.settings import Settings
@@ -48,11 +47,6 @@ SESSIONS_MAX = 8
 # Sources and logs are small; what is larger is fetched when somebody asks for it.
 FETCHED_BYTES = 4 << 20
 WANTED_MAX = 100_000
-PORT_MAX = 65_535
-LISTEN_ADDRESS = re.compile(r"/(?P<kind>ip4|ip6)/(?P<host>[^/]+)/tcp/(?P<port>[0-9]{1,5})")
-PEER_ADDRESS = re.compile(
-    r"/(?P<kind>ip4|ip6|dns|dns4|dns6)/(?P<host>[^/]+)/tcp/(?P<port>[0-9]{1,5})/p2p/[1-9A-HJ-NP-Za-km-z]{2,128}"
-)
 
 
 class Exchange:
@@ -140,7 +134,7 @@ class Exchange:
 
     def dial(self, address: str) -> None:
         """Begin to connect to an address; it is remembered and tried again. Raises UsageError when it is none."""
-        check_address(address, PEER_ADDRESS, "the address")
+        check_peer_address(address, "the address")
         self._spawn(self._quietly(self.network.dial(address), address))
 
     # --- what peers do ---
@@ -289,8 +283,8 @@ def refusal(verdict: Verdict) -> str:
     return verdict.refusal.sentence if verdict.refusal else ""
 
 
-def host_options(folder: Path, settings: Settings) -> HostOptions:
-    """The network's options as the settings have them.
+def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOptions:
+    """The network's options as the settings and the network's manifest have them.
 
     Raises:
         UsageError: the network is asked for and its library is not installed.
@@ -301,31 +295,21 @@ def host_options(folder: Path, settings: Settings) -> HostOptions:
             hint='pip install "autoresearch-p2p[network]" (needs gcc, python3-dev, libgmp-dev)',
         )
     network = settings.network
+    named = addresses(network.bootstrap, check_peer_address, "network.bootstrap")
     return HostOptions(
         folder=str(folder),
-        listen=addresses(network.listen, LISTEN_ADDRESS, "network.listen"),
-        bootstrap=addresses(network.bootstrap, PEER_ADDRESS, "network.bootstrap"),
+        network=manifest.network,
+        manifest=encode_manifest(manifest),
+        listen=addresses(network.listen, check_listen_address, "network.listen"),
+        bootstrap=tuple(dict.fromkeys(named + manifest.bootstrap)),
         lan=network.lan,
         day_bytes=network.day_mib << 20,
     )
 
 
-def addresses(text: str, form: re.Pattern[str], name: str) -> tuple[str, ...]:
+def addresses(text: str, check: Callable[[str, str], None], name: str) -> tuple[str, ...]:
     """The addresses in a setting, between commas. Raises UsageError when one is none."""
     parts = tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
     for part in parts:
-        check_address(part, form, name)
+        check(part, name)
     return parts
-
-
-def check_address(text: str, form: re.Pattern[str], name: str) -> None:
-    """Refuse what is no multiaddr of the wanted form. Raises UsageError."""
-    found = form.fullmatch(text)
-    try:
-        if found is None or int(found["port"]) > PORT_MAX:
-            raise ValueError("it has another form")
-        if found["kind"] in ("ip4", "ip6"):
-            ip_address(found["host"])
-    except ValueError as error:
-        example = "/ip4/0.0.0.0/tcp/4001" if form is LISTEN_ADDRESS else "/ip4/203.0.113.7/tcp/4001/p2p/12D3…"
-        raise UsageError(f"{name}: {text[:200]!r} is no address: {error}", hint=f"one looks like {example}") from error

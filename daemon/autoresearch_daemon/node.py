@@ -34,7 +34,7 @@ from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.words import WHY_SENTENCES, Why
+from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
@@ -50,7 +50,7 @@ logger = structlog.get_logger()
 TICK_SECONDS = 5.0
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
-NO_NETWORK = NetworkStatus(state="off", reason="the network is off: this node works by itself")
+NO_NETWORK = NetworkStatus(state=NetworkState.OFF.value, reason=network_reason(NetworkState.OFF))
 
 
 class Node:
@@ -81,7 +81,7 @@ class Node:
         self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
         self.exchange: Exchange | None = None
         if settings.network.enabled:
-            options = host_options(paths.network, settings)
+            options = host_options(paths.network, settings, self.notebook.manifest)
             self.exchange = Exchange(self.notebook, options, paths.network_socket, on_news=self._news)
         self._ticker: asyncio.Task[None] | None = None
         self._names = 0

@@ -42,6 +42,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `paths` | `autoresearch.paths/1` |
 | `id new`, `show` | `autoresearch.id/1` |
+| `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `import` | `autoresearch.import/1` |
 | `task new`, `show`, `get` | `autoresearch.task/1` |

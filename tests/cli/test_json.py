@@ -16,6 +16,7 @@ from autoresearch_cli.models import (
     FieldAnswer,
     IdentityAnswer,
     ImportAnswer,
+    NetworkAnswer,
     PathsAnswer,
     TaskAnswer,
     TextAnswer,
@@ -52,6 +53,9 @@ DOCUMENTS: list[tuple[type[msgspec.Struct], tuple[str, ...]]] = [
     (ConfigAnswer, ("config", "path")),
     (PathsAnswer, ("paths",)),
     (IdentityAnswer, ("id", "show")),
+    (NetworkAnswer, ("network", "show")),
+    (NetworkAnswer, ("network", "invite")),
+    (NetworkAnswer, ("network", "trust", "ab" * 32)),
     (TaskAnswer, ("task", "show")),
     (DownAnswer, ("down",)),
 ]

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_daemon.net import FRAME_BYTES_MAX, Limits, NetworkState
+from autoresearch_daemon.net import FRAME_BYTES_MAX, Limits
 from autoresearch_daemon.net.framing import frame
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.sync import FRAME_BYTES
+from autoresearch.words import NetworkState
 from tests.network.hosts import record
 from tests.network.networks import Node, echo, nodes, until
 

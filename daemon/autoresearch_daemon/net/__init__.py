@@ -6,7 +6,6 @@ from autoresearch_daemon.net.model import (
     Figures,
     HostOptions,
     NetworkInfo,
-    NetworkState,
     PeerInfo,
 )
 from autoresearch_daemon.net.network import Handlers, Network
@@ -22,7 +21,6 @@ __all__ = [
     "Limits",
     "Network",
     "NetworkInfo",
-    "NetworkState",
     "PeerInfo",
     "SyncStream",
 ]

@@ -27,6 +27,7 @@ from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX_PROTOCOL_ID
 from libp2p.tools.anyio_service import background_trio_service
 from multiaddr import Multiaddr  # type: ignore[import-untyped]
 
+from autoresearch.networks import MANIFEST_BYTES_MAX
 from autoresearch.records import Record, admit
 from autoresearch_daemon.net import protocols
 from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
@@ -149,6 +150,7 @@ class Host:
             (protocols.SYNC, self._serve_sync),
             (protocols.BLOB, self._serve_blob),
             (protocols.PEERS, self._serve_peers),
+            (protocols.NETWORK, self._serve_network),
         ):
             self._host.set_stream_handler(TProtocol(name), handler)
         listen = [Multiaddr(address) for address in self.listen]
@@ -242,9 +244,17 @@ class Host:
         await stream.close()
         return data
 
+    async def ask_network(self, peer: str) -> bytes:
+        """The manifest of a connected peer's network, unchecked. Raises Unreachable, StreamBroken, TooSlowError."""
+        with trio.fail_after(protocols.NETWORK_SECONDS):
+            stream = await self._open(peer, protocols.NETWORK, MANIFEST_BYTES_MAX)
+            manifest = await protocols.ask_network(stream)
+            await stream.close()
+        return manifest
+
     # --- streams ---
 
-    async def _open(self, peer: str, protocol: str) -> FrameStream:
+    async def _open(self, peer: str, protocol: str, bytes_max: int | None = None) -> FrameStream:
         if not self.watch.is_connected(peer):
             raise Unreachable(f"{peer} is not connected")
         try:
@@ -252,7 +262,7 @@ class Host:
                 stream = await self._host.new_stream(ID.from_string(peer), [TProtocol(protocol)])
         except Exception as error:
             raise Unreachable(f"{peer} opens no {protocol} stream") from error
-        return self._frames(stream)
+        return self._frames(stream, bytes_max)
 
     def _frames(self, stream: INetStream, bytes_max: int | None = None) -> FrameStream:
         peer = str(stream.muxed_conn.peer_id)
@@ -283,6 +293,12 @@ class Host:
     async def _serve_peers(self, stream: INetStream) -> None:
         frames = self._frames(stream)
         await protocols.tell_peers(frames, self.book.shareable(frames.peer, self.watch.connected_peers()))
+        await frames.close()
+
+    async def _serve_network(self, stream: INetStream) -> None:
+        frames = self._frames(stream)
+        if self.options.manifest:
+            await frames.send(self.options.manifest)
         await frames.close()
 
     async def _blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:

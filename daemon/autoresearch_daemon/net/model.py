@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
-from autoresearch.records import DEFAULT_NETWORK, Network
+from autoresearch.records import Network
+from autoresearch.words import NetworkState
 
 # Wire limits, part of the protocol (docs/network.md).
 FRAME_BYTES_MAX = 257 * 1024
@@ -17,25 +17,17 @@ BLOB_PART_BYTES_MAX = 1024 * 1024
 ADDRESS_BYTES_MAX = 256
 
 
-class NetworkState(StrEnum):
-    """What the network process does."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    RESTARTING = "restarting"
-    STOPPED = "stopped"
-
-
 class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a host is set up. ``folder`` keeps its key and its address book.
 
     ``listen`` are TCP multiaddrs; port 0 takes the port of the last start when it is free, or else any.
     ``bootstrap`` are multiaddrs that end in ``/p2p/PEER``. ``lan_interfaces`` are IP addresses, none means all.
+    ``manifest`` are the bytes that peers who ask for the network get; without any they get no answer.
     ``day_bytes`` is how many bytes a UTC day may move before blobs are refused; 0 is no limit.
     """
 
     folder: str
-    network: Network = DEFAULT_NETWORK
+    network: Network
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
     bootstrap: tuple[str, ...] = ()
     lan: bool = True
@@ -47,6 +39,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     health_seconds: float = 15.0
     exchange_seconds: float = 60.0
     day_bytes: int = 0
+    manifest: bytes = b""
 
     @property
     def key_file(self) -> Path:

@@ -14,13 +14,13 @@ import structlog
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError
 from autoresearch.records import Record
+from autoresearch.words import NetworkState
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.model import (
     BLOB_PART_BYTES_MAX,
     Figures,
     HostOptions,
     NetworkInfo,
-    NetworkState,
     PeerInfo,
 )
 from autoresearch_daemon.net.supervisor import MODULE, Limits, Supervisor

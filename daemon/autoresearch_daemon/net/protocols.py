@@ -15,6 +15,7 @@ from autoresearch_daemon.net.streams import FrameStream, StreamBroken
 SYNC = "/autoresearch/sync/1"
 BLOB = "/autoresearch/blob/1"
 PEERS = "/autoresearch/peers/1"
+NETWORK = "/autoresearch/network/1"
 
 # A blob request: the SHA-256 of the blob, the first byte, how many bytes; big-endian.
 BLOB_REQUEST = struct.Struct(">32sQI")
@@ -24,6 +25,7 @@ BLOBS_SERVED = 16
 BLOBS_SERVED_PER_PEER = 4
 PEERS_SECONDS = 10.0
 PEERS_MAX = 32
+NETWORK_SECONDS = 10.0
 
 BlobSource = Callable[[str, bytes, int, int], Awaitable[bytes | None]]
 
@@ -114,3 +116,11 @@ async def ask_peers(stream: FrameStream) -> list[str]:
             raise StreamBroken("an address is too long")
         found.append(frame.decode("ascii", "replace"))
     return found
+
+
+async def ask_network(stream: FrameStream) -> bytes:
+    """The bytes of the manifest of a peer's network. The caller checks them. Raises StreamBroken."""
+    manifest = await stream.receive()
+    if not manifest:
+        raise StreamBroken("the peer says nothing of its network")
+    return manifest

@@ -19,8 +19,9 @@ import structlog
 import zmq
 import zmq.asyncio
 
+from autoresearch.words import NetworkState, network_reason
 from autoresearch_daemon.net import link
-from autoresearch_daemon.net.model import HostOptions, NetworkState
+from autoresearch_daemon.net.model import HostOptions
 
 MODULE = "autoresearch_daemon.net.child"
 
@@ -82,7 +83,7 @@ class Supervisor:
         command: tuple[str, ...] = (sys.executable, "-m", MODULE),
     ) -> None:
         self.state = NetworkState.STOPPED
-        self.reason = "not started"
+        self.reason = network_reason(NetworkState.STOPPED)
         self.restarts = 0
         self._options = options
         self._address = f"ipc://{socket}"
@@ -102,7 +103,7 @@ class Supervisor:
     async def start(self) -> None:
         """Open the link and start the process; does not wait for it."""
         self._router.bind(self._address)
-        self.state, self.reason = NetworkState.STARTING, "the network process is starting"
+        self._enter(NetworkState.STARTING)
         self._tasks = [asyncio.create_task(part) for part in (self._receive(), self._send(), self._keep())]
 
     async def stop(self) -> None:
@@ -121,7 +122,7 @@ class Supervisor:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._router.close()
         self._context.term()
-        self.state, self.reason = NetworkState.STOPPED, "the network is stopped"
+        self._enter(NetworkState.STOPPED)
 
     def send(self, message: link.FromDaemon) -> None:
         """Send to the process; lost when there is none."""
@@ -134,6 +135,9 @@ class Supervisor:
         return self._life.process.pid if self._life and self._life.process.returncode is None else None
 
     # --- parts ---
+
+    def _enter(self, state: NetworkState, what: str = "") -> None:
+        self.state, self.reason = state, network_reason(state, what)
 
     async def _keep(self) -> None:
         failures = 0
@@ -148,7 +152,7 @@ class Supervisor:
             lasted = asyncio.get_running_loop().time() - began
             failures = 1 if lasted >= self._limits.healthy_seconds else failures + 1
             self.restarts += 1
-            self.state, self.reason = NetworkState.RESTARTING, f"the network process {reason}; it is started again"
+            self._enter(NetworkState.RESTARTING, reason)
             logger.warning("network process ended", reason=reason, lasted_seconds=round(lasted, 1), failures=failures)
             self._life = None
             self._on_lost(reason)
@@ -218,7 +222,8 @@ class Supervisor:
                 message = link.decode_from_child(payload)
                 if isinstance(message, link.Ready):
                     life.ready = True
-                    self.state, self.reason = NetworkState.RUNNING, message.note or "connected to the network"
+                    self._enter(NetworkState.RUNNING)
+                    self.reason = message.note or self.reason
                 elif isinstance(message, link.Beat):
                     life.moved = message.figures.bytes_in + message.figures.bytes_out
                 self._on_message(message)

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
+from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
-from autoresearch.records import DEFAULT_NETWORK
 from autoresearch.research import Bench, Plan, measure, plan_as_it_stands, task_data
 from autoresearch.running import Level, Outcome
 from autoresearch.running import Progress as RunProgress
@@ -115,8 +115,9 @@ def _given(work: protocol.Work, task: Task) -> Plan:
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
+    network = load_manifest(place.paths.manifest).network
     with (
-        Log.open(place.paths.log, DEFAULT_NETWORK, read_only=True) as log,
+        Log.open(place.paths.log, network, read_only=True) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
         problem, runs, claims = recall(

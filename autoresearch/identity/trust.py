@@ -1,0 +1,19 @@
+"""Whose word counts in a network: which root keys attest, and how many of them it takes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom a network believes about who is who.
+
+    ``attestors`` are the root keys whose attestations count, ``needed`` is how many of them must have attested a
+    participant, and ``participants`` are root keys that count as attested without that: named by hand, for groups
+    whose members know each other.
+    """
+
+    attestors: frozenset[bytes] = frozenset()
+    needed: int = 2
+    participants: frozenset[bytes] = frozenset()

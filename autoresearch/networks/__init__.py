@@ -1,0 +1,43 @@
+"""Networks: what one is, the file and the invite that carry it to others."""
+
+from autoresearch.networks.addresses import (
+    ADDRESS_BEGINNINGS,
+    check_listen_address,
+    check_peer_address,
+    is_loopback,
+)
+from autoresearch.networks.encoding import MANIFEST_BYTES_MAX, decode_manifest, encode_manifest
+from autoresearch.networks.file import format_manifest, load_manifest, parse_manifest, read_manifest, save_manifest
+from autoresearch.networks.invite import looks_like_invite, read_invite, write_invite
+from autoresearch.networks.manifest import (
+    DEFAULT_MANIFEST,
+    NONCE_BYTES,
+    Manifest,
+    constants_of,
+    parse_key,
+    unusual_constants,
+)
+
+__all__ = [
+    "ADDRESS_BEGINNINGS",
+    "DEFAULT_MANIFEST",
+    "MANIFEST_BYTES_MAX",
+    "NONCE_BYTES",
+    "Manifest",
+    "check_listen_address",
+    "check_peer_address",
+    "constants_of",
+    "decode_manifest",
+    "encode_manifest",
+    "format_manifest",
+    "is_loopback",
+    "load_manifest",
+    "looks_like_invite",
+    "parse_key",
+    "parse_manifest",
+    "read_invite",
+    "read_manifest",
+    "save_manifest",
+    "unusual_constants",
+    "write_invite",
+]

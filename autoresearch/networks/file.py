@@ -1,0 +1,125 @@
+"""A manifest as a TOML file that a person can read and edit: reading, writing, and the one of a data folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.identity import Trust
+from autoresearch.networks.manifest import DEFAULT_MANIFEST, Manifest, constants_of, network_of, parse_key
+
+FILE_BYTES_MAX = 128 * 1024
+HEAD = """\
+# A network of autoresearch. Others join it with: autoresearch network join FILE
+# Name, nonce and constants make the id; whoever changes one of them founds another network.
+# Whom to trust, the tasks and the addresses to begin with may be edited.
+"""
+
+
+class _Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    attestors: list[str] = []
+    needed: int = Trust().needed
+    participants: list[str] = []
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    nonce: str = ""
+    id: str = ""
+    tasks: list[str] = []
+    bootstrap: list[str] = []
+    constants: dict[str, int] = {}
+    trust: _Trust = _Trust()
+
+
+def format_manifest(manifest: Manifest) -> str:
+    """The manifest as TOML, with every constant, for people to read."""
+    import tomlkit
+
+    def lines(texts: list[str]) -> tomlkit.items.Array:
+        array = tomlkit.array()
+        array.extend(texts)
+        return array.multiline(len(texts) > 1)
+
+    network, trust = manifest.network, manifest.trust
+    document = tomlkit.document()
+    document["name"] = network.name
+    document["nonce"] = network.nonce.hex()
+    document["id"] = network.id.hex()
+    document["tasks"] = lines([task.hex() for task in manifest.tasks])
+    document["bootstrap"] = lines(list(manifest.bootstrap))
+    document["constants"] = constants_of(network)
+    document["trust"] = {
+        "attestors": lines(sorted(key.hex() for key in trust.attestors)),
+        "needed": trust.needed,
+        "participants": lines(sorted(key.hex() for key in trust.participants)),
+    }
+    return HEAD + tomlkit.dumps(document)
+
+
+def parse_manifest(text: bytes, name: str) -> Manifest:
+    """The manifest of a TOML text; ``name`` says in sentences where it came from. Raises UsageError when it is none."""
+    try:
+        if len(text) > FILE_BYTES_MAX:
+            raise UsageError(f"it has more than {FILE_BYTES_MAX} bytes")
+        found = msgspec.toml.decode(text, type=_File)
+        return Manifest(
+            network_of(found.name, _bytes(found.nonce), found.constants, _bytes(found.id) or None),
+            Trust(
+                frozenset(map(parse_key, found.trust.attestors)),
+                found.trust.needed,
+                frozenset(map(parse_key, found.trust.participants)),
+            ),
+            tuple(map(_bytes, found.tasks)),
+            tuple(found.bootstrap),
+        )
+    # RecursionError: thousands of nested brackets; UnicodeDecodeError: bytes that are no text.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{name} is no network's manifest: {str(error)[:200]}") from error
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}", hint=error.hint) from error
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest in a file. Raises NotFound, or UsageError when it is none."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no file {path}") from error
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    return parse_manifest(text, str(path))
+
+
+def load_manifest(path: Path) -> Manifest:
+    """The manifest of a data folder: the built-in network when it has none. Raises UsageError when it is damaged."""
+    try:
+        return read_manifest(path)
+    except NotFound:
+        return DEFAULT_MANIFEST
+
+
+def save_manifest(path: Path, manifest: Manifest) -> None:
+    """Write the manifest; whatever happens the file is the old one or the new one, whole. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("x") as file:
+            file.write(format_manifest(manifest))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise UsageError(f"{text[:80]!r} is not hexadecimal") from None

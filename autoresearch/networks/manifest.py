@@ -1,0 +1,135 @@
+"""What a network is: its constants, whom it trusts, its tasks, where to begin. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field, fields, replace
+
+from autoresearch.errors import UsageError
+from autoresearch.identity import Trust
+from autoresearch.networks.addresses import check_peer_address
+from autoresearch.records import DEFAULT_NETWORK, Network
+
+NONCE_BYTES = 16
+KEY_BYTES = 32
+NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,39}")
+# How many of each a manifest may have; together they keep it below the size of one frame on the wire.
+ATTESTORS_MAX = 64
+PARTICIPANTS_MAX = 256
+TASKS_MAX = 256
+BOOTSTRAP_MAX = 32
+# What the constants may be: (least, most).
+CONSTANTS: dict[str, tuple[int, int]] = {
+    "record_bytes": (1024, 16_384),
+    "ahead_ms": (0, 86_400_000),
+    "start_ms": (0, 2**52),
+    "per_day_seq": (1, 1024),
+    "per_day": (1, 2**31),
+    "per_author": (1, 2**31),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One network. Peers are in one network when constants and nonce are the same; the rest each may edit.
+
+    ``tasks`` are digests of the tasks that the network is about, ``bootstrap`` the multiaddrs of nodes to begin with.
+
+    Raises:
+        UsageError: something in it is out of bounds.
+    """
+
+    network: Network
+    trust: Trust = field(default_factory=Trust)
+    tasks: tuple[bytes, ...] = ()
+    bootstrap: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        network, trust = self.network, self.trust
+        check(NAME.fullmatch(network.name), "the name has 1 to 40 letters, digits, dots, dashes and underscores")
+        check(len(network.nonce) in (0, NONCE_BYTES), f"the nonce has {NONCE_BYTES} bytes, or none")
+        for name, value in constants_of(network).items():
+            least, most = CONSTANTS[name]
+            check(least <= value <= most, f"the constant {name} is between {least} and {most}")
+        check(1 <= trust.needed <= ATTESTORS_MAX, f"between 1 and {ATTESTORS_MAX} attestations are needed")
+        for name, keys, most in (
+            ("attestors", trust.attestors, ATTESTORS_MAX),
+            ("participants", trust.participants, PARTICIPANTS_MAX),
+            ("tasks", self.tasks, TASKS_MAX),
+        ):
+            check(len(keys) <= most, f"{name} are at most {most}")
+            check(all(len(key) == KEY_BYTES for key in keys), f"each of the {name} has {KEY_BYTES} bytes")
+        check(len(self.bootstrap) <= BOOTSTRAP_MAX, f"bootstrap addresses are at most {BOOTSTRAP_MAX}")
+        for address in self.bootstrap:
+            check_peer_address(address, "a bootstrap address of the network")
+
+    def with_attestor(self, key: bytes) -> Manifest:
+        """The same network, trusting one attestor more."""
+        return self._with(replace(self.trust, attestors=self.trust.attestors | {key}))
+
+    def without_attestor(self, key: bytes) -> Manifest:
+        """The same network, trusting one attestor less."""
+        return self._with(replace(self.trust, attestors=self.trust.attestors - {key}))
+
+    def with_participant(self, key: bytes) -> Manifest:
+        """The same network, with one participant more who counts as attested by hand."""
+        return self._with(replace(self.trust, participants=self.trust.participants | {key}))
+
+    def without_participant(self, key: bytes) -> Manifest:
+        """The same network, with one participant less who counts as attested by hand."""
+        return self._with(replace(self.trust, participants=self.trust.participants - {key}))
+
+    def with_bootstrap(self, addresses: tuple[str, ...]) -> Manifest:
+        """The same network with these addresses first, and as many of its own as there is room for."""
+        return replace(self, bootstrap=tuple(dict.fromkeys(addresses + self.bootstrap))[:BOOTSTRAP_MAX])
+
+    def _with(self, trust: Trust) -> Manifest:
+        return replace(self, trust=trust)
+
+
+def constants_of(network: Network) -> dict[str, int]:
+    """The numbers that, with name and nonce, make the network's id."""
+    return {name: value for name, value in asdict(network).items() if name not in ("name", "nonce")}
+
+
+def unusual_constants(network: Network) -> dict[str, int]:
+    """Those of its constants that are not the usual ones."""
+    usual = {constant.name: constant.default for constant in fields(Network)}
+    return {name: value for name, value in constants_of(network).items() if value != usual[name]}
+
+
+def network_of(name: str, nonce: bytes, constants: dict[str, int], network_id: bytes | None) -> Network:
+    """The network of these; ``network_id`` is what it is said to be.
+
+    Raises:
+        UsageError: a constant is unknown, or the id is another one.
+    """
+    if unknown := constants.keys() - CONSTANTS.keys():
+        raise UsageError(f"this version knows no constant {min(unknown)[:40]!r}", hint="install a newer autoresearch")
+    network = Network(name=name, nonce=nonce, **constants)
+    if network_id is not None and network.id != network_id:
+        raise UsageError(
+            f"the network says that its id is {network_id.hex()}, but its constants make {network.id.hex()}",
+            hint="somebody changed it, or it needs another version of autoresearch; ask for it again",
+        )
+    return network
+
+
+def check(holds: object, sentence: str) -> None:
+    """Raise UsageError when it does not hold."""
+    if not holds:
+        raise UsageError(f"that is no network: {sentence}")
+
+
+def parse_key(text: str) -> bytes:
+    """A public root key as ``id show`` prints it. Raises UsageError."""
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES or key.hex() != text.lower():
+        raise UsageError(f"{text[:80]!r} is no key", hint="autoresearch id show prints one: 64 hexadecimal digits")
+    return key
+
+
+DEFAULT_MANIFEST = Manifest(DEFAULT_NETWORK)

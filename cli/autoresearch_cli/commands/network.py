@@ -1,0 +1,234 @@
+"""``network``: the network this node is in. Found one, join one, invite others, say whom it trusts."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoresearch.errors import Refused, UsageError
+from autoresearch.identity import Trust
+from autoresearch.networks import (
+    NONCE_BYTES,
+    Manifest,
+    load_manifest,
+    parse_key,
+    save_manifest,
+    unusual_constants,
+    write_invite,
+)
+from autoresearch.records import Network
+from autoresearch_cli import here, joining, starting
+from autoresearch_cli.models import NetworkAnswer
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.rendering.figures import counted
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
+
+app = command_app("The network this node is in: found one, join one, invite others.")
+apps = {"network": app}
+
+Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
+ByHand = Annotated[
+    bool, typer.Option("--participant", help="The key of a participant whom you know, not of an attestor.")
+]
+
+
+@app.callback(
+    epilog=examples(
+        ("autoresearch network join autoresearch1…", "join with an invite"),
+        ("autoresearch network show", "which network this is, and whom it trusts"),
+        ("autoresearch network new tea && autoresearch network join tea.toml", "found one, and be its first node"),
+        see="peers, config, id show",
+    )
+)
+def network() -> None:
+    """A network is a set of constants, a list of those it trusts, and some nodes to begin with; nobody owns it."""
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network new tea", "write tea.toml"),
+        ("autoresearch network new tea --attestor KEY --attestor KEY", "name those who attest mailboxes"),
+        ("autoresearch network new lab --participant KEY --json", "a private group, whose members know each other"),
+        see="network join, id show",
+    )
+)
+def new(
+    name: Annotated[str, typer.Argument(help="What the network is called: letters, digits, dots, dashes.")],
+    *,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The file; NAME.toml if left out.")] = None,
+    attestor: Annotated[list[str] | None, typer.Option(help="The root key of an attestor; may be repeated.")] = None,
+    needed: Annotated[int, typer.Option(help="How many attestors it takes.")] = Trust().needed,
+    participant: Annotated[list[str] | None, typer.Option(help="A root key that needs no attestor.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="A task's digest: `task show` prints it.")] = None,
+    bootstrap: Annotated[list[str] | None, typer.Option(help="The address of a node to begin with.")] = None,
+    json: Json = False,
+) -> None:
+    """Write the manifest of a new network. Nothing here changes: `network join FILE` makes this node its first."""
+    manifest = Manifest(
+        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES)),
+        Trust(frozenset(map(parse_key, attestor or ())), needed, frozenset(map(parse_key, participant or ()))),
+        tuple(dict.fromkeys(map(parse_key, task or ()))),
+        tuple(dict.fromkeys(bootstrap or ())),
+    )
+    path = (output or Path(f"{name}.toml")).expanduser()
+    if path.exists():
+        raise Refused(f"{path} exists", hint="choose another file with -o: a network is never overwritten")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {path.absolute().parent}")
+    save_manifest(path, manifest)
+    _report(_answer(manifest, path, []), json=json)
+    if not json:
+        say(f"→ autoresearch network join {path}, then autoresearch up, then autoresearch network invite for others")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network join tea.toml", "with its file"),
+        ("autoresearch network join autoresearch1…", "with an invite"),
+        ("autoresearch network join /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "by asking a node that is in it"),
+        see="network show, up, peers",
+    )
+)
+def join(
+    where: Annotated[
+        str, typer.Argument(metavar="FILE|INVITE|ADDRESS", help="A manifest, an invite, or the address of a node.")
+    ],
+    *,
+    json: Json = False,
+) -> None:
+    """Join a network and switch the exchange of records on. No port has to be open here."""
+    found = joining.find_network(where)
+    manifest, enabled = joining.join(found.manifest)
+    _report(_answer(manifest, here.paths().manifest), json=json)
+    if found.by_word:
+        say("whom it trusts is that node's word: compare id and attestors with somebody you know")
+    if manifest.trust != found.manifest.trust:
+        say("you were in this network already: your own trust list stays as it is")
+    if not enabled:
+        say(f"the network stays off, libp2p is not installed → {joining.INSTALL_HINT}, then join again")
+    _say_next()
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network show", "its name, its id, whom it trusts, and an invite"),
+        ("autoresearch network show --json | jq -r .id", "the id for a program"),
+        ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
+        see="peers, network invite, network trust",
+    )
+)
+def show(*, json: Json = False) -> None:
+    """Show the network this node is in."""
+    _report(_answer(here.manifest(), here.paths().manifest), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network invite", "one long word to send to somebody"),
+        ("autoresearch network invite | qrencode -t utf8", "the same to be photographed"),
+        ("autoresearch network invite --json", "with everything that it says"),
+        see="network join, peers",
+    )
+)
+def invite(*, json: Json = False) -> None:
+    """Print an invite: a word that says all there is to know, with this node's addresses when the daemon is up."""
+    manifest = here.manifest()
+    addresses = joining.own_addresses()
+    answer = _answer(manifest, here.paths().manifest, addresses)
+    if json:
+        print_json(answer)
+        return
+    print_text(write_invite(joining.to_be_sent(manifest, addresses)))
+    if not addresses and not manifest.bootstrap:
+        say("nobody can reach a node by it yet: start the daemon with the network on, and print it again")
+    say("→ autoresearch network join INVITE, on another machine")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network trust KEY", "believe an attestor"),
+        ("autoresearch network trust KEY --participant", "count somebody whom you know as attested"),
+        ("autoresearch network show", "look at the list"),
+        see="network distrust, id show",
+    )
+)
+def trust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
+    """Trust one more attestor, on this machine: what it says of others counts here."""
+    manifest, root = here.manifest(), parse_key(key)
+    _change(manifest.with_participant(root) if participant else manifest.with_attestor(root), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network distrust KEY", "believe an attestor no longer"),
+        ("autoresearch network distrust KEY --participant", "count somebody as attested no longer"),
+        ("autoresearch network show", "look at the list"),
+        see="network trust, peers",
+    )
+)
+def distrust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
+    """Trust an attestor no longer, on this machine: all that it said counts here no more."""
+    manifest, root = here.manifest(), parse_key(key)
+    _change(manifest.without_participant(root) if participant else manifest.without_attestor(root), json=json)
+
+
+def _change(manifest: Manifest, *, json: bool) -> None:
+    path = here.paths().manifest
+    if manifest != load_manifest(path):
+        save_manifest(path, manifest)
+    _report(_answer(manifest, path), json=json)
+    _say_next()
+
+
+def _say_next() -> None:
+    if starting.daemon_status() is None:
+        say("→ autoresearch up")
+    else:
+        say("the daemon goes by what it read at its start → autoresearch down && autoresearch up")
+
+
+def _answer(manifest: Manifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
+    mine = joining.own_addresses() if addresses is None else addresses
+    try:
+        word = write_invite(joining.to_be_sent(manifest, mine))
+    except UsageError:
+        word = ""  # too long for an invite: the file does the same
+    found, trusted = manifest.network, manifest.trust
+    return NetworkAnswer(
+        name=found.name,
+        id=found.id.hex(),
+        file=str(path.absolute()),
+        enabled=path == here.paths().manifest and here.settings().network.enabled,
+        constants=unusual_constants(found),
+        attestors=sorted(key.hex() for key in trusted.attestors),
+        needed=trusted.needed,
+        participants=sorted(key.hex() for key in trusted.participants),
+        tasks=[digest.hex() for digest in manifest.tasks],
+        bootstrap=list(manifest.bootstrap),
+        addresses=mine,
+        invite=word,
+    )
+
+
+def _report(answer: NetworkAnswer, *, json: bool) -> None:
+    if json:
+        print_json(answer)
+        return
+    lines = [
+        ("network", answer.name),
+        ("id", answer.id),
+        ("file", answer.file),
+        ("on", "yes" if answer.enabled else "no"),
+        ("trusts", f"{counted(len(answer.attestors), 'attestor')}, {answer.needed} needed for a participant"),
+    ]
+    lines += [("attestor", key) for key in answer.attestors]
+    lines += [("participant", key) for key in answer.participants]
+    lines += [("constant", f"{name} = {value}") for name, value in answer.constants.items()]
+    lines += [("task", digest) for digest in answer.tasks]
+    lines += [("begin at", address) for address in answer.bootstrap]
+    lines += [("this node", address) for address in answer.addresses]
+    lines += [("invite", answer.invite)] if answer.invite else []
+    print_labelled(lines)

@@ -1,0 +1,130 @@
+"""Which network a person means, and making this node a member of it. Knows no command and prints nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError
+from autoresearch.log import Log
+from autoresearch.networks import (
+    ADDRESS_BEGINNINGS,
+    Manifest,
+    check_peer_address,
+    decode_manifest,
+    is_loopback,
+    load_manifest,
+    looks_like_invite,
+    read_invite,
+    read_manifest,
+    save_manifest,
+)
+from autoresearch.settings import write_setting
+from autoresearch_cli import here
+
+ASKING = "autoresearch_daemon.net.asking"
+ASK_SECONDS = 60.0
+# A node may have many addresses; some of them are enough to begin with.
+OWN_ADDRESSES = 4
+INSTALL_HINT = 'apt install gcc python3-dev libgmp-dev; pip install "autoresearch-p2p[network]"'
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A network that was named, and whether only another node's word stands for whom it trusts."""
+
+    manifest: Manifest
+    by_word: bool
+
+
+def can_connect() -> bool:
+    """Whether libp2p is installed here."""
+    return importlib.util.find_spec("libp2p") is not None
+
+
+def find_network(text: str) -> Found:
+    """The network that a file, an invite or a node's address stands for.
+
+    Raises:
+        NotFound: it is none of these.
+        UsageError: it is damaged.
+        AutoresearchError: the node could not be asked.
+    """
+    if looks_like_invite(text):
+        return Found(read_invite(text), by_word=False)
+    path = Path(text).expanduser()
+    if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
+        return Found(ask_node(text), by_word=True)
+    try:
+        return Found(read_manifest(path), by_word=False)
+    except NotFound as error:
+        hint = "give a manifest's file, an invite (autoresearch network invite), or an address (autoresearch peers)"
+        raise NotFound(f"{text[:200]!r} is no file here, no invite and no address", hint=hint) from error
+
+
+def ask_node(address: str) -> Manifest:
+    """The manifest of a node's network, with its address to begin with. Raises AutoresearchError."""
+    check_peer_address(address, "the address")
+    if not can_connect():
+        raise AutoresearchError("a node can't be asked: libp2p is not installed", hint=INSTALL_HINT)
+    paths = here.paths()
+    paths.create()
+    command = [sys.executable, "-m", ASKING, str(paths.network), address]
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=ASK_SECONDS, stdin=subprocess.DEVNULL, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut(f"{address} does not answer", hint="is its daemon up, and its port open?") from error
+    if ended.returncode:
+        reason = (ended.stderr.strip().splitlines() or ["it could not be asked"])[-1]
+        raise AutoresearchError(reason[:500], hint="is its daemon up, and its port open? An invite needs no answer")
+    try:
+        manifest = decode_manifest(bytes.fromhex(ended.stdout.strip()))
+    except (UsageError, ValueError) as error:
+        raise AutoresearchError(f"{address} answers, but not with a network: {error}") from error
+    return manifest.with_bootstrap((address,))
+
+
+def join(found: Manifest) -> tuple[Manifest, bool]:
+    """Make this node a member: the manifest as it is kept now, and whether the network is switched on.
+
+    When the node is in that network already, addresses are added and its own trust list stays.
+
+    Raises:
+        Refused: the log here belongs to another network.
+    """
+    paths = here.paths()
+    before = load_manifest(paths.manifest)
+    joined = before.with_bootstrap(found.bootstrap) if before.network == found.network else found
+    with Log.open(paths.log, joined.network, read_only=True):
+        pass  # refuses when it is another network's
+    if joined != before:
+        save_manifest(paths.manifest, joined)
+    if can_connect():
+        write_setting(paths.settings, "network.enabled", "true")
+    return joined, can_connect()
+
+
+def own_addresses() -> list[str]:
+    """What others need to reach this node: nothing with the daemon down, loopback only when there is nothing else."""
+    try:
+        with here.client() as client:
+            found = client.peers().addresses
+    except DaemonNotRunning:
+        return []
+    return not_only_here(found)
+
+
+def to_be_sent(manifest: Manifest, addresses: list[str]) -> Manifest:
+    """The network as an invite says it: this node's addresses first, none that means another machine elsewhere."""
+    whole = manifest.with_bootstrap(tuple(addresses[:OWN_ADDRESSES]))
+    return replace(whole, bootstrap=tuple(not_only_here(list(whole.bootstrap))))
+
+
+def not_only_here(addresses: list[str]) -> list[str]:
+    """Without the addresses of the loopback interface, unless there are no others."""
+    return [address for address in addresses if not is_loopback(address)] or addresses

@@ -1,0 +1,120 @@
+"""``network``: founding, joining and editing, without another node. Asking one is in ``tests/network``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from autoresearch_cli.models import NetworkAnswer
+
+from autoresearch.networks import load_manifest, read_invite, read_manifest, save_manifest, write_invite
+from autoresearch.paths import Paths
+from autoresearch.settings import load_settings
+from tests.cli.conftest import Cli
+from tests.cli.filling import Filled
+from tests.cli.test_json import strictly
+from tests.networks.making import TEA
+
+KEY = "ab" * 32
+
+
+@pytest.fixture
+def tea(tmp_path: Path) -> Path:
+    """A network's file."""
+    save_manifest(tmp_path / "tea.toml", TEA)
+    return tmp_path / "tea.toml"
+
+
+def test_a_new_network_is_a_file_and_nothing_else(cli: Cli, tmp_path: Path, home: Path) -> None:
+    file = tmp_path / "lab.toml"
+    words = ("network", "new", "lab", "-o", str(file), "--attestor", KEY, "--needed", "1", "--participant", "cd" * 32)
+    answer = strictly(cli(*words, "--json").stdout, NetworkAnswer)
+    manifest = read_manifest(file)
+    assert (manifest.network.name, manifest.network.id.hex(), len(manifest.network.nonce)) == ("lab", answer.id, 16)
+    assert (answer.attestors, answer.needed, answer.participants) == ([KEY], 1, ["cd" * 32])
+    assert not (home / "data" / "network.toml").exists()
+    assert cli(*words).exit_code == 6
+    assert read_manifest(file) == manifest
+    assert strictly(cli(*words[:4], str(tmp_path / "b.toml"), "--json").stdout, NetworkAnswer).id != answer.id
+
+
+@pytest.mark.parametrize(
+    "words", [("a/b",), ("lab", "--attestor", "me"), ("lab", "--bootstrap", "x"), ("lab", "--needed", "0"), ("x" * 41,)]
+)
+def test_a_network_that_cannot_be_is_not_written(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = cli("network", "new", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert not list(tmp_path.glob("*.toml"))
+
+
+def test_a_file_and_an_invite_are_joined_alike(cli: Cli, paths: Paths, tea: Path) -> None:
+    by_file = strictly(cli("network", "join", str(tea), "--json").stdout, NetworkAnswer)
+    assert load_manifest(paths.manifest) == TEA
+    assert load_settings(paths.settings, {})[0].network.enabled or not by_file.enabled
+    assert read_invite(by_file.invite) == TEA
+    paths.manifest.unlink()
+    again = cli("network", "join", by_file.invite, "--json").stdout
+    assert json.loads(again) == json.loads(cli("network", "show", "--json").stdout)
+    assert load_manifest(paths.manifest) == TEA
+    assert cli("network", "invite").stdout.strip() == write_invite(TEA)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("nothing", 4), ("autoresearch1abc", 2), ("/ip4/127.0.0.1/tcp/1", 2), ("bad.toml", 2)]
+)
+def test_what_is_no_network_is_a_sentence_and_changes_nothing(
+    cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text("name = 1")
+    result = cli("network", "join", text)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert "→" in result.stderr or "bad.toml" in result.stderr
+    assert not paths.manifest.exists()
+    assert not paths.settings.exists()
+
+
+def test_a_folder_with_another_networks_log_stays_where_it_is(
+    cli: Cli, filled: Filled, paths: Paths, tea: Path
+) -> None:
+    result = cli("network", "join", str(tea))
+    assert result.exit_code == 6
+    assert "AUTORESEARCH_HOME" in result.stderr
+    assert not paths.manifest.exists()
+    assert cli("log").exit_code == 0
+
+
+def test_joining_again_adds_addresses_and_keeps_whom_this_node_trusts(cli: Cli, paths: Paths, tea: Path) -> None:
+    cli("network", "join", str(tea))
+    cli("network", "trust", KEY)
+    other = TEA.with_bootstrap((TEA.bootstrap[0].replace("203.0.113.7", "203.0.113.8"),))
+    result = cli("network", "join", write_invite(other.with_participant(b"z" * 32)))
+    assert "your own trust list stays" in result.stderr
+    kept = load_manifest(paths.manifest)
+    assert kept.trust == TEA.with_attestor(bytes.fromhex(KEY)).trust
+    assert set(kept.bootstrap) == set(other.bootstrap)
+
+
+def test_keys_are_trusted_and_distrusted(cli: Cli, paths: Paths) -> None:
+    assert KEY in cli("network", "trust", KEY).stdout
+    assert cli("network", "trust", KEY, "--participant").exit_code == 0
+    trust = load_manifest(paths.manifest).trust
+    assert trust.attestors == trust.participants == {bytes.fromhex(KEY)}
+    cli("network", "distrust", KEY)
+    cli("network", "distrust", KEY, "--participant")
+    assert KEY not in cli("network", "show").stdout
+    assert cli("network", "trust", "me").exit_code == 2
+
+
+def test_a_damaged_manifest_is_a_sentence_everywhere(cli: Cli, paths: Paths) -> None:
+    paths.create()
+    paths.manifest.write_text('name = "tea"\nid = "00"')
+    for words in (("log",), ("network", "show"), ("network", "trust", KEY), ("doctor",)):
+        result = cli(*words)
+        assert "network.toml" in result.output
+        assert "Traceback" not in result.output
+    assert paths.manifest.read_text() == 'name = "tea"\nid = "00"'
