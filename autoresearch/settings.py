@@ -52,6 +52,12 @@ class Network(Section, frozen=True, kw_only=True):
     )
     bootstrap: Annotated[str, Meta(description="addresses of nodes to begin with, with commas: …/p2p/PEER")] = ""
     lan: Annotated[bool, Meta(description="find nodes on the local network")] = True
+    gossip: Annotated[
+        bool, Meta(description="announce new records at once; without it they travel at the next exchange")
+    ] = True
+    exchange_seconds: Annotated[
+        int, Meta(ge=1, le=86_400, description="seconds between exchanges with a random peer, give or take a quarter")
+    ] = 60
     day_mib: Annotated[int, Meta(ge=0, description="MiB a day after which no blobs are served; 0: no limit")] = 0
 
 

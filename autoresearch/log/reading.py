@@ -22,6 +22,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._lock = RLock()
+        self._data_version = self._rows("PRAGMA data_version")[0][0]
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with self._lock, refusals(None):
@@ -135,10 +136,30 @@ class Reader:
             yield from page
             time, last = page[-1]
 
-    def iter_raw(self) -> Iterator[tuple[bytes, bytes]]:
-        """The bytes and signature of all records by time and id, for export."""
+    def changed_elsewhere(self) -> bool:
+        """Whether another process has changed the log since this was asked last."""
+        version = self._rows("PRAGMA data_version")[0][0]
+        before, self._data_version = self._data_version, version
+        return bool(version != before)
+
+    def last_row(self) -> int:
+        """The number of the record stored last; 0 without one."""
+        return int(self._rows("SELECT coalesce(max(n), 0) FROM record")[0][0])
+
+    def keys_after(self, row: int) -> list[tuple[int, bytes]]:
+        """Time and id of the records stored after the one with this number."""
+        return self._rows("SELECT time, id FROM record WHERE n > ?", row)
+
+    def iter_raw(self, task: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The bytes and signature of all records by time and id, for export.
+
+        With the digest of a task only those about it and those about none, such as identities and verifications.
+        """
         time, last = 0, b""
-        query = "SELECT time, id, raw, signature FROM record WHERE (time, id) > (?, ?) ORDER BY time, id LIMIT ?"
-        while page := self._rows(query, time, last, _PAGE):
+        of_task, values = ("", ()) if task is None else ("AND (task = ? OR task IS NULL)", (task,))
+        query = f"""
+        SELECT time, id, raw, signature FROM record WHERE (time, id) > (?, ?) {of_task} ORDER BY time, id LIMIT ?
+        """  # noqa: S608
+        while page := self._rows(query, time, last, *values, _PAGE):
             yield from ((raw, signature) for _, _, raw, signature in page)
             time, last = page[-1][:2]

@@ -44,8 +44,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "id": Entry("identity", "This participant's keys."),
     },
     "Exchange": {
-        "export": Entry("export", "Write all runs as TSV, CSV or JSON Lines."),
-        "import": Entry("importing", "Bring in past work from a results.tsv, as notes."),
+        "export": Entry("export", "Write all runs as a table, or the log as a bundle to carry."),
+        "import": Entry("importing", "Take in a bundle of another node, or a results.tsv as notes."),
         "task": Entry("task", "List tasks; make a task folder, or explain one."),
     },
 }

@@ -159,6 +159,34 @@ class ImportAnswer(Answer, frozen=True, kw_only=True):
     known: int
 
 
+class BundleAnswer(Answer, frozen=True, kw_only=True):
+    """A bundle was written. ``missing``: blobs that its records refer to and that are not here."""
+
+    schema: str = "autoresearch.bundle/1"
+    file: str
+    records: int
+    blobs: int
+    missing: int
+    size_bytes: int
+
+
+class BundleImportAnswer(Answer, frozen=True, kw_only=True):
+    """What became of a bundle's records: ``early`` ones are ahead of the clock here and may be imported again later.
+
+    ``over_quota``: more than peers keep. ``blobs``: how many are new. ``reason``: why the first refused one was.
+    """
+
+    schema: str = "autoresearch.bundle_import/1"
+    file: str
+    new: int
+    known: int
+    refused: int
+    early: int
+    over_quota: int
+    blobs: int
+    reason: str
+
+
 class DemoAnswer(Answer, frozen=True, kw_only=True):
     """What a demo reached: runs finished, how many of them failed, and the best value before and after."""
 

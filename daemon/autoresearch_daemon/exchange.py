@@ -38,8 +38,6 @@ from autoresearch_daemon.net import Handlers as NetworkHandlers
 
 logger = structlog.get_logger()
 
-# How often a random peer is asked what it has that is missing here. Gossip carries the news; this makes it complete.
-ROUND_SECONDS = 60.0
 # A peer that answers nothing for so long is not worth waiting for; the next round asks another.
 SILENCE_SECONDS = 30.0
 # Sessions under way at a time, both ways together.
@@ -50,14 +48,28 @@ WANTED_MAX = 100_000
 
 
 class Exchange:
-    """The node's traffic of records and blobs. ``on_news(records)`` is told what came from others and is stored."""
+    """The node's traffic of records and blobs. ``on_news(records)`` is told what came from others and is stored.
+
+    Every ``exchange_seconds`` a random peer is asked what it has that is missing here. ``gossip`` carries the news, the
+    exchange makes it complete.
+    """
 
     def __init__(
-        self, notebook: Notebook, options: HostOptions, socket: Path, *, on_news: Callable[[Sequence[Record]], None]
+        self,
+        notebook: Notebook,
+        options: HostOptions,
+        socket: Path,
+        *,
+        on_news: Callable[[Sequence[Record]], None],
+        gossip: bool = True,
+        exchange_seconds: float = 60.0,
     ) -> None:
         self._notebook = notebook
         self._log = notebook.log
         self._on_news = on_news
+        self._gossip = gossip
+        self._exchange_seconds = exchange_seconds
+        self._last_row = self._log.last_row()
         self._index = KeyIndex(self._log.iter_keys())
         self._log.on_change = self._changed
         self._sessions = asyncio.Semaphore(SESSIONS_MAX)
@@ -210,17 +222,29 @@ class Exchange:
 
     # --- what happens here ---
 
+    def look(self) -> None:
+        """Take notice of records that another process has put into the log: an import."""
+        if not self._log.changed_elsewhere():
+            return
+        before, self._last_row = self._last_row, self._log.last_row()
+        self._index.update(self._log.keys_after(before))
+        if len(self._index) != self._log.count():  # the quota took some
+            self._index = KeyIndex(self._log.iter_keys())
+        logger.info("another process added records", records=len(self._index))
+
     def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
         self._index.update(came)
         for time_ms, record_id in went:
             self._index.discard(time_ms, record_id)
 
     def _announce(self, record: Record) -> None:
+        if not self._gossip:
+            return
         self._spawn(self._quietly(self.network.publish(record), "everybody"))
 
     async def _rounds(self) -> None:
         while True:
-            await asyncio.sleep(ROUND_SECONDS * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
+            await asyncio.sleep(self._exchange_seconds * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
             connected = [peer.peer for peer in self.network.peers() if peer.connected]
             if connected:
                 peer = random.choice(connected)  # noqa: S311

@@ -81,8 +81,14 @@ class Node:
         self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
         self.exchange: Exchange | None = None
         if settings.network.enabled:
-            options = host_options(paths.network, settings, self.notebook.manifest)
-            self.exchange = Exchange(self.notebook, options, paths.network_socket, on_news=self._news)
+            self.exchange = Exchange(
+                self.notebook,
+                host_options(paths.network, settings, self.notebook.manifest),
+                paths.network_socket,
+                on_news=self._news,
+                gossip=settings.network.gossip,
+                exchange_seconds=settings.network.exchange_seconds,
+            )
         self._ticker: asyncio.Task[None] | None = None
         self._names = 0
 
@@ -127,6 +133,8 @@ class Node:
             low = free_mib < self.settings.storage.minimum_free_mib
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
             self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            if self.exchange:
+                self.exchange.look()
             if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
                 self.take(service.Blocked(Why.CANNOT_RECORD, None))
                 self._block(self.runs.record_waiting())

@@ -44,7 +44,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `id new`, `show` | `autoresearch.id/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
-| `import` | `autoresearch.import/1` |
+| `export --bundle FILE` | `autoresearch.bundle/1` |
+| `import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
 | `task new`, `show`, `get` | `autoresearch.task/1` |
 | `task list` | `autoresearch.tasks/1` |
 """

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from autoresearch_daemon.clock import now_ms
 
 from autoresearch.answers import PeersAnswer, find_task, published_task
+from autoresearch.bundles import write_bundle
 from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK, Note
 from autoresearch.tasks import load_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
@@ -34,6 +38,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "AUTORESEARCH_NETWORK_ENABLED": "true",
             "AUTORESEARCH_NETWORK_LAN": "false",
             "AUTORESEARCH_NETWORK_LISTEN": "/ip4/127.0.0.1/tcp/0",
+            "AUTORESEARCH_NETWORK_EXCHANGE_SECONDS": "5",
             "AUTORESEARCH_NETWORK_BOOTSTRAP": ",".join(address_of(daemon) for daemon in known),
         }
         made.append(Daemon(tmp_path / f"home{len(made)}", settings).start())
@@ -90,6 +95,24 @@ def test_a_node_that_was_killed_catches_up_with_what_it_missed(start: Start, tmp
 
     second.start()
     wait_for(lambda: ids(second) >= ids(first))
+
+
+def test_what_is_imported_beside_a_running_daemon_reaches_its_peers(start: Start, tmp_path: Path) -> None:
+    paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "other")})
+    with Notebook(paths) as notebook:
+        notebook.publish_identity(now_ms())
+        notes = [notebook.publish_note(Note(topic="insight", text=f"{n}"), now_ms()).id for n in range(300)]
+        with (tmp_path / "log.car").open("wb") as file:
+            write_bundle(notebook.log, notebook.blobs, file)
+    first = start()
+    second = start(first)
+    wait_for(lambda: peers_of(first).network.connected == 1)
+    environment = {**os.environ, "AUTORESEARCH_HOME": str(first.home)}
+    command = [sys.executable, "-m", "autoresearch_cli", "import", str(tmp_path / "log.car")]
+    subprocess.run(command, env=environment, check=True, timeout=60)
+
+    wait_for(lambda: ids(second) >= set(notes))
+    assert ids(first) >= set(notes)
 
 
 @pytest.mark.parametrize(

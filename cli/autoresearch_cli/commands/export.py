@@ -1,4 +1,4 @@
-"""``export``: all runs, for other programs."""
+"""``export``: all runs for other programs, or the log as a bundle for another node."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Annotated, Literal, TextIO
 import msgspec
 import typer
 
+from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
 from autoresearch.records import Run, format_id, short_id
-from autoresearch_cli.models import ExportAnswer
+from autoresearch_cli import bundles
+from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.figures import counted, moment, one_line
+from autoresearch_cli.rendering.figures import counted, moment, one_line, size
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.results_tsv import COLUMNS, verdicts
 
@@ -36,8 +38,8 @@ apps = {"export": app}
 @app.command(
     epilog=examples(
         ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
-        ("autoresearch export --format csv -o runs.csv", "for a spreadsheet"),
         ("autoresearch export --format jsonl | jq -r .run.value", "whole records, one a line"),
+        ("autoresearch export --bundle /media/stick/log.car", "the log and all sources, to carry to another machine"),
         see="import, log, show",
     )
 )
@@ -50,11 +52,30 @@ def export(
             "--output", "-o", metavar="FILE", help="Write to a file, replaced as a whole, instead of standard output."
         ),
     ] = "",
+    bundle: Annotated[
+        str,
+        typer.Option(
+            "--bundle", metavar="FILE", help="Write the log itself to a file that `import` takes in elsewhere."
+        ),
+    ] = "",
+    task: Annotated[
+        str, typer.Option("--task", metavar="TASK", help="With --bundle: leave the records of other tasks out.")
+    ] = "",
+    blobs: Annotated[
+        Carried, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
+    ] = Carried.SOURCES,
     json: Annotated[
-        bool, typer.Option("--json", help="The same as --format jsonl; with -o, say what was written as JSON.")
+        bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first."""
+    """Write all runs of all tasks, oldest first; or the log as a bundle, to be carried to another node by hand."""
+    if bundle:
+        if output:
+            raise UsageError("--bundle names the file already", hint="leave out --output")
+        write_as_bundle(bundle, task, blobs, json=json)
+        return
+    if task:
+        raise UsageError("--task goes with --bundle", hint="autoresearch export --bundle FILE --task TASK")
     if json and not output:
         form = "jsonl"
     with open_notebook() as notebook:
@@ -66,6 +87,21 @@ def export(
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
         say(f"{counted(runs, 'run')} written to {output}")
+
+
+def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
+    """Write a bundle and say what is in it."""
+    path = Path(name).expanduser()
+    written = bundles.write(path, task=task, carried=blobs)
+    size_bytes = path.stat().st_size
+    if json:
+        print_json(BundleAnswer(file=name, size_bytes=size_bytes, **written._asdict()))
+        return
+    held = f"{counted(written.records, 'record')} and {counted(written.blobs, 'blob')}"
+    say(f"{held}, {size(size_bytes)}, written to {name}")
+    if written.missing:
+        say(f"{counted(written.missing, 'blob')} that they refer to are not here")
+    say(f"→ on the other machine: autoresearch import {path.name}")
 
 
 def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:

@@ -1,17 +1,19 @@
-"""``import``: past work from a results.tsv, as notes."""
+"""``import``: a bundle of another node, or past work from a results.tsv as notes."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from autoresearch.bundles import is_bundle
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.notebook import Notebook
 from autoresearch.tasks import load_task
-from autoresearch_cli import here, starting
-from autoresearch_cli.models import ImportAnswer
+from autoresearch_cli import bundles, here, starting
+from autoresearch_cli.models import BundleImportAnswer, ImportAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, say
@@ -25,27 +27,32 @@ apps = {"import": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch import results.tsv", "each row becomes a note of topic history"),
-        ("autoresearch import results.tsv --task ~/my-task", "the rows belong to this task"),
+        ("autoresearch import /media/stick/log.car", "what export --bundle wrote on another machine"),
+        ("autoresearch import results.tsv --task ~/my-task", "past work on this task, as notes of topic history"),
         ("autoresearch import results.tsv --json", "the same for a program"),
         see="export, log --kind note, task show",
     )
 )
 def import_rows(
-    file: Annotated[str, typer.Argument(metavar="FILE.tsv", help="A results.tsv of karpathy/autoresearch.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle, or a results.tsv of karpathy/autoresearch.")],
     *,
     task: Annotated[
         str,
         typer.Option(
             "--task",
             metavar="DIR",
-            help="The task folder that the rows belong to. Left out: the file's own, else the configured one.",
+            help="The task folder that a results.tsv belongs to. Left out: the file's own, else the configured one.",
         ),
     ] = "",
     json: Json = False,
 ) -> None:
-    """Bring in past work as notes. They are history, not measurements: nothing of it ranks."""
+    """Take in a bundle, its records checked as if a peer had sent them; or past work as notes, which never rank."""
     path = Path(file).expanduser().absolute()
+    if _is_bundle(path):
+        if task:
+            raise UsageError("a bundle says itself which tasks its records belong to", hint="leave out --task")
+        _import_bundle(file, path, json=json)
+        return
     rows = read_rows(_text(path))
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
@@ -58,6 +65,24 @@ def import_rows(
     else:
         say(f"{counted(added, 'note')} added, {len(rows) - added} were there already")
         say("→ autoresearch log --kind note")
+
+
+def _is_bundle(path: Path) -> bool:
+    """Whether it begins as one, or is called as one."""
+    try:
+        return path.is_file() and (path.suffix == ".car" or is_bundle(path))
+    except OSError as error:
+        raise Refused(f"{path} can't be read: {error.strerror}") from error
+
+
+def _import_bundle(name: str, path: Path, *, json: bool) -> None:
+    imported = bundles.take_in(path)
+    if json:
+        print_json(BundleImportAnswer(file=name, **asdict(imported)))
+        return
+    say(bundles.summary(imported))
+    if imported.early:
+        say("→ import it again later for those that are ahead of the clock")
 
 
 def _text(path: Path) -> str:

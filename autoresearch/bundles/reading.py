@@ -1,0 +1,181 @@
+"""Reading a bundle: records are admitted as if a peer had sent them; blobs are taken when such a record names them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from autoresearch.bundles.car import DAG_CBOR, HEADER_PREFIX, Block, BrokenBundle, read_blocks, read_header
+from autoresearch.bundles.framing import GROUP_RECORDS, read_closing, read_opening
+from autoresearch.bundles.references import Carried, blobs_of
+from autoresearch.errors import Refused
+from autoresearch.log import BlobStore, Log, State, decode_manifest
+from autoresearch.records import BlobRef, parse_stored
+
+Pair = tuple[bytes, bytes]
+
+
+@dataclass(slots=True)
+class Imported:
+    """What became of a bundle so far. ``early``: ahead of the clock here; ``over_quota``: more than peers keep.
+
+    ``blobs`` are those that were not here before. ``reason`` says why the first refused record was refused.
+    """
+
+    new: int = 0
+    known: int = 0
+    refused: int = 0
+    early: int = 0
+    over_quota: int = 0
+    blobs: int = 0
+    reason: str = ""
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether the file begins as a bundle does. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(len(HEADER_PREFIX)) == HEADER_PREFIX
+
+
+def import_bundle(file: BinaryIO, log: Log, blobs: BlobStore, imported: Imported, *, now_ms: int) -> None:
+    """Take in a bundle. ``imported`` is kept up to date, so that it holds whatever was done when this raises.
+
+    Raises:
+        BrokenBundle: the file is no bundle, or stops being one; what came before is stored.
+        Refused: it is of another network, or nothing can be written.
+    """
+    root = read_header(file)
+    sections = read_blocks(file)
+    first = next(sections, None)
+    if first is None or first.codec != DAG_CBOR or first.sha256 != root or not first.intact:
+        raise BrokenBundle("its first block is not the one that its header names")
+    head = read_opening(first.data)
+    if head.network != log.network.id:
+        raise Refused(
+            f"the bundle is of the network “{head.name}” ({head.network.hex()}),"
+            f" and this node is in “{log.network.name}” ({log.network.id.hex()})"
+        )
+    _Import(log, blobs, imported, now_ms).run(sections)
+
+
+@dataclass(slots=True)
+class _Import:
+    """The state while blocks go by: records of the group that are not stored yet, and blobs that may follow it."""
+
+    log: Log
+    store: BlobStore
+    imported: Imported
+    now_ms: int
+    waiting: list[Pair] = field(default_factory=list)
+    small: dict[bytes, BlobRef] = field(default_factory=dict)
+    large: dict[bytes, BlobRef] = field(default_factory=dict)
+    record: Block | None = None
+    # A block that was taken for a chunk and is none.
+    returned: Block | None = None
+    records: int = 0
+
+    def run(self, blocks: Iterator[Block]) -> None:
+        """Go through all blocks; whatever ends it, what was read until then is stored."""
+        try:
+            while block := self.returned or next(blocks, None):
+                self.returned = None
+                self._take(block, blocks)
+        finally:
+            self._flush()
+        end = read_closing(self.record.data) if self.record else None
+        if end is None or end.records != self.records:
+            raise BrokenBundle("its end is missing")
+
+    def _take(self, block: Block, rest: Iterator[Block]) -> None:
+        if block.codec == DAG_CBOR:
+            if self.record is not None:
+                raise BrokenBundle("a record has no signature")
+            self.record = block
+        elif self.record is not None:
+            self._signed(self.record, block)
+            self.record = None
+        else:
+            self._flush()
+            self._blob(block, rest)
+
+    def _signed(self, record: Block, signature: Block) -> None:
+        self.records += 1
+        if not (record.intact and signature.intact):
+            self._refuse("its bytes were damaged")
+            return
+        if not self.waiting:
+            self.small, self.large = {}, {}
+        self.waiting.append((record.data, signature.data))
+        if len(self.waiting) == GROUP_RECORDS:
+            self._flush()
+
+    def _refuse(self, reason: str) -> None:
+        self.imported.refused += 1
+        self.imported.reason = self.imported.reason or reason
+
+    def _flush(self) -> None:
+        """Store the records that wait, and note what blobs they refer to."""
+        pairs, self.waiting = self.waiting, []
+        if not pairs:
+            return
+        for pair, verdict in zip(pairs, self.log.ingest(pairs, now_ms=self.now_ms), strict=True):
+            match verdict.state:
+                case State.STORED:
+                    self.imported.new += 1
+                case State.DUPLICATE:
+                    self.imported.known += 1
+                case State.EARLY:
+                    self.imported.early += 1
+                    continue
+                case State.OVER_QUOTA:
+                    self.imported.over_quota += 1
+                    continue
+                case _:
+                    self._refuse(verdict.refusal.sentence if verdict.refusal else "")
+                    continue
+            for blob in blobs_of(parse_stored(*pair), Carried.ALL):
+                self.small[blob.sha256] = blob
+                if blob.manifest:
+                    self.large[blob.manifest] = blob
+
+    def _blob(self, block: Block, rest: Iterator[Block]) -> None:
+        """Keep a blob that a record of the group refers to; the blocks of any other are passed over."""
+        if not block.intact:
+            return
+        large = self.large.pop(block.sha256, None)
+        if large is not None and not self.store.has(large.sha256):
+            self._chunks(large, block.data, rest)
+        elif self.small.pop(block.sha256, None) and not self.store.has(block.sha256):
+            self.store.put(block.data)
+            self.imported.blobs += 1
+
+    def _chunks(self, blob: BlobRef, manifest: bytes, rest: Iterator[Block]) -> None:
+        try:
+            hashes = decode_manifest(manifest).hashes
+        except Refused:  # whoever signed the record named something else
+            return
+        try:
+            self.store.put_stream(self._checked(blob, hashes, rest))
+        except _Spoiled:
+            return
+        self.imported.blobs += 1
+
+    def _checked(self, blob: BlobRef, hashes: Sequence[bytes], rest: Iterator[Block]) -> Iterator[bytes]:
+        """The chunks of a blob. Raises _Spoiled, before the last one is through, when they are not those."""
+        whole = hashlib.sha256()
+        for expected in hashes:
+            block = next(rest, None)
+            if block is None or not block.intact or block.sha256 != expected:
+                self.returned = block
+                raise _Spoiled
+            whole.update(block.data)
+            yield block.data
+        if whole.digest() != blob.sha256:
+            raise _Spoiled
+
+
+class _Spoiled(Exception):
+    """The chunks are not those of the blob."""

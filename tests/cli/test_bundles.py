@@ -1,0 +1,91 @@
+"""A log carried by hand from one machine to another, with the daemon up or down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autoresearch.log import BlobStore, Log
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK
+from tests.cli.conftest import Cli
+from tests.cli.filling import Filled
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    """Another machine: commands after ``monkeypatch`` moved there are its own."""
+    home = tmp_path / "elsewhere"
+    return Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+
+
+def ids(paths: Paths) -> set[bytes]:
+    with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        return {record_id for _, record_id in log.iter_keys()}
+
+
+def test_a_log_is_carried_to_another_machine(
+    cli: Cli, filled: Filled, paths: Paths, elsewhere: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stick = tmp_path / "log.car"
+    written = cli("export", "--bundle", str(stick), "--json")
+    assert json.loads(written.stdout)["records"] == len(ids(paths)) == 8
+    assert json.loads(written.stdout)["missing"] == 1
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
+    first = json.loads(cli("import", str(stick), "--json").stdout)
+    assert (first["new"], first["known"], first["refused"]) == (8, 0, 0)
+    assert ids(elsewhere) == ids(paths)
+    assert "1.3" in cli("top").stdout
+    assert cli("show", "@", "--code").exit_code == 0
+    assert "0 new records, 8 known, 0 refused, 0 new blobs" in cli("import", str(stick)).stderr
+    with BlobStore(elsewhere.blobs, read_only=True) as blobs, BlobStore(paths.blobs, read_only=True) as own:
+        kept = {name: blobs.find(bytes.fromhex(name)) for name in names(own)}
+    assert sum(found is None for found in kept.values()) == 1, "the training log alone is left out"
+
+
+def names(blobs: BlobStore) -> list[str]:
+    return [path.name for path in blobs.root.glob("objects/*/*")]
+
+
+def test_a_bundle_that_was_cut_off_is_a_sentence_that_says_what_came(
+    cli: Cli, filled: Filled, elsewhere: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stick = tmp_path / "log.car"
+    cli("export", "--bundle", str(stick), "--blobs", "none")
+    stick.write_bytes(stick.read_bytes()[:-100])
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
+    result = cli("import", str(stick))
+    assert result.exit_code == 2
+    assert "not a whole bundle" in result.stderr
+    assert f"{len(ids(elsewhere))} new records" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export", "--task", "x"), "--bundle"),
+        (("export", "--bundle", "x.car", "-o", "y"), "--output"),
+        (("export", "--bundle", "/dev/full/x.car"), "can't be written"),
+        (("export", "--bundle", "."), "folder"),
+        (("export", "--bundle", "x.car", "--task", "nothing"), "nothing"),
+        (("import", "junk.car"), "not a whole bundle"),
+    ],
+)
+def test_what_does_not_go_is_a_sentence(
+    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "junk.car").write_bytes(b"junk")
+    result = cli(*words)
+    assert result.exit_code in (2, 4, 6)
+    assert said in result.stderr
+    assert "bug" not in result.stderr
+    assert not list(tmp_path.glob(".*")), "a temporary file was left"
+    assert not (tmp_path / "x.car").exists()
+
+
+def test_a_bundle_takes_no_task_folder(cli: Cli, filled: Filled, tmp_path: Path) -> None:
+    cli("export", "--bundle", str(tmp_path / "b.car"))
+    assert cli("import", str(tmp_path / "b.car"), "--task", str(filled.task.folder)).exit_code == 2
