@@ -163,6 +163,21 @@ class Notebook:
             for row in self.log.history(plan.task)
         )
 
+    def is_tried_elsewhere(self, plan: Plan, now_ms: int) -> bool:
+        """Whether another device runs the plan now, or has run it to its end."""
+        return self.log.is_tried(plan.task, plan.source_digest, plan.replicate, but=self.author, now_ms=now_ms)
+
+    def is_outrun(self, record: Record, now_ms: int) -> bool:
+        """Whether another device's claim is older than the one that this device holds on the same: ours gives way."""
+        claim = record.body
+        assert isinstance(claim, Claim)
+        return any(
+            (record.time, record.id) < (row.time, row.id)
+            for row in self.log.claims(claim.task, now_ms=now_ms)
+            if row.author == self.author != record.author
+            and (row.source_digest, row.replicate) == (claim.source_digest, claim.replicate)
+        )
+
     # --- parts ---
 
     def _append(

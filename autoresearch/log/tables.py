@@ -7,11 +7,14 @@ from autoresearch.log.scoring import TaskRules
 from autoresearch.log.settle import rules_of
 from autoresearch.log.verdicts import ClaimRow, HistoryRow, StoredRun, SubjectRow, TaskRow, VerificationRow
 from autoresearch.records import parse_stored
+from autoresearch.words import STOPPED
 
 # A claim says "until"; nobody can block a source for longer than this by saying more.
 CLAIM_MAX_MS = 24 * 3_600_000
 
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
+# A run that somebody stopped says nothing about its source: others may try it.
+_ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
 _SUBJECT = """
 SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, subject.first,
        subject.first_time, subject.rank, run.author, run.title, run.parent
@@ -44,15 +47,24 @@ class Tables(Reader):
         return [HistoryRow(*row) for row in self._rows(query, task)]
 
     def claims(self, task: bytes, *, now_ms: int) -> list[ClaimRow]:
-        """Claims on a task that hold now: not expired, and no run with their source and replicate is known."""
-        query = """
+        """Claims on a task that hold now: not expired, nobody ran that to its end, and who claimed it did not stop."""
+        query = f"""
         SELECT id, task, source_digest, replicate, author, time, until, title FROM claim
         WHERE task = ? AND until > ? AND time > ? AND NOT EXISTS(
             SELECT 1 FROM run WHERE run.task = claim.task AND run.source_digest = claim.source_digest
-            AND run.replicate = claim.replicate)
+            AND run.replicate = claim.replicate
+            AND ({_ENDED} OR run.author = claim.author AND run.time >= claim.time))
         ORDER BY time, id
-        """
+        """  # noqa: S608
         return [ClaimRow(*row) for row in self._rows(query, task, now_ms, now_ms - CLAIM_MAX_MS)]
+
+    def is_tried(self, task: bytes, source_digest: bytes, replicate: int, *, but: bytes, now_ms: int) -> bool:
+        """Whether an author other than ``but`` claims a source and replicate now, or ran it to its end."""
+        query = f"SELECT 1 FROM run WHERE task = ? AND source_digest = ? AND replicate = ? AND author <> ? AND {_ENDED}"  # noqa: S608
+        return bool(self._rows(query + " LIMIT 1", task, source_digest, replicate, but)) or any(
+            (row.source_digest, row.replicate) == (source_digest, replicate) and row.author != but
+            for row in self.claims(task, now_ms=now_ms)
+        )
 
     def ranked(self, task: bytes, *, limit: int = 50) -> list[SubjectRow]:
         """The best subjects of a task first: those with the full budget whose runs count."""

@@ -29,7 +29,7 @@ from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused,
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import Record, Run
+from autoresearch.records import Claim, Record, Run
 from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
@@ -200,7 +200,8 @@ class Node:
                 self._proposals[worker] = message
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
-                self.take(service.Proposed(worker, message.assignment, key, run_in_hand(plan)))
+                taken = self.notebook.is_tried_elsewhere(plan, now_ms())
+                self.take(service.Proposed(worker, message.assignment, key, run_in_hand(plan), taken=taken))
             case protocol.Progress():
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
                 self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
@@ -306,6 +307,9 @@ class Node:
             if isinstance(record.body, Run):
                 view = record_view(record)
                 self.events.tell("record", view.summary, now_ms(), id=view.id, author=view.author)
+            elif isinstance(record.body, Claim) and self.notebook.is_outrun(record, now_ms()):
+                claim = record.body
+                self.take(service.Outrun((claim.task, claim.source_digest, claim.replicate)))
 
     def peers(self) -> PeersAnswer:
         """This node on the network, and its peers."""

@@ -209,6 +209,10 @@ class AnyOrder(RuleBasedStateMachine):
         if worker and worker.assignment and not worker.run:
             self.take(service.Proposed(name, worker.assignment.name, key(number), RUN))
 
+    @rule(number=st.integers(0, 3))
+    def outrun(self, number: int) -> None:
+        self.take(service.Outrun(key(number)))
+
     @rule(name=names, counted=st.booleans())
     def finished(self, name: str, counted: bool) -> None:
         worker = self.node.workers.get(name)
@@ -245,6 +249,40 @@ class AnyOrder(RuleBasedStateMachine):
 
 AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestAnyOrder = AnyOrder.TestCase
+
+
+def test_what_another_node_tries_is_proposed_anew_and_a_person_gets_what_was_asked_for() -> None:
+    node = started(1)
+    search = assignment_of(node, "w1")
+    effects = node.handle(service.Proposed("w1", search, key(1), RUN, taken=True), 0)
+    assert effects == [service.Decline("w1", search)]
+    assert of(service.Approve, node.handle(service.Proposed("w1", search, key(2), RUN), 0))
+    node.handle(service.Finished("w1"), 1)
+
+    given = Service(workers_wanted=1)
+    given.handle(service.RunAsked(Assignment("given", "folder", given=True)), 0)
+    given.handle(service.WorkerReady("w1", "cpu"), 0)
+    assert of(service.Approve, given.handle(service.Proposed("w1", "given", key(1), RUN, taken=True), 0))
+    assert given.handle(service.Outrun(key(1)), 1) == []
+
+
+def test_a_run_that_another_node_began_earlier_gives_way_early_and_never_twice_in_a_row() -> None:
+    node = started(2)
+    one = assignment_of(node, "w1")
+    node.handle(service.Proposed("w1", one, key(1), RUN), 1000)
+    assert node.handle(service.Outrun(key(9)), 1001) == []
+    assert node.handle(service.Outrun(key(1)), 1002) == [service.Cancel("w1", one)]
+    assert node.handle(service.Outrun(key(1)), 1003) == []
+
+    node.handle(service.Finished("w1", counted=False), 1004)
+    again = assignment_of(node, "w1")
+    node.handle(service.Proposed("w1", again, key(2), RUN), 1005)
+    assert node.handle(service.Outrun(key(2)), 1006) == []
+
+    node.handle(service.Finished("w1"), 2000)
+    third = assignment_of(node, "w1")
+    node.handle(service.Proposed("w1", third, key(3), RUN), 3000)
+    assert node.handle(service.Outrun(key(3)), 60_000) == []
 
 
 def spend(node: Service, worker: str, end_ms: int) -> str:

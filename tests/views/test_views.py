@@ -122,6 +122,31 @@ def test_claims_hold_until_they_expire_or_are_done(log):
     assert live_claims(log, b"?" * 32, NOW_MS) == []
 
 
+def test_a_claim_outlives_the_stopped_run_of_somebody_else_but_not_its_own(log):
+    source = run_body(source=b"y").source_digest
+
+    def is_tried(by, now_ms):
+        return log.is_tried(TASK, source, 0, but=key(by).public, now_ms=now_ms)
+
+    def stopped(author, now_ms):
+        body = run_body(None, source=b"y", status="cancelled", reason="stopped")
+        log.append(key(author), "run", body, now_ms=now_ms)
+
+    stopped(1, NOW_MS - 1)
+    body = Claim(task=TASK, source_digest=source, replicate=0, until=NOW_MS + HOUR_MS, title="try y")
+    log.append(key(1), "claim", body, now_ms=NOW_MS)
+    stopped(2, NOW_MS + 1)
+    assert [row.author for row in live_claims(log, TASK, NOW_MS + 2)] == [key(1).public.hex()]
+    assert is_tried(2, NOW_MS + 2)
+    assert not is_tried(1, NOW_MS + 2)
+    stopped(1, NOW_MS + 3)
+    assert live_claims(log, TASK, NOW_MS + 4) == []
+    assert not is_tried(2, NOW_MS + 4)
+    publish(log, 1.0, author=1, source=b"y")
+    assert is_tried(2, NOW_MS + 5)
+    assert not is_tried(1, NOW_MS + 5)
+
+
 def test_history_has_every_run_of_the_task_oldest_first_with_its_genome(log):
     genome = {"lr": 0.1, "layers": 4, "tied": True, "kind": "gelu", "one": 1.0}
     first = publish(log, 1.0, genome=genome, base=b"b" * 32)

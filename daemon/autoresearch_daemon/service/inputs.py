@@ -98,12 +98,23 @@ class WorkerStage:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """A worker wants to run this; ``key`` is (task digest, source digest, replicate)."""
+    """A worker wants to run this; ``key`` is (task digest, source digest, replicate).
+
+    ``taken``: another node runs it now, or has.
+    """
 
     worker: str
     assignment: str
     key: tuple[bytes, bytes, int]
     run: RunInHand
+    taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outrun:
+    """Another node claimed what is run here, and did so earlier."""
+
+    key: tuple[bytes, bytes, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +181,7 @@ Input = (
     | WorkerReady
     | WorkerStage
     | Proposed
+    | Outrun
     | Progressed
     | Finished
     | Dropped

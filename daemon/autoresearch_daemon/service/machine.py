@@ -34,6 +34,7 @@ from autoresearch_daemon.service.inputs import (
     Finished,
     Input,
     Order,
+    Outrun,
     PauseAsked,
     Progressed,
     Proposed,
@@ -49,6 +50,8 @@ from autoresearch_daemon.service.inputs import (
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
 PROPOSALS_PER_ASSIGNMENT = 5
+# So long after its start a run gives way to an older claim of another node; later it would waste more than it saves.
+YIELD_MS = 30_000
 
 
 @dataclass(slots=True)
@@ -62,6 +65,7 @@ class Worker:
     key: tuple[bytes, bytes, int] | None = None
     run: RunInHand | None = None
     refused: int = 0
+    yielded: bool = False
     since_ms: int = 0
 
 
@@ -190,8 +194,10 @@ class Service:
                 self.workers[name] = Worker(device=device, ready=True, why=Why.NOT_ASKED)
             case WorkerStage(name, why):
                 self._worker(name).why = why
-            case Proposed(name, assignment, key, run):
-                return self._proposed(name, assignment, key, _changed(run, started_ms=now_ms))
+            case Proposed(name):
+                return self._proposed(event, self._worker(name), now_ms)
+            case Outrun(key):
+                return self._give_way(key, now_ms)
             case Progressed(name, fraction, step, loss):
                 worker = self._worker(name)
                 if worker.run:
@@ -200,6 +206,7 @@ class Service:
                 self._free(self._worker(name), now_ms)
             case Finished(name, counted):
                 searched = self._free(self._worker(name), now_ms)
+                self._worker(name).yielded &= not counted
                 if counted and searched and self.asked.order.runs_left is not None:
                     left = max(0, self.asked.order.runs_left - 1)
                     self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
@@ -230,18 +237,31 @@ class Service:
         worker.why, worker.refused = Why.NOT_ASKED, 0
         return assignment is None or _searches(assignment)
 
-    def _proposed(self, name: str, assignment: str, key: tuple[bytes, bytes, int], run: RunInHand) -> list[Effect]:
-        worker = self._worker(name)
+    def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
+        name, assignment = event.worker, event.assignment
         if self.stopping or self.asked.paused or worker.assignment is None:
             return [Cancel(name, assignment)]
-        taken = any(other.key == key for other in self.workers.values() if other is not worker)
+        # What a person asks for by name is run whether others do it or not.
+        elsewhere = event.taken and _searches(worker.assignment)
+        taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
         if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.refused += 1
             return [Decline(name, assignment)]
         if taken:
             return [Cancel(name, assignment)]
-        worker.key, worker.run, worker.why = key, run, Why.RUNNING
+        worker.key, worker.run, worker.why = event.key, _changed(event.run, started_ms=now_ms), Why.RUNNING
         return [Approve(name, assignment)]
+
+    def _give_way(self, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
+        """Stop a search that another node began earlier. Never twice in a row, or a liar could keep a worker idle."""
+        effects: list[Effect] = []
+        for name, worker in self.workers.items():
+            if worker.key != key or worker.run is None or worker.assignment is None or worker.yielded:
+                continue
+            if _searches(worker.assignment) and now_ms - worker.run.started_ms < YIELD_MS:
+                worker.yielded = True
+                effects.append(Cancel(name, worker.assignment.name))
+        return effects
 
     def _cancel_all(self) -> list[Effect]:
         return [Cancel(name, w.assignment.name) for name, w in self.workers.items() if w.assignment]

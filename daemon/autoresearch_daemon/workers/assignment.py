@@ -123,7 +123,8 @@ def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> 
         problem, runs, claims = recall(
             log, blobs, task, now_ms(), sources_by=work.author if work.level == Level.NONE else None
         )
-        proposal = propose(problem, runs, claims, worker=place.name, counter=attempt)
+        # Two nodes that know the same and draw alike would try the same.
+        proposal = propose(problem, runs, claims, worker=f"{work.author.hex()}/{place.name}", counter=attempt)
     return plan_as_it_stands(
         task,
         proposal.source,
