@@ -40,6 +40,10 @@ class Storage(Section, frozen=True, kw_only=True):
     keep_checkpoints: Annotated[bool, Meta(description="keep the checkpoint of every run, not of new bests only")] = (
         False
     )
+    blobs_mib: Annotated[
+        int,
+        Meta(ge=64, description="MiB of blobs; above that, what came from others and was not used for longest goes"),
+    ] = 10_240
     minimum_free_mib: Annotated[int, Meta(ge=0, description="stop working when the disk has less free than this")] = 512
 
 

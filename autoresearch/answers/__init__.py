@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers.boards import best_answer, task_status, tasks_answer, top_answer
-from autoresearch.answers.changes import diff_answer, lineage_answer, run_log, run_source
+from autoresearch.answers.changes import diff_answer, lineage_answer, open_blob, run_checkpoint, run_log, run_source
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
 from autoresearch.answers.models import (
@@ -13,6 +13,7 @@ from autoresearch.answers.models import (
     DiffAnswer,
     Event,
     Failure,
+    FetchRequest,
     Health,
     LineageAnswer,
     LogAnswer,
@@ -43,6 +44,7 @@ __all__ = [
     "DiffAnswer",
     "Event",
     "Failure",
+    "FetchRequest",
     "FoundTask",
     "Health",
     "LineageAnswer",
@@ -68,9 +70,11 @@ __all__ = [
     "lineage_answer",
     "log_answer",
     "one_line",
+    "open_blob",
     "published_task",
     "record_view",
     "resolve_reference",
+    "run_checkpoint",
     "run_log",
     "run_source",
     "show_answer",

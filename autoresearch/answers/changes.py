@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import BinaryIO
+
 from autoresearch.answers.boards import task_status
 from autoresearch.answers.difference import genome_changes, unified_diff
 from autoresearch.answers.finding import task_of
 from autoresearch.answers.models import DiffAnswer, LineageAnswer
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.log import BlobStore, Log
+from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch.records import BlobRef, Run, format_id, short_id
 from autoresearch.views import lineage
 
@@ -58,6 +60,21 @@ def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     return _text(blobs, kept, f"What {short_id(run_id)} printed")
 
 
+def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
+    """A run's checkpoint. Raises NotFound when it kept none, UsageError when it is no run."""
+    kept = run_body(log, run_id).checkpoint
+    if kept is None:
+        raise NotFound(f"The run {short_id(run_id)} kept no checkpoint.", hint="new bests keep theirs")
+    return kept
+
+
+def open_blob(blobs: BlobStore, blob: BlobRef) -> BinaryIO:
+    """A blob's bytes, checked. Raises MissingBlob when it is not on this machine, Refused when it is damaged."""
+    if not blobs.has(blob.sha256):
+        raise MissingBlob(f"The blob {blob.sha256.hex()[:12]}… is not on this machine.", blob)
+    return blobs.open(blob.sha256)
+
+
 def run_body(log: Log, run_id: bytes) -> Run:
     """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
     record = log.get(run_id)
@@ -69,7 +86,7 @@ def run_body(log: Log, run_id: bytes) -> Run:
 def _text(blobs: BlobStore, reference: BlobRef, what: str) -> str:
     kept = blobs.find(reference.sha256)
     if kept is None:
-        raise NotFound(f"{what} is not on this machine.", hint="a node that ran it has it")
+        raise MissingBlob(f"{what} is not on this machine.", reference, hint="the node that ran it has it")
     if kept.size > MAXIMUM_TEXT_BYTES:
         raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
     return blobs.get(reference.sha256).decode("utf-8", "replace")

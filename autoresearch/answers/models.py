@@ -81,6 +81,7 @@ class PeerView(Answer, frozen=True, kw_only=True):
     bytes_in: int = 0
     bytes_out: int = 0
     blocked: bool = False
+    shut_out: str = ""  # why it is refused for a while, if it is
 
 
 class PeersAnswer(Answer, frozen=True, kw_only=True):
@@ -224,6 +225,14 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Pause, for ever or until a time."""
 
     until_ms: TimeMs | None = None
+
+
+class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Get a blob from other nodes: its SHA-256, its size in bytes, and its chunk manifest if it has one."""
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, Meta(ge=0, le=2**53)]
+    manifest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

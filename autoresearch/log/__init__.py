@@ -1,9 +1,11 @@
 """The log on disk: records with their views in SQLite, blobs in files."""
 
-from autoresearch.log.blobs import BlobStore
+from autoresearch.log.blobs import BlobEntry, BlobStore, MissingBlob
+from autoresearch.log.collecting import collect_blobs
 from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
+from autoresearch.log.partial import PartialBlob
 from autoresearch.log.scoring import TaskRules, mean, rank, task_rules
 from autoresearch.log.verdicts import (
     ClaimRow,
@@ -20,6 +22,7 @@ from autoresearch.log.verdicts import (
 
 __all__ = [
     "CHUNK_BYTES",
+    "BlobEntry",
     "BlobStore",
     "ClaimRow",
     "Fork",
@@ -27,6 +30,8 @@ __all__ = [
     "HistoryRow",
     "Log",
     "Manifest",
+    "MissingBlob",
+    "PartialBlob",
     "State",
     "StoredRun",
     "SubjectRow",
@@ -34,6 +39,7 @@ __all__ = [
     "TaskRules",
     "Verdict",
     "VerificationRow",
+    "collect_blobs",
     "decode_manifest",
     "encode_manifest",
     "lock_device",

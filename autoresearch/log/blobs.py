@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
@@ -24,8 +24,27 @@ from autoresearch.log.manifest import CHUNK_BYTES, encode_manifest
 from autoresearch.records import BlobRef
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB) WITHOUT ROWID
+CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB,
+    fetched INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID
 """
+
+
+class BlobEntry(NamedTuple):
+    """What the store knows of a blob; ``used`` is when it was last written or read, in Unix seconds."""
+
+    sha256: bytes
+    size: int
+    manifest: bytes | None
+    fetched: bool
+    used: float
+
+
+class MissingBlob(NotFound):
+    """A blob that is wanted is not on this machine; others may have it."""
+
+    def __init__(self, message: str, blob: BlobRef, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.blob = blob
 
 
 class BlobStore:
@@ -44,6 +63,9 @@ class BlobStore:
         if not read_only or not index.exists():
             with refusals(index):
                 self._connection.execute(_SCHEMA)
+                columns = {row[1] for row in self._connection.execute("PRAGMA table_info(blob)")}
+                if "fetched" not in columns:
+                    self._connection.execute("ALTER TABLE blob ADD COLUMN fetched INTEGER NOT NULL DEFAULT 0")
         if not read_only:
             with refusals(root):
                 for folder in (self._objects, self._temporary):
@@ -77,8 +99,11 @@ class BlobStore:
         except OSError as error:
             raise Refused(f"The file {path} can't be read: {error.strerror}.") from error
 
-    def put_stream(self, pieces: Iterable[bytes]) -> BlobRef:
-        """Keep what the pieces are together. Above 1 MiB a manifest of its chunks is kept with it, as a blob."""
+    def put_stream(self, pieces: Iterable[bytes], *, fetched: bool = False) -> BlobRef:
+        """Keep what the pieces are together. Above 1 MiB a manifest of its chunks is kept with it, as a blob.
+
+        What was ``fetched`` from others may be thrown away (``collect_blobs``); what this node made itself may not.
+        """
         if self.read_only:
             raise Refused(f"The blobs in {self.root} were opened to read only.")
         with refusals(self.root), self._temporary_file() as (file, path):
@@ -87,8 +112,8 @@ class BlobStore:
             os.fsync(file.fileno())
             manifest = None
             if size > CHUNK_BYTES:
-                manifest = self.put_stream([encode_manifest(size, hashes)]).sha256
-            self._enter(path, whole, size, manifest)
+                manifest = self.put_stream([encode_manifest(size, hashes)], fetched=fetched).sha256
+            self._enter(path, whole, size, manifest, fetched=fetched)
         return BlobRef(sha256=whole, size=size, manifest=manifest)
 
     def find(self, sha256: bytes) -> BlobRef | None:
@@ -119,7 +144,51 @@ class BlobStore:
             file.close()
             raise Refused(f"The blob {sha256.hex()} was changed on the disk.", hint="delete it, and fetch it again")
         file.seek(0)
+        if not self.read_only:
+            os.utime(self._path(sha256))
         return file
+
+    def part(self, sha256: bytes, offset: int, length: int) -> bytes:
+        """A part of a blob as it is on the disk, shorter at its end. Raises NotFound, Refused.
+
+        Whoever gets it checks it: the whole is not hashed for each of the hundreds of parts of a large blob.
+        """
+        if not self.has(sha256):
+            raise NotFound(f"The blob {sha256.hex()} is not here.")
+        path = self._path(sha256)
+        with refusals(path), path.open("rb") as file:
+            file.seek(offset)
+            os.utime(path)
+            return file.read(length)
+
+    def size(self) -> int:
+        """How many bytes all blobs have together."""
+        with self._lock, refusals(self.root):
+            return int(self._connection.execute("SELECT coalesce(sum(size), 0) FROM blob").fetchone()[0])
+
+    def entries(self) -> list[BlobEntry]:
+        """All blobs, with when each was last used."""
+        with self._lock, refusals(self.root):
+            rows = self._connection.execute("SELECT sha256, size, manifest, fetched FROM blob").fetchall()
+        return [
+            BlobEntry(sha256, size, manifest, bool(fetched), self._used(sha256))
+            for sha256, size, manifest, fetched in rows
+        ]
+
+    def delete(self, sha256: bytes) -> None:
+        """Throw a blob away. Its entry goes first: a crash between leaves a file, which the next sweep takes."""
+        with self._lock, refusals(self.root):
+            with transaction(self._connection, durable=True):
+                self._connection.execute("DELETE FROM blob WHERE sha256 = ?", (sha256,))
+            with transaction(self._connection, durable=False):
+                if self.find(sha256) is None:  # nobody brought it back meanwhile
+                    self._path(sha256).unlink(missing_ok=True)
+
+    def _used(self, sha256: bytes) -> float:
+        try:
+            return self._path(sha256).stat().st_mtime
+        except OSError:
+            return 0.0
 
     def _path(self, sha256: bytes) -> Path:
         name = sha256.hex()
@@ -138,7 +207,7 @@ class BlobStore:
             finally:
                 path.unlink(missing_ok=True)
 
-    def _enter(self, temporary: Path, sha256: bytes, size: int, manifest: bytes | None) -> None:
+    def _enter(self, temporary: Path, sha256: bytes, size: int, manifest: bytes | None, *, fetched: bool) -> None:
         """Rename and enter in one turn, so that no sweep meets a file under its name without an entry."""
         path = self._path(sha256)
         with self._lock, transaction(self._connection, durable=True):
@@ -146,7 +215,9 @@ class BlobStore:
             temporary.replace(path)
             for folder in (path.parent, self._objects):
                 sync_folder(folder)
-            self._connection.execute("INSERT OR REPLACE INTO blob VALUES(?, ?, ?)", (sha256, size, manifest))
+            # What this node made stays its own, even when it comes again from elsewhere.
+            keep = "ON CONFLICT DO UPDATE SET fetched = min(fetched, excluded.fetched)"
+            self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
 
     def _sweep(self) -> None:
         """Delete what was written and never entered. Files of processes that still write are locked, and stay."""

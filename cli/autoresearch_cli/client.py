@@ -15,6 +15,7 @@ from autoresearch.answers import (
     DialRequest,
     Event,
     Failure,
+    FetchRequest,
     Health,
     PauseRequest,
     PeersAnswer,
@@ -35,11 +36,15 @@ from autoresearch.errors import (
 if TYPE_CHECKING:
     import httpx
 
+    from autoresearch.records import BlobRef
+
 A = TypeVar("A", bound=Answer)
 STALE = "stale"
 BASE_URL = "http://autoresearch"
 # The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
 TIMEOUT_SECONDS = 10.0
+# The daemon itself waits twenty seconds for other nodes.
+FETCH_SECONDS = 30.0
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
 ERRORS: dict[int, type[AutoresearchError]] = {
@@ -102,6 +107,12 @@ class Client:
         """Queue one run of a task folder."""
         return self._ask("POST", "/v1/run", RunAccepted, request)
 
+    def fetch(self, blob: BlobRef) -> None:
+        """Have it get a blob from other nodes. Raises NotFound when nobody has it."""
+        manifest = blob.manifest.hex() if blob.manifest else None
+        request = FetchRequest(sha256=blob.sha256.hex(), size=blob.size, manifest=manifest)
+        self._ask("POST", "/v1/fetch", Health, request, seconds=FETCH_SECONDS)
+
     def stop(self) -> None:
         """Ask the daemon to end; it does so after answering."""
         with translated():
@@ -142,11 +153,19 @@ class Client:
             stack.close()
             events, kind = self._listen(stack, last, quiet_seconds), ""
 
-    def _ask(self, method: str, path: str, answer: type[A], body: Answer | None = None) -> A:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        answer: type[A],
+        body: Answer | None = None,
+        *,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> A:
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": "application/json"} if content else {}
         with translated():
-            response = self._http.request(method, path, content=content, headers=headers)
+            response = self._http.request(method, path, content=content, headers=headers, timeout=seconds)
             _check(response)
             return _decode(response, answer)
 

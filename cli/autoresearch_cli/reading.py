@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from autoresearch.answers import FoundTask, ShowAnswer, find_task, resolve_reference, run_log, run_source, show_answer
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
 from autoresearch.identity import load_identity
-from autoresearch.log import BlobStore, Log
+from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch_cli import here
+
+T = TypeVar("T")
+# A diff needs two sources; no command needs more blobs.
+MISSING_BLOBS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,28 @@ class NotebookReader:
 
     def source(self, reference: str) -> str:
         """The train.py of a run."""
-        return run_source(self.log, self.blobs, self.resolve(reference))
+        return with_blobs(lambda: run_source(self.log, self.blobs, self.resolve(reference)))
 
     def training_log(self, reference: str) -> str:
         """What a run printed."""
-        return run_log(self.log, self.blobs, self.resolve(reference))
+        return with_blobs(lambda: run_log(self.log, self.blobs, self.resolve(reference)))
+
+
+def with_blobs(read: Callable[[], T]) -> T:
+    """What ``read`` gives. A blob that it misses on this machine the daemon gets from other nodes.
+
+    Raises NotFound when nobody has it, or no daemon runs that could ask.
+    """
+    for _ in range(MISSING_BLOBS):
+        try:
+            return read()
+        except MissingBlob as error:
+            try:
+                with here.client() as client:
+                    client.fetch(error.blob)
+            except DaemonNotRunning as down:
+                raise NotFound(str(error), hint="autoresearch up: the daemon asks the other nodes for it") from down
+    return read()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,8 +32,9 @@ from autoresearch.sync import (
     Violation,
 )
 from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.net import BLOB_PART_BYTES_MAX, HostOptions, Network, SyncStream
+from autoresearch_daemon.fetching import Fetcher
 from autoresearch_daemon.net import Handlers as NetworkHandlers
+from autoresearch_daemon.net import HostOptions, Network, SyncStream
 
 logger = structlog.get_logger()
 
@@ -42,9 +42,6 @@ logger = structlog.get_logger()
 SILENCE_SECONDS = 30.0
 # Sessions under way at a time, both ways together.
 SESSIONS_MAX = 8
-# Sources and logs are small; what is larger is fetched when somebody asks for it.
-FETCHED_BYTES = 4 << 20
-WANTED_MAX = 100_000
 
 
 class Exchange:
@@ -74,8 +71,6 @@ class Exchange:
         self._log.on_change = self._changed
         self._sessions = asyncio.Semaphore(SESSIONS_MAX)
         self._met: set[str] = set()
-        self._wanted: deque[bytes] = deque(maxlen=WANTED_MAX)
-        self._wants = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self.network = Network(
             options,
@@ -85,35 +80,27 @@ class Exchange:
             ),
         )
 
+        self.fetcher = Fetcher(self.network, notebook.blobs)
+
     async def start(self) -> None:
         """Start the network, announce what is appended here from now on, and begin the rounds."""
         self._notebook.announce = self._announce
         await self.network.start()
         self._spawn(self._rounds())
-        self._spawn(self._fetch_wanted())
+        self._spawn(self.fetcher.keep())
 
     async def stop(self) -> None:
         """End everything that is under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.fetcher.stop()
         await self.network.stop()
 
     async def synchronise(self, peer: str) -> None:
         """Give a connected peer what it lacks and take what is missing here. Raises AutoresearchError."""
         async with self._sessions, await self.network.open_sync(peer) as stream:
             await self._drive(stream, Opener(self._log.network, self._index, secrets.token_bytes(NONCE_BYTES)))
-
-    async def fetch_blob(self, sha256: bytes) -> None:
-        """Get a blob from whichever connected peer has it. Raises NotFound when nobody has."""
-        for peer in [peer.peer for peer in self.network.peers() if peer.connected]:
-            try:
-                await self._fetch_from(peer, sha256)
-            except AutoresearchError as error:
-                logger.debug("a peer does not have a blob", peer=peer, blob=sha256.hex(), reason=str(error))
-            else:
-                return
-        raise NotFound(f"no connected peer has the blob {sha256.hex()[:12]}…", hint="autoresearch peers")
 
     def status(self) -> NetworkStatus:
         """How the network stands."""
@@ -139,6 +126,7 @@ class Exchange:
                     bytes_in=peer.bytes_in,
                     bytes_out=peer.bytes_out,
                     blocked=peer.blocked,
+                    shut_out=peer.shut_out,
                 )
                 for peer in self.network.peers()
             ],
@@ -163,9 +151,7 @@ class Exchange:
 
     async def _blob(self, digest: bytes, offset: int, length: int) -> bytes | None:
         try:
-            with self._notebook.blobs.open(digest) as file:
-                file.seek(offset)
-                return file.read(length)
+            return await asyncio.to_thread(self._notebook.blobs.part, digest, offset, length)
         except NotFound:
             return None
 
@@ -174,7 +160,7 @@ class Exchange:
         for peer in connected - self._met:
             self._spawn(self._quietly(self.synchronise(peer), peer))
         self._met = connected
-        self._wants.set()
+        self.fetcher.nudge()
 
     # --- sessions ---
 
@@ -217,8 +203,7 @@ class Exchange:
         if news:
             self._on_news(news)
         for record in news:
-            self._wanted.extend(blob.sha256 for blob in carried(record) if blob.size <= FETCHED_BYTES)
-        self._wants.set()
+            self.fetcher.want(carried(record))
 
     # --- what happens here ---
 
@@ -249,35 +234,7 @@ class Exchange:
             if connected:
                 peer = random.choice(connected)  # noqa: S311
                 await self._quietly(self.synchronise(peer), peer)
-                self._wants.set()
-
-    async def _fetch_wanted(self) -> None:
-        """Sources and logs of others' runs travel always, one after the other; checkpoints when somebody asks."""
-        while True:
-            self._wants.clear()
-            for _ in range(len(self._wanted)):
-                sha256 = self._wanted.popleft()
-                if not self._notebook.blobs.has(sha256) and not await self._fetched(sha256):
-                    self._wanted.append(sha256)  # asked for again when a peer comes, and at the next round
-            await self._wants.wait()
-
-    async def _fetched(self, sha256: bytes) -> bool:
-        try:
-            await self.fetch_blob(sha256)
-        except AutoresearchError:
-            return False
-        return True
-
-    async def _fetch_from(self, peer: str, sha256: bytes) -> None:
-        pieces: list[bytes] = []
-        while True:
-            offset = sum(map(len, pieces))
-            pieces.append(await self.network.fetch_blob(peer, sha256, offset, BLOB_PART_BYTES_MAX))
-            if len(pieces[-1]) < BLOB_PART_BYTES_MAX:
-                break
-        found = self._notebook.blobs.put_stream(pieces)
-        if found.sha256 != sha256:
-            raise AutoresearchError(f"{peer} sent other bytes than asked for")
+                self.fetcher.nudge()
 
     async def _quietly(self, work: Awaitable[None], peer: str) -> None:
         try:

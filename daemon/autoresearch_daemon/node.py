@@ -29,7 +29,7 @@ from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused,
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import Claim, Record, Run
+from autoresearch.records import BlobRef, Claim, Record, Run
 from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
@@ -48,8 +48,12 @@ logger = structlog.get_logger()
 
 # How often the node looks at what no event tells: free disk space, ends of pauses and orders.
 TICK_SECONDS = 5.0
+# How often the blobs are brought below their limit.
+TIDY_SECONDS = 600.0
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
+# How long a person waits for a blob of others.
+FETCH_SECONDS = 20.0
 NO_NETWORK = NetworkStatus(state=NetworkState.OFF.value, reason=network_reason(NetworkState.OFF))
 
 
@@ -89,7 +93,7 @@ class Node:
                 gossip=settings.network.gossip,
                 exchange_seconds=settings.network.exchange_seconds,
             )
-        self._ticker: asyncio.Task[None] | None = None
+        self._keepers: list[asyncio.Task[None]] = []
         self._names = 0
 
     # --- life ---
@@ -110,7 +114,7 @@ class Node:
         if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
         self.take(service.Tick())
-        self._ticker = asyncio.create_task(self._tick())
+        self._keepers = [asyncio.create_task(self._tick()), asyncio.create_task(self._tidy())]
 
     async def wait(self) -> None:
         """Until somebody asks the node to stop."""
@@ -119,8 +123,8 @@ class Node:
     async def stop(self) -> None:
         """Stop what is in hand, publish how it ended, close everything."""
         self.take(service.StopAsked())
-        if self._ticker:
-            self._ticker.cancel()
+        for keeper in self._keepers:
+            keeper.cancel()
         await self.pool.stop()
         if self.exchange:
             await self.exchange.stop()
@@ -139,6 +143,18 @@ class Node:
                 self.take(service.Blocked(Why.CANNOT_RECORD, None))
                 self._block(self.runs.record_waiting())
             await asyncio.sleep(TICK_SECONDS)
+
+    async def _tidy(self) -> None:
+        """Keep the blobs below their limit."""
+        while True:
+            try:
+                freed = await asyncio.to_thread(self.notebook.collect_blobs, self.settings.storage.blobs_mib << 20)
+            except AutoresearchError as error:
+                logger.warning("the blobs could not be tidied", reason=str(error))
+            else:
+                if freed:
+                    logger.info("blobs of others thrown away", bytes=freed)
+            await asyncio.sleep(TIDY_SECONDS)
 
     def _behind(self) -> str | None:
         return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
@@ -321,6 +337,17 @@ class Node:
             raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
         self.exchange.dial(request.address)
         return self.exchange.peers()
+
+    async def fetch(self, blob: BlobRef) -> None:
+        """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""
+        if self.blobs.has(blob.sha256):
+            return
+        if self.exchange is None:
+            raise NotFound(
+                f"the blob {blob.sha256.hex()[:12]}… is not on this machine, and the network is off",
+                hint="autoresearch config set network.enabled true",
+            )
+        await self.exchange.fetcher.fetch(blob, FETCH_SECONDS)
 
     def ask_stop(self) -> None:
         """Have ``wait`` return."""

@@ -63,6 +63,9 @@ class SmallNode:
         self.asked.append(("dial", request))
         return self.peers()
 
+    async def fetch(self, blob):
+        self.asked.append(("fetch", blob))
+
     def _note(self, state, request=None):
         self.asked.append((state, request))
         self.state = state

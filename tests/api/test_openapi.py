@@ -10,7 +10,11 @@ from autoresearch.answers import Answer, Failure
 
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
-BODIES = {"/v1/run": {"folder": "/task"}, "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"}}
+BODIES = {
+    "/v1/run": {"folder": "/task"},
+    "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
+    "/v1/fetch": {"sha256": "0" * 64, "size": 1},
+}
 
 
 def resolved(document, schema):

@@ -31,7 +31,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `log` | `autoresearch.log/1` |
 | `show`, `run` | `autoresearch.show/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
-| `show --field` | `autoresearch.field/1` |
+| `show --field`, `show --checkpoint` | `autoresearch.field/1` |
 | `diff` | `autoresearch.diff/1` |
 | `lineage` | `autoresearch.lineage/1` |
 | `events`, `work --follow` | an `Event` a line |
@@ -50,7 +50,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `task list` | `autoresearch.tasks/1` |
 """
 # What the daemon's API reads is described with the API.
-REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "RunAccepted", "Health"}
+REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "FetchRequest", "RunAccepted", "Health"}
 
 
 def documents() -> list[type[msgspec.Struct]]:

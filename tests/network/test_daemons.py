@@ -18,7 +18,7 @@ from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, Note
+from autoresearch.records import DEFAULT_NETWORK, Note, format_id
 from autoresearch.tasks import load_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
@@ -165,3 +165,37 @@ def test_a_task_that_only_another_node_has_can_be_worked_on(start: Start, tmp_pa
     assert load_task(tmp_path / "rebuilt").digest == load_task(task).digest
     second.post("/v1/work", task=str(tmp_path / "rebuilt"), runs=1)
     wait_for(lambda: len(second.runs()) == 2 and ids(first) == ids(second))
+
+
+def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    first = start()
+    first.post("/v1/work", task=str(task), runs=2)
+    wait_for(lambda: first.status().state == "idle")
+    second = start(first)
+    with Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        record = log.records(kind="run")[0]
+    run, source = format_id(record.id), record.body.source.sha256
+    with BlobStore(second.paths.blobs) as blobs:
+        wait_for(lambda: blobs.has(source))
+        blobs.delete(source)
+        shown = autoresearch(second, "show", run, "--code")
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stdout == autoresearch(first, "show", run, "--code").stdout
+        assert blobs.has(source)
+        blobs.delete(source)
+    first.stop()
+    wait_for(lambda: peers_of(second).network.connected == 0)
+    nobody = autoresearch(second, "show", run, "--code")
+    assert nobody.returncode == 4
+    assert "no connected peer has the blob" in nobody.stderr
+    second.stop()
+    down = autoresearch(second, "show", run, "--code")
+    assert down.returncode == 4
+    assert "autoresearch up" in down.stderr
+
+
+def autoresearch(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
+    home = {"AUTORESEARCH_HOME": str(daemon.paths.data.parent)}
+    command = [sys.executable, "-m", "autoresearch_cli", *words]
+    return subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, timeout=60, check=False)

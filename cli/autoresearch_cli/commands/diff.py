@@ -10,7 +10,7 @@ from autoresearch.answers import diff_answer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Json, Reference, command_app, examples
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.sources import print_diff
 
@@ -55,7 +55,7 @@ def diff(
                     f"{reference} has no parent: it is a baseline", hint=f"autoresearch show {reference} --code"
                 )
             old = notebook.resolve(shown.run.parent)
-        answer = diff_answer(notebook.log, notebook.blobs, old, new)
+        answer = with_blobs(lambda: diff_answer(notebook.log, notebook.blobs, old, new))
     if json:
         print_json(answer)
         return

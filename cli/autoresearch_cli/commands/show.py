@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from autoresearch.answers import ShowAnswer
-from autoresearch.errors import UsageError
+from autoresearch.answers import ShowAnswer, open_blob, run_checkpoint
+from autoresearch.errors import Refused, UsageError
 from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.options import Json, Reference, command_app, examples
-from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.figures import safe
+from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.rendering.figures import safe, size
 from autoresearch_cli.rendering.output import is_terminal, print_json, print_text, say
 from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.sources import print_source
@@ -35,15 +37,22 @@ def show(
     *,
     code: Annotated[bool, typer.Option("--code", help="Print the run's train.py, and nothing else.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Print what the run printed, and nothing else.")] = False,
+    checkpoint: Annotated[
+        str,
+        typer.Option("--checkpoint", metavar="FILE", help="Write the run's checkpoint (safetensors) to a new file."),
+    ] = "",
     field: Annotated[
         str, typer.Option("--field", metavar="NAME", help="Print one field, like value, title or metrics.steps.")
     ] = "",
     json: Json = False,
 ) -> None:
     """One record, whole: for a run its numbers, where it ran, its source and what it printed."""
-    if code + log + bool(field) > 1:
-        raise UsageError("--code, --log and --field can't be combined", hint="ask for one at a time")
+    if code + log + bool(field) + bool(checkpoint) > 1:
+        raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
     with open_notebook() as notebook:
+        if checkpoint:
+            _save_checkpoint(notebook, reference, Path(checkpoint).expanduser(), json=json)
+            return
         if code or log:
             _show_text(notebook, reference, "code" if code else "log", json=json)
             return
@@ -68,6 +77,22 @@ def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: boo
         print_json(TextAnswer(id=record, what=what, text=content))
     else:
         print_source(content)
+
+
+def _save_checkpoint(notebook: NotebookReader, reference: str, file: Path, *, json: bool) -> None:
+    blob = run_checkpoint(notebook.log, notebook.resolve(reference))
+    with with_blobs(lambda: open_blob(notebook.blobs, blob)) as content:
+        try:
+            with file.open("xb") as target:
+                shutil.copyfileobj(content, target)
+        except FileExistsError as error:
+            raise Refused(f"{file} exists already", hint="give a new file") from error
+        except OSError as error:
+            raise UsageError(f"{file} can't be written: {error.strerror}", hint="check the folder") from error
+    if json:
+        print_json(FieldAnswer(id=notebook.show(reference).record.id, name="checkpoint", value=str(file)))
+    else:
+        say(f"{size(blob.size)} written to {file}")
 
 
 def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:

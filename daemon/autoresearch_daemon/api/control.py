@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autoresearch.answers import (
     DialRequest,
+    FetchRequest,
     Health,
     PauseRequest,
     PeersAnswer,
@@ -12,6 +13,7 @@ from autoresearch.answers import (
     StatusAnswer,
     WorkRequest,
 )
+from autoresearch.records import BlobRef
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.requests import Nothing
 
@@ -54,6 +56,17 @@ def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:
 def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
     """Begin to connect to another node, and stay connected."""
     return node.dial(asked)
+
+
+async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
+    """Get a blob from other nodes, unless it is here."""
+    blob = BlobRef(
+        sha256=bytes.fromhex(asked.sha256),
+        size=asked.size,
+        manifest=bytes.fromhex(asked.manifest) if asked.manifest else None,
+    )
+    await node.fetch(blob)
+    return Health(status="here")
 
 
 def post_stop(node: NodePort, _: Nothing) -> Health:

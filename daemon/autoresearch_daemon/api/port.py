@@ -18,6 +18,7 @@ from autoresearch.answers import (
     WorkRequest,
 )
 from autoresearch.log import BlobStore, Log
+from autoresearch.records import BlobRef
 
 
 class NodePort(Protocol):
@@ -67,6 +68,10 @@ class NodePort(Protocol):
 
     def dial(self, request: DialRequest) -> PeersAnswer:
         """Begin to connect to an address, and stay connected. Raises Refused when the network is off."""
+        ...
+
+    async def fetch(self, blob: BlobRef) -> None:
+        """Get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it takes too long."""
         ...
 
     def ask_stop(self) -> None:

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from autoresearch.answers import Answer, Health
 from autoresearch.errors import UsageError
+from autoresearch.log import MissingBlob
 from autoresearch_daemon.api.failures import answer
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.requests import Parameters
@@ -27,6 +28,8 @@ from autoresearch_daemon.api.shelf import NODE, SHELF, THREADS, Shelf
 
 TEXT = "text/plain"
 NOT_READY = "not ready"
+# A diff needs two sources; no answer needs more blobs.
+MISSING_BLOBS = 2
 
 
 class Text(str):
@@ -35,7 +38,7 @@ class Text(str):
     __slots__ = ()
 
 
-Asking = Callable[[NodePort, Any], Answer | Text]
+Asking = Callable[[NodePort, Any], Answer | Text | Awaitable[Answer]]
 Reading = Callable[[Shelf, Any], Answer | Text]
 Writing = Callable[[NodePort, web.Request, Any], Awaitable[web.StreamResponse]]
 
@@ -86,19 +89,30 @@ def handler(route: Route) -> Callable[[web.Request], Awaitable[web.StreamRespons
     async def handle(request: web.Request) -> web.StreamResponse:
         asked = decode(decoder, await request.read()) if has_body else parameters(takes, request)
         node, function = request.app[NODE], typing.cast("Any", route.handle)
-        if inspect.iscoroutinefunction(function):
+        if inspect.iscoroutinefunction(function) and not route.answers:
             return typing.cast("web.StreamResponse", await function(node, request, asked))
         if route.reads:
-            loop = asyncio.get_running_loop()
-            given = await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
+            given = await read(request, function, asked)
         else:
             given = function(node, asked)
+            given = await given if inspect.isawaitable(given) else given
         if isinstance(given, Text):
             headers = {"Content-Type": f"{route.media}; charset=utf-8"}
             return web.Response(body=given.encode("utf-8", "replace"), headers=headers)
         return answer(given, status=503 if isinstance(given, Health) and given.status == NOT_READY else 200)
 
     return handle
+
+
+async def read(request: web.Request, function: Reading, asked: msgspec.Struct) -> Answer | Text:
+    """Ask the shelf, in a thread. A blob that is not here is fetched from other nodes first."""
+    loop = asyncio.get_running_loop()
+    for _ in range(MISSING_BLOBS):
+        try:
+            return await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
+        except MissingBlob as error:
+            await request.app[NODE].fetch(error.blob)
+    return await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
 
 
 def decode(decoder: msgspec.json.Decoder[msgspec.Struct], body: bytes) -> msgspec.Struct:

@@ -21,7 +21,7 @@ from autoresearch_daemon.net.carrying import Carried
 from autoresearch_daemon.net.dialling import Unreachable
 from autoresearch_daemon.net.host import Host, Refused
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.protocols import BlobNotHere
+from autoresearch_daemon.net.protocols import BlobNotHere, PeerBusy
 from autoresearch_daemon.net.streams import FrameStream, StreamBroken
 
 PR_SET_PDEATHSIG = 1
@@ -33,6 +33,7 @@ KINDS: dict[type[Exception], link.Kind] = {
     ValueError: "usage",
     BlobNotHere: "not found",
     Refused: "refused",
+    PeerBusy: "timeout",
     trio.TooSlowError: "timeout",
 }
 EXPECTED = (*KINDS, Unreachable, StreamBroken)
@@ -153,7 +154,7 @@ class Child:
             case link.Frame() | link.Took() | link.Close():
                 if carried := self._streams.get(message.stream):
                     carried.hear(message)
-            case link.Publish() | link.Dial() | link.Block() | link.OpenSync() | link.FetchBlob():
+            case link.Publish() | link.Dial() | link.Block() | link.ShutOut() | link.OpenSync() | link.FetchBlob():
                 nursery.start_soon(self._answer, message, host, nursery)
             case link.Quit():
                 return
@@ -179,6 +180,8 @@ class Child:
                 await host.dial(message.address)
             case link.Block():
                 await host.block(message.peer, blocked=message.blocked)
+            case link.ShutOut():
+                host.shut_out(message.peer, message.reason)
             case link.FetchBlob():
                 data = await host.fetch_blob(message.peer, message.digest, message.offset, message.length)
                 return link.Done(call=message.call, data=data)

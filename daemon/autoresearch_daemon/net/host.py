@@ -226,12 +226,18 @@ class Host:
         await self.watch.block(peer, blocked=blocked)
         self.dialler.save()
 
+    def shut_out(self, peer: str, reason: str) -> None:
+        """Close a peer's connections and refuse it for ten minutes. Raises Refused when that is no peer id."""
+        if not is_peer_id(peer):
+            raise Refused(f"{peer} is no peer id")
+        self.watch.shut_out(peer, reason)
+
     async def open_sync(self, peer: str) -> FrameStream:
         """A new sync stream. Raises Unreachable."""
         return await self._open(peer, protocols.SYNC)
 
     async def fetch_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes:
-        """A part of a blob. Raises Unreachable, Refused, BlobNotHere, StreamBroken."""
+        """A part of a blob. Raises Unreachable, Refused, BlobNotHere, PeerBusy, StreamBroken."""
         if self.meters.day_is_over():
             raise Refused("today's bytes are used up")
         stream = await self._open(peer, protocols.BLOB)

@@ -53,6 +53,13 @@ class Block(Call, frozen=True, kw_only=True):
     blocked: bool
 
 
+class ShutOut(Call, frozen=True, kw_only=True):
+    """Close a peer's connections and refuse it for a while: it did what no honest peer does."""
+
+    peer: str
+    reason: str
+
+
 class OpenSync(Call, frozen=True, kw_only=True):
     """Open a sync stream; the answer has its number."""
 
@@ -163,7 +170,7 @@ class BlobAsked(Message, frozen=True, kw_only=True):
     length: int
 
 
-FromDaemon = Publish | Dial | Block | OpenSync | FetchBlob | Cancel | Frame | Took | Close | BlobPart | Quit
+FromDaemon = Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | Cancel | Frame | Took | Close | BlobPart | Quit
 FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked
 
 encode = msgspec.msgpack.Encoder().encode

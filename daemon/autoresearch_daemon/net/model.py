@@ -60,7 +60,8 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
 class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A peer that is connected, or one that the address book knows. Times are Unix milliseconds, 0 is never.
 
-    ``address`` is a multiaddr, empty when none is known; ``inbound`` means that the peer dialled.
+    ``address`` is a multiaddr, empty when none is known; ``inbound`` means that the peer dialled; ``shut_out`` says
+    why the peer is refused for a while, if it is.
     """
 
     peer: str
@@ -72,6 +73,7 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
     bytes_in: int = 0
     bytes_out: int = 0
     blocked: bool = False
+    shut_out: str = ""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -120,6 +120,10 @@ class Network:
         """Refuse a peer id from now on, or no longer. Raises AutoresearchError."""
         await self._call(lambda call: link.Block(call=call, peer=key, blocked=blocked))
 
+    async def shut_out(self, key: str, reason: str) -> None:
+        """Refuse a peer id for a while. Raises AutoresearchError."""
+        await self._call(lambda call: link.ShutOut(call=call, peer=key, reason=reason))
+
     async def open_sync(self, peer: str) -> SyncStream:
         """A new sync stream to a connected peer. Raises AutoresearchError."""
         done = await self._call(lambda call: link.OpenSync(call=call, peer=peer))
@@ -132,6 +136,7 @@ class Network:
 
         Raises:
             NotFound: the peer has it not.
+            TimedOut: it is busy, or silent.
             AutoresearchError: it could not be fetched.
         """
         if not 0 < length <= BLOB_PART_BYTES_MAX:

@@ -42,6 +42,10 @@ class BlobNotHere(Exception):
     """The peer says that it has no such part."""
 
 
+class PeerBusy(Exception):
+    """The peer has too much to do now."""
+
+
 class BlobServer:
     """Answers blob requests, so many at a time."""
 
@@ -87,13 +91,16 @@ async def fetch_blob(stream: FrameStream, digest: bytes, offset: int, length: in
     """Ask for a part; shorter than ``length`` only where the blob ends. The caller checks the hash.
 
     Raises:
-        BlobNotHere: the peer has it not, or is busy.
+        BlobNotHere: the peer has it not.
+        PeerBusy: it serves too many already.
         StreamBroken: the answer is none.
     """
     await stream.send(BLOB_REQUEST.pack(digest, offset, length))
     status = await stream.receive()
+    if status == bytes([BlobStatus.BUSY]):
+        raise PeerBusy("the peer serves too many blobs already")
     if status != bytes([BlobStatus.FOUND]):
-        raise BlobNotHere("busy" if status == bytes([BlobStatus.BUSY]) else "not here")
+        raise BlobNotHere("not here")
     data = bytearray()
     while (part := await stream.receive()) is not None:
         data += part

@@ -53,6 +53,7 @@ class Watch(INotifee):
         self._since_ms: dict[str, int] = {}
         self._offenders: dict[str, TokenBucket] = {}
         self._banned_until: dict[str, float] = {}
+        self._reasons: dict[str, str] = {}
         self._to_close: list[INetConn] = []
 
     # --- libp2p's events ---
@@ -119,6 +120,7 @@ class Watch(INotifee):
                 connected=False,
                 seen_ms=contact.seen_ms,
                 blocked=contact.peer in self._book.blocked,
+                shut_out=self._reasons.get(contact.peer, ""),
             )
             for contact in known
             if contact.peer not in now and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
@@ -149,17 +151,23 @@ class Watch(INotifee):
         now = trio.current_time()
         bucket = self._offenders.setdefault(peer, TokenBucket(OFFENCES_PER_SECOND, OFFENCES_AT_ONCE, now))
         if bucket.take(1, now) > 0:
-            self.bans += 1
-            self._banned_until[peer] = now + BAN_SECONDS
-            self._to_close += self._swarm.get_connections(ID.from_string(peer))
+            self.shut_out(peer, "sent too much that is no record")
         if len(self._offenders) > OFFENDERS_REMEMBERED:
             del self._offenders[next(iter(self._offenders))]
+
+    def shut_out(self, peer: str, reason: str) -> None:
+        """Close a peer's connections and refuse it for a while; the reason is kept for people to read."""
+        self.bans += 1
+        self._banned_until[peer] = trio.current_time() + BAN_SECONDS
+        self._reasons[peer] = reason
+        self._to_close += self._swarm.get_connections(ID.from_string(peer))
 
     async def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer's connections from now on, or no longer."""
         if not blocked:
             self._book.blocked.discard(peer)
             self._banned_until.pop(peer, None)
+            self._reasons.pop(peer, None)
             return
         self._book.blocked.add(peer)
         for connection in list(self._swarm.get_connections(ID.from_string(peer))):
@@ -172,6 +180,7 @@ class Watch(INotifee):
             router.forget_deliveries()
             now = trio.current_time()
             self._banned_until = {peer: until for peer, until in self._banned_until.items() if until > now}
+            self._reasons = {peer: reason for peer, reason in self._reasons.items() if peer in self._banned_until}
             held = {connection: held_by(connection) for connection in self._swarm.get_connections()}
             if sum(held.values()) > BUFFER_BYTES_MAX:
                 self._to_close.append(max(held, key=held.__getitem__))
