@@ -9,6 +9,7 @@ from autoresearch.answers.listing import log_answer, record_view, show_answer
 from autoresearch.answers.models import (
     Answer,
     BestAnswer,
+    BlockRequest,
     DialRequest,
     DiffAnswer,
     Event,
@@ -40,6 +41,7 @@ from autoresearch.answers.summaries import one_line
 __all__ = [
     "Answer",
     "BestAnswer",
+    "BlockRequest",
     "DialRequest",
     "DiffAnswer",
     "Event",

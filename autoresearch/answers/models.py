@@ -68,10 +68,14 @@ class NetworkStatus(Answer, frozen=True, kw_only=True):
     reason: str = ""
     connected: int = 0
     bytes_today: int = 0
+    exchanged_ms: int = 0  # when a peer and this node had the same records last, 0: never
 
 
 class PeerView(Answer, frozen=True, kw_only=True):
-    """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never."""
+    """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never; bytes are those of today.
+
+    ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
+    """
 
     peer: str
     address: str = ""
@@ -82,6 +86,13 @@ class PeerView(Answer, frozen=True, kw_only=True):
     bytes_out: int = 0
     blocked: bool = False
     shut_out: str = ""  # why it is refused for a while, if it is
+    agent: str = ""
+    devices: list[str] = []
+    other_network: bool = False
+    clock_ahead_ms: int = 0
+    exchanged_ms: int = 0  # when both had the same records last
+    records_in: int = 0  # that the last exchange brought
+    records_out: int = 0
 
 
 class PeersAnswer(Answer, frozen=True, kw_only=True):
@@ -225,6 +236,13 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Pause, for ever or until a time."""
 
     until_ms: TimeMs | None = None
+
+
+class BlockRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Refuse a peer from now on, or with ``blocked`` false no longer."""
+
+    peer: Annotated[str, Meta(min_length=1, max_length=128)]
+    blocked: bool = True
 
 
 class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

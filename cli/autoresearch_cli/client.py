@@ -12,6 +12,7 @@ import msgspec
 
 from autoresearch.answers import (
     Answer,
+    BlockRequest,
     DialRequest,
     Event,
     Failure,
@@ -102,6 +103,10 @@ class Client:
     def dial(self, request: DialRequest) -> PeersAnswer:
         """Ask it to connect to another node."""
         return self._ask("POST", "/v1/peers", PeersAnswer, request)
+
+    def block(self, request: BlockRequest) -> PeersAnswer:
+        """Have it refuse a peer, or no longer."""
+        return self._ask("POST", "/v1/peers/block", PeersAnswer, request)
 
     def run(self, request: RunRequest) -> RunAccepted:
         """Queue one run of a task folder."""

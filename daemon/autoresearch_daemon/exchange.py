@@ -8,16 +8,19 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
+from autoresearch import __version__
 from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, NotFound, TimedOut, UsageError
 from autoresearch.log import State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Task
-from autoresearch.settings import Settings
+from autoresearch.research import device_name
+from autoresearch.settings import Settings, named_devices
 from autoresearch.sync import (
     NONCE_BYTES,
     Effect,
@@ -42,6 +45,17 @@ logger = structlog.get_logger()
 SILENCE_SECONDS = 30.0
 # Sessions under way at a time, both ways together.
 SESSIONS_MAX = 8
+
+
+PEERS_REMEMBERED = 1000
+
+
+class Exchanged(NamedTuple):
+    """The last exchange of records with a peer that came to its end: when, and how many records went and came."""
+
+    time_ms: int
+    sent: int
+    received: int
 
 
 class Exchange:
@@ -71,6 +85,7 @@ class Exchange:
         self._log.on_change = self._changed
         self._sessions = asyncio.Semaphore(SESSIONS_MAX)
         self._met: set[str] = set()
+        self._exchanged: dict[str, Exchanged] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.network = Network(
             options,
@@ -106,7 +121,11 @@ class Exchange:
         """How the network stands."""
         info = self.network.info()
         return NetworkStatus(
-            state=info.state.value, reason=info.reason, connected=info.connected, bytes_today=info.bytes_today
+            state=info.state.value,
+            reason=info.reason,
+            connected=info.connected,
+            bytes_today=info.bytes_today,
+            exchanged_ms=max((exchanged.time_ms for exchanged in self._exchanged.values()), default=0),
         )
 
     def peers(self) -> PeersAnswer:
@@ -127,10 +146,21 @@ class Exchange:
                     bytes_out=peer.bytes_out,
                     blocked=peer.blocked,
                     shut_out=peer.shut_out,
+                    agent=peer.agent,
+                    devices=list(peer.devices),
+                    other_network=bool(peer.network) and peer.network != self._log.network.id,
+                    clock_ahead_ms=peer.clock_ahead_ms,
+                    exchanged_ms=self._exchanged[peer.peer].time_ms if peer.peer in self._exchanged else 0,
+                    records_in=self._exchanged[peer.peer].received if peer.peer in self._exchanged else 0,
+                    records_out=self._exchanged[peer.peer].sent if peer.peer in self._exchanged else 0,
                 )
                 for peer in self.network.peers()
             ],
         )
+
+    async def block(self, peer: str, *, blocked: bool) -> None:
+        """Refuse a peer from now on, or no longer. Raises AutoresearchError when it is no peer id."""
+        await self.network.block(peer, blocked=blocked)
 
     def dial(self, address: str) -> None:
         """Begin to connect to an address; it is remembered and tried again. Raises UsageError when it is none."""
@@ -189,6 +219,9 @@ class Exchange:
                 case Store(records):
                     self._ingest(records, stream.peer)
                 case Finished() as finished:
+                    self._exchanged[stream.peer] = Exchanged(now_ms(), finished.sent, finished.received)
+                    while len(self._exchanged) > PEERS_REMEMBERED:
+                        del self._exchanged[next(iter(self._exchanged))]
                     logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)
                 case Violation(sentence):
                     raise AutoresearchError(f"the peer broke the protocol: {sentence}")
@@ -285,6 +318,10 @@ def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOp
         bootstrap=tuple(dict.fromkeys(named + manifest.bootstrap)),
         lan=network.lan,
         day_bytes=network.day_mib << 20,
+        agent=f"autoresearch/{__version__}",
+        devices=tuple(device_name(device) for device in named_devices(settings.work.device)[: settings.work.workers])[
+            :8
+        ],
     )
 
 

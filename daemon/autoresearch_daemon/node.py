@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from autoresearch.answers import (
+    BlockRequest,
     DialRequest,
     Event,
     Health,
@@ -336,6 +337,13 @@ class Node:
         if self.exchange is None:
             raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
         self.exchange.dial(request.address)
+        return self.exchange.peers()
+
+    async def block(self, request: BlockRequest) -> PeersAnswer:
+        """Refuse a peer from now on, or no longer."""
+        if self.exchange is None:
+            raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
+        await self.exchange.block(request.peer, blocked=request.blocked)
         return self.exchange.peers()
 
     async def fetch(self, blob: BlobRef) -> None:

@@ -63,6 +63,10 @@ class SmallNode:
         self.asked.append(("dial", request))
         return self.peers()
 
+    async def block(self, request):
+        self.asked.append(("block", request))
+        return self.peers()
+
     async def fetch(self, blob):
         self.asked.append(("fetch", blob))
 

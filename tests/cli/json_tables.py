@@ -50,7 +50,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `task list` | `autoresearch.tasks/1` |
 """
 # What the daemon's API reads is described with the API.
-REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "FetchRequest", "RunAccepted", "Health"}
+REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "FetchRequest", "BlockRequest", "RunAccepted", "Health"}
 
 
 def documents() -> list[type[msgspec.Struct]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from autoresearch_cli.models import Check, DoctorAnswer
 from autoresearch_daemon.clock import now_ms
 
 from autoresearch.answers import PeersAnswer, find_task, published_task
@@ -196,6 +197,54 @@ def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_
 
 
 def autoresearch(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
-    home = {"AUTORESEARCH_HOME": str(daemon.paths.data.parent)}
+    home = {"AUTORESEARCH_HOME": str(daemon.paths.data.parent), **daemon.settings}
     command = [sys.executable, "-m", "autoresearch_cli", *words]
     return subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> None:
+    first = start()
+    second = start(first)
+    wait_for(lambda: any(peer.agent and peer.exchanged_ms for peer in peers_of(second).peers))
+    (seen,) = peers_of(second).peers
+    assert seen.agent.startswith("autoresearch/")
+    assert seen.devices
+    assert not seen.other_network
+    assert abs(seen.clock_ahead_ms) < 5000
+    assert seen.bytes_in > 0
+    assert peers_of(second).network.exchanged_ms
+
+    blocked = autoresearch(first, "peers", "block", peers_of(second).peer)
+    assert blocked.returncode == 0, blocked.stderr
+    wait_for(lambda: peers_of(second).network.connected == 0)
+    first.stop()
+    first.start()
+    wait_for(lambda: peers_of(first).network.state == "running")
+    assert [peer.blocked for peer in peers_of(first).peers] == [True]
+    assert autoresearch(first, "peers", "unblock", peers_of(second).peer).returncode == 0
+    wait_for(lambda: peers_of(second).network.connected == 1)
+    assert autoresearch(first, "peers", "block", "nobody").returncode == 6
+
+
+def test_doctor_says_why_nobody_is_there(start: Start, tmp_path: Path) -> None:
+    off = Daemon(tmp_path / "off").start()
+    try:
+        found = checks(autoresearch(off, "doctor", "network", "--json"))
+        assert found["setting"].fix == "autoresearch network join …, or: autoresearch config set network.enabled true"
+    finally:
+        off.stop()
+    gone = start()
+    alone = start(gone)
+    wait_for(lambda: peers_of(alone).network.connected == 1)
+    well = checks(autoresearch(alone, "doctor", "network", "--json"))
+    assert [well[name].result for name in ("process", "beginning", "peers", "clock")] == ["ok"] * 4
+    assert "only this machine" in well["listening"].detail
+    gone.stop()
+    wait_for(lambda: peers_of(alone).network.connected == 0)
+    ill = checks(autoresearch(alone, "doctor", "network", "--json"))
+    assert "does not answer" in ill["beginning"].detail
+    assert ill["peers"].result == "warning"
+
+
+def checks(ended: subprocess.CompletedProcess[str]) -> dict[str, Check]:
+    return {check.name: check for check in msgspec.json.decode(ended.stdout, type=DoctorAnswer).checks}

@@ -11,6 +11,7 @@ from autoresearch.running import ProbeResult
 from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
 from autoresearch_cli.models import Check, DoctorAnswer, Probe
+from autoresearch_cli.network_checks import network_checks
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import is_rich, print_json, print_rows, print_table, say
 
@@ -18,20 +19,41 @@ SIGNS = {OK: "✓", WARNING: "!", FAILED: "✗"}
 AcceptFork = Annotated[
     bool, typer.Option("--accept-fork", help="Let this device's history fork where an older copy of the log ends.")
 ]
-app = command_app()
+app = command_app(no_args_is_help=False)
 apps = {"doctor": app}
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples(
+        ("autoresearch doctor", "everything, with how to mend what is wrong"),
+        ("autoresearch doctor network", "why nobody is reachable, and what to do"),
+        ("autoresearch doctor --accept-fork", "go on after an older copy of the log was put back"),
+        see="status, config, paths, peers",
+    ),
+)
+def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Json = False) -> None:
+    """Check Python, sandbox, disk, keys, log, task and daemon. Exits with 1 when something failed."""
+    if context.invoked_subcommand is None:
+        _check_all(accept_fork=accept_fork, json=json)
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch doctor", "everything, with how to mend what is wrong"),
-        ("autoresearch doctor --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
-        ("autoresearch doctor --accept-fork", "go on after an older copy of the log was put back"),
-        see="status, config, paths",
+        ("autoresearch doctor network", "library, settings, addresses, the nodes to begin with, clocks"),
+        ("autoresearch doctor network --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
+        ("autoresearch doctor network && autoresearch peers", "then look who is there"),
+        see="peers, network, doctor",
     )
 )
-def doctor(*, accept_fork: AcceptFork = False, json: Json = False) -> None:
-    """Check Python, sandbox, disk, keys, log, task and daemon. Exits with 1 when something failed."""
+def network(*, json: Json = False) -> None:
+    """Why nobody is reachable, and what to do about it. Exits with 1 when something failed."""
+    checks = list(network_checks())
+    answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
+    _report(answer, json=json)
+
+
+def _check_all(*, accept_fork: bool, json: bool) -> None:
     if accept_fork:
         with Notebook(here.paths()) as notebook:
             notebook.accept_fork(here.now_ms())
@@ -48,11 +70,15 @@ def doctor(*, accept_fork: AcceptFork = False, json: Json = False) -> None:
     probes = [Probe(name=probe.name, blocked=probe.blocked) for probe in attacks]
     healthy = all(check.result != FAILED for check in checks)
     answer = DoctorAnswer(healthy=healthy, checks=checks, probes=probes)
+    _report(answer, json=json)
+
+
+def _report(answer: DoctorAnswer, *, json: bool) -> None:
     if json:
         print_json(answer)
     else:
         _print(answer)
-    if not healthy:
+    if not answer.healthy:
         raise typer.Exit(1)
 
 
@@ -65,7 +91,8 @@ def _print(answer: DoctorAnswer) -> None:
     open_doors = [probe for probe in answer.probes if not probe.blocked]
     shown = open_doors if is_rich() else answer.probes
     print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in shown)
-    say(f"the sandbox blocked {len(answer.probes) - len(open_doors)} of {len(answer.probes)} attacks")
+    if answer.probes:
+        say(f"the sandbox blocked {len(answer.probes) - len(open_doors)} of {len(answer.probes)} attacks")
     for check in answer.checks:
         if check.fix:
             say(f"→ {check.name}: {check.fix}")

@@ -1,4 +1,4 @@
-"""``peers``: the other nodes. ``peers add`` connects to one."""
+"""``peers``: the other nodes. ``peers add`` connects to one, ``peers block`` refuses one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import DialRequest, PeersAnswer
+from autoresearch.answers import BlockRequest, DialRequest, PeersAnswer
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.figures import age, size
-from autoresearch_cli.rendering.output import print_json, print_rows, say
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.peers import print_peers
 
+RUNNING = "running"
+PeerId = Annotated[str, typer.Argument(metavar="PEER", help="A peer id, as `peers` shows it: 12D3KooW….")]
 app = command_app(no_args_is_help=False)
 apps = {"peers": app}
 
@@ -22,7 +24,7 @@ apps = {"peers": app}
         ("autoresearch peers", "who is connected, and who was"),
         ("autoresearch peers add /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "connect to a node, and stay connected"),
         ("autoresearch peers --json | jq .addresses", "what others need to reach this node"),
-        see="status, config set network.enabled true",
+        see="status, network, doctor network",
     ),
 )
 def peers(context: typer.Context, *, json: Json = False) -> None:
@@ -52,18 +54,47 @@ def add(
     say("connecting → autoresearch peers")
 
 
+@app.command(
+    epilog=examples(
+        ("autoresearch peers block 12D3KooW…", "refuse a peer, now and after every start"),
+        ("autoresearch peers unblock 12D3KooW…", "no longer"),
+        ("autoresearch peers block 12D3KooW… --json", "the same for a program"),
+        see="peers, doctor network",
+    )
+)
+def block(peer: PeerId, *, json: Json = False) -> None:
+    """Refuse a peer from now on: its connection is closed, it is not dialled, nothing it sends is taken."""
+    _block(peer, blocked=True, json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch peers unblock 12D3KooW…", "let a peer in again"),
+        ("autoresearch peers", "who is blocked"),
+        ("autoresearch peers unblock 12D3KooW… --json", "the same for a program"),
+        see="peers, peers block",
+    )
+)
+def unblock(peer: PeerId, *, json: Json = False) -> None:
+    """Refuse a peer no longer."""
+    _block(peer, blocked=False, json=json)
+
+
+def _block(peer: str, *, blocked: bool, json: bool) -> None:
+    with here.client() as client:
+        answer = client.block(BlockRequest(peer=peer, blocked=blocked))
+    if json:
+        print_json(answer)
+    else:
+        say(f"{peer} is {'blocked' if blocked else 'no longer blocked'}")
+        say("→ autoresearch peers")
+
+
 def _report(answer: PeersAnswer, *, json: bool) -> None:
     if json:
         print_json(answer)
         return
     say(f"network {answer.network.state}: {answer.network.reason}")
-    print_rows(("this node", address, "") for address in answer.addresses)
-    now_ms = here.now_ms()
-    print_rows(
-        (
-            "connected" if peer.connected else "offline",
-            peer.address or peer.peer,
-            f"{size(peer.bytes_in)} in, {size(peer.bytes_out)} out, seen {age(peer.seen_ms, now_ms)}",
-        )
-        for peer in answer.peers
-    )
+    print_peers(answer, now_ms=here.now_ms())
+    if not answer.peers and answer.network.state == RUNNING:
+        say("→ nobody is there yet: autoresearch doctor network")

@@ -42,6 +42,8 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines += task_lines(status.task)
     if status.net and status.net.state != "off":
         moved = f"{counted(status.net.connected, 'peer')} connected, {size(status.net.bytes_today)} today"
+        if status.net.exchanged_ms:
+            moved += f", same records as a peer {age(status.net.exchanged_ms, now_ms)}"
         lines.append(("net", f"{status.net.state}: {moved}"))
     lines.append(("log", f"{counted(status.records, 'record')}, {status.mine} of them mine"))
     lines += [("!", one_line(warning)) for warning in status.warnings]

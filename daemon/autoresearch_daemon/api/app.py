@@ -48,6 +48,7 @@ ROUTES = (
     Route("POST", "/v1/resume", control.post_resume),
     Route("POST", "/v1/finish", control.post_finish),
     Route("POST", "/v1/run", control.post_run),
+    Route("POST", "/v1/peers/block", control.post_block),
     Route("POST", "/v1/fetch", control.post_fetch),
     Route("POST", "/v1/stop", control.post_stop),
 )

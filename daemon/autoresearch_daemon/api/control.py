@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers import (
+    BlockRequest,
     DialRequest,
     FetchRequest,
     Health,
@@ -56,6 +57,11 @@ def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:
 def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
     """Begin to connect to another node, and stay connected."""
     return node.dial(asked)
+
+
+async def post_block(node: NodePort, asked: BlockRequest) -> PeersAnswer:
+    """Refuse a peer from now on, or no longer."""
+    return await node.block(asked)
 
 
 async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:

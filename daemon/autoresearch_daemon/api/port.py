@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from autoresearch.answers import (
+    BlockRequest,
     DialRequest,
     Event,
     Health,
@@ -68,6 +69,10 @@ class NodePort(Protocol):
 
     def dial(self, request: DialRequest) -> PeersAnswer:
         """Begin to connect to an address, and stay connected. Raises Refused when the network is off."""
+        ...
+
+    async def block(self, request: BlockRequest) -> PeersAnswer:
+        """Refuse a peer, or no longer. Raises Refused when the network is off, or that is no peer."""
         ...
 
     async def fetch(self, blob: BlobRef) -> None:

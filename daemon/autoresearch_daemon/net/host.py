@@ -34,6 +34,7 @@ from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
 from autoresearch_daemon.net.book import AddressBook, load_book
 from autoresearch_daemon.net.dialling import Dialler, Unreachable
 from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
+from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, Greeting, encode_greeting
 from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
 from autoresearch_daemon.net.lan import announce_and_listen
 from autoresearch_daemon.net.meters import Meters
@@ -151,6 +152,7 @@ class Host:
             (protocols.BLOB, self._serve_blob),
             (protocols.PEERS, self._serve_peers),
             (protocols.NETWORK, self._serve_network),
+            (protocols.HELLO, self._serve_hello),
         ):
             self._host.set_stream_handler(TProtocol(name), handler)
         listen = [Multiaddr(address) for address in self.listen]
@@ -285,6 +287,7 @@ class Host:
         if not self._syncs.take(frames.peer):
             await frames.reset()
             return
+        await trio.sleep(self.meters.session_delay(frames.peer))
         try:
             await self._handlers.on_sync(frames)
         finally:
@@ -307,6 +310,27 @@ class Host:
             await frames.send(self.options.manifest)
         await frames.close()
 
+    async def _serve_hello(self, stream: INetStream) -> None:
+        options = self.options
+        greeting = Greeting(
+            agent=options.agent, network=options.network.id, time_ms=self._now_ms(), devices=list(options.devices)
+        )
+        frames = self._frames(stream)
+        await frames.send(encode_greeting(greeting))
+        await frames.close()
+
+    async def _greet(self, peer: str) -> None:
+        """Learn what a peer says of itself."""
+        try:
+            with trio.fail_after(protocols.PEERS_SECONDS):
+                stream = await self._open(peer, protocols.HELLO, GREETING_BYTES_MAX)
+                greeting = await protocols.ask_greeting(stream)
+                await stream.close()
+        except (Unreachable, StreamBroken, trio.TooSlowError) as error:
+            logger.debug("greeting %s: %s", peer, error)
+            return
+        self.watch.greeted(peer, greeting)
+
     async def _blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:
         if self.meters.day_is_over():
             return None
@@ -327,6 +351,7 @@ class Host:
 
     def _new_peer(self, peer: str, connection: INetConn) -> None:
         if self._nursery:
+            self._nursery.start_soon(self._greet, peer)
             self._nursery.start_soon(self.dialler.welcome, peer, connection, self._exchange)
 
     # --- records ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import trio
@@ -18,6 +18,8 @@ from autoresearch_daemon.net.model import Figures
 # Rates a second and bursts, for one peer. Gossip saturates far below; catching up goes over streams.
 MESSAGES = (100.0, 400.0)
 STREAMS = (20.0, 100.0)
+# An exchange of records hashes the whole log once; an honest peer begins one a minute and one when it connects.
+SESSIONS = (0.2, 10.0)
 BYTES = (16.0 * 1024 * 1024, 64.0 * 1024 * 1024)
 PEERS_REMEMBERED = 1024
 
@@ -26,6 +28,7 @@ PEERS_REMEMBERED = 1024
 class _Buckets:
     messages: TokenBucket
     streams: TokenBucket
+    sessions: TokenBucket
     bytes: TokenBucket
 
 
@@ -40,6 +43,9 @@ class Meters:
         self._closed_out = 0
         self._day = now_ms() // DAY_MS
         self._day_start = (0, 0)
+        # By peer: what connections moved today that ended; by connection: what it had moved when the day began.
+        self._closed_today: dict[str, tuple[int, int]] = {}
+        self._begun: dict[INetConn, tuple[int, int]] = {}
         # Kept when a peer leaves, so that coming back fills no bucket; the oldest are forgotten.
         self._buckets: OrderedDict[str, _Buckets] = OrderedDict()
 
@@ -51,6 +57,10 @@ class Meters:
         """Seconds to wait before serving a new stream of a peer."""
         return self._of(peer).streams.take(1, trio.current_time())
 
+    def session_delay(self, peer: str) -> float:
+        """Seconds to wait before an exchange of records that a peer asks for."""
+        return self._of(peer).sessions.take(1, trio.current_time())
+
     def byte_delay(self, peer: str, count: int) -> float:
         """Seconds to wait before reading more of a peer's frames."""
         return self._of(peer).bytes.take(count, trio.current_time())
@@ -60,6 +70,9 @@ class Meters:
         moved_in, moved_out = moved(connection)
         self._closed_in += moved_in
         self._closed_out += moved_out
+        peer = str(connection.muxed_conn.peer_id)
+        before, start = self._closed_today.get(peer, (0, 0)), self._begun.pop(connection, (0, 0))
+        self._closed_today[peer] = (before[0] + moved_in - start[0], before[1] + moved_out - start[1])
 
     def totals(self) -> tuple[int, int]:
         """Bytes in and out since the start."""
@@ -71,7 +84,17 @@ class Meters:
         total_in, total_out = self.totals()
         if (day := self._now_ms() // DAY_MS) != self._day:
             self._day, self._day_start = day, (total_in, total_out)
+            self._closed_today = {}
+            self._begun = {connection: moved(connection) for connection in self._swarm.get_connections()}
         return total_in - self._day_start[0], total_out - self._day_start[1]
+
+    def today_with(self, peer: str, connections: Iterable[INetConn]) -> tuple[int, int]:
+        """Bytes in and out since midnight UTC to and from one peer; ``connections`` are those it has now."""
+        total_in, total_out = self._closed_today.get(peer, (0, 0))
+        for connection in connections:
+            now, start = moved(connection), self._begun.get(connection, (0, 0))
+            total_in, total_out = total_in + now[0] - start[0], total_out + now[1] - start[1]
+        return total_in, total_out
 
     def day_is_over(self) -> bool:
         """Whether today's bytes are used up."""
@@ -87,7 +110,7 @@ class Meters:
         if peer not in self._buckets:
             now = trio.current_time()
             self._buckets[peer] = _Buckets(
-                TokenBucket(*MESSAGES, now), TokenBucket(*STREAMS, now), TokenBucket(*BYTES, now)
+                *(TokenBucket(*rate, now) for rate in (MESSAGES, STREAMS, SESSIONS, BYTES)),
             )
             if len(self._buckets) > PEERS_REMEMBERED:
                 self._buckets.popitem(last=False)

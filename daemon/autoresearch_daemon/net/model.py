@@ -23,6 +23,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``listen`` are TCP multiaddrs; port 0 takes the port of the last start when it is free, or else any.
     ``bootstrap`` are multiaddrs that end in ``/p2p/PEER``. ``lan_interfaces`` are IP addresses, none means all.
     ``manifest`` are the bytes that peers who ask for the network get; without any they get no answer.
+    ``agent`` (at most 64 characters) and ``devices`` (at most 8) are what the host says of itself.
     ``day_bytes`` is how many bytes a UTC day may move before blobs are refused; 0 is no limit.
     """
 
@@ -40,6 +41,8 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     exchange_seconds: float = 60.0
     day_bytes: int = 0
     manifest: bytes = b""
+    agent: str = "autoresearch"
+    devices: tuple[str, ...] = ()
 
     @property
     def key_file(self) -> Path:
@@ -61,7 +64,8 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A peer that is connected, or one that the address book knows. Times are Unix milliseconds, 0 is never.
 
     ``address`` is a multiaddr, empty when none is known; ``inbound`` means that the peer dialled; ``shut_out`` says
-    why the peer is refused for a while, if it is.
+    why the peer is refused for a while, if it is. ``bytes_*`` are those since midnight UTC. ``agent``, ``devices``,
+    ``network`` (its id) and ``clock_ahead_ms`` are the connected peer's own word.
     """
 
     peer: str
@@ -74,6 +78,10 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
     bytes_out: int = 0
     blocked: bool = False
     shut_out: str = ""
+    agent: str = ""
+    devices: tuple[str, ...] = ()
+    network: bytes = b""
+    clock_ahead_ms: int = 0
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

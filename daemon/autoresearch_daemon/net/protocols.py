@@ -9,6 +9,7 @@ from enum import IntEnum
 
 import trio
 
+from autoresearch_daemon.net.greeting import Greeting, decode_greeting
 from autoresearch_daemon.net.model import ADDRESS_BYTES_MAX, BLOB_PART_BYTES_MAX
 from autoresearch_daemon.net.streams import FrameStream, StreamBroken
 
@@ -16,6 +17,7 @@ SYNC = "/autoresearch/sync/1"
 BLOB = "/autoresearch/blob/1"
 PEERS = "/autoresearch/peers/1"
 NETWORK = "/autoresearch/network/1"
+HELLO = "/autoresearch/hello/1"
 
 # A blob request: the SHA-256 of the blob, the first byte, how many bytes; big-endian.
 BLOB_REQUEST = struct.Struct(">32sQI")
@@ -123,6 +125,14 @@ async def ask_peers(stream: FrameStream) -> list[str]:
             raise StreamBroken("an address is too long")
         found.append(frame.decode("ascii", "replace"))
     return found
+
+
+async def ask_greeting(stream: FrameStream) -> Greeting:
+    """What a peer says of itself. Raises StreamBroken."""
+    greeting = decode_greeting(await stream.receive() or b"")
+    if greeting is None:
+        raise StreamBroken("the peer says nothing of itself")
+    return greeting
 
 
 async def ask_network(stream: FrameStream) -> bytes:

@@ -14,8 +14,9 @@ from libp2p.rcmgr import Direction
 from autoresearch_daemon.net.book import AddressBook
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.gossip import Router
+from autoresearch_daemon.net.greeting import Greeting
 from autoresearch_daemon.net.guards import GuardedYamux, quietly
-from autoresearch_daemon.net.meters import Meters, moved
+from autoresearch_daemon.net.meters import Meters
 from autoresearch_daemon.net.model import PeerInfo
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Watch(INotifee):
         self._offenders: dict[str, TokenBucket] = {}
         self._banned_until: dict[str, float] = {}
         self._reasons: dict[str, str] = {}
+        self._greetings: dict[str, tuple[Greeting, int]] = {}
         self._to_close: list[INetConn] = []
 
     # --- libp2p's events ---
@@ -76,6 +78,7 @@ class Watch(INotifee):
         peer = peer_of(conn)
         self._meters.closed(conn)
         if not self.is_connected(peer) and self._since_ms.pop(peer, None) is not None:
+            self._greetings.pop(peer, None)
             self._book.connected(peer, self._now_ms())
             self._on_change()
 
@@ -121,6 +124,8 @@ class Watch(INotifee):
                 seen_ms=contact.seen_ms,
                 blocked=contact.peer in self._book.blocked,
                 shut_out=self._reasons.get(contact.peer, ""),
+                bytes_in=self._meters.today_with(contact.peer, [])[0],
+                bytes_out=self._meters.today_with(contact.peer, [])[1],
             )
             for contact in known
             if contact.peer not in now and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
@@ -128,7 +133,8 @@ class Watch(INotifee):
         return found[:200]
 
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
-        counts = [moved(connection) for connection in connections]
+        bytes_in, bytes_out = self._meters.today_with(peer, connections)
+        greeting, skew_ms = self._greetings.get(peer, (None, 0))
         first = connections[0]
         remote = first.muxed_conn.get_remote_address() if isinstance(first.muxed_conn, GuardedYamux) else None
         kind = "ip6" if remote and ":" in remote[0] else "ip4"
@@ -139,9 +145,18 @@ class Watch(INotifee):
             inbound=getattr(first, "direction", Direction.UNKNOWN) == Direction.INBOUND,
             connected_ms=self._since_ms.get(peer, 0),
             seen_ms=self._now_ms(),
-            bytes_in=sum(count[0] for count in counts),
-            bytes_out=sum(count[1] for count in counts),
+            bytes_in=bytes_in,
+            bytes_out=bytes_out,
+            agent=greeting.agent if greeting else "",
+            devices=tuple(greeting.devices) if greeting else (),
+            network=greeting.network if greeting else b"",
+            clock_ahead_ms=skew_ms,
         )
+
+    def greeted(self, peer: str, greeting: Greeting) -> None:
+        """Keep what a peer says of itself for as long as it is connected."""
+        self._greetings[peer] = (greeting, greeting.time_ms - self._now_ms())
+        self._on_change()
 
     # --- consequences ---
 

@@ -1,0 +1,184 @@
+"""What ``doctor network`` looks at: why nobody is reachable, and what to do about it. Changes nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+from statistics import median
+
+from autoresearch.answers import PeersAnswer, PeerView
+from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch_cli import here
+from autoresearch_cli.checks import FAILED, OK, WARNING
+from autoresearch_cli.models import Check
+from autoresearch_cli.rendering.figures import counted, duration
+
+CONNECT_SECONDS = 3.0
+SKEW_MS = 60_000
+RUNNING = "running"
+
+
+def network_checks() -> Iterator[Check]:
+    """Every check, in the order in which a person would ask; those that need a running network only with one."""
+    if importlib.util.find_spec("libp2p") is None:
+        fix = 'pip install "autoresearch-p2p[network]" (needs gcc, python3-dev, libgmp-dev)'
+        yield Check(name="library", result=FAILED, detail="libp2p is not installed", fix=fix)
+        return
+    yield Check(name="library", result=OK, detail="libp2p is installed")
+    if not here.settings().network.enabled:
+        fix = "autoresearch network join …, or: autoresearch config set network.enabled true"
+        yield Check(name="setting", result=FAILED, detail="the network is off (network.enabled)", fix=fix)
+        return
+    answer = _ask()
+    if isinstance(answer, Check):
+        yield answer
+        yield from beginnings([])
+        return
+    yield process(answer)
+    yield listening(answer, here.settings().network.listen)
+    yield reachable(answer)
+    yield from beginnings(answer.peers)
+    yield company(answer.peers)
+    if (check := clocks(answer.peers)) is not None:
+        yield check
+
+
+def _ask() -> PeersAnswer | Check:
+    try:
+        with here.client() as client:
+            return client.peers()
+    except DaemonNotRunning:
+        return Check(name="daemon", result=FAILED, detail="it is not running", fix="autoresearch up")
+    except AutoresearchError as error:
+        return Check(name="daemon", result=FAILED, detail=str(error), fix=error.hint)
+
+
+def process(answer: PeersAnswer) -> Check:
+    """Whether the network process runs."""
+    state = answer.network
+    if state.state == "off":
+        detail = "the network was switched on after the daemon's start"
+        return Check(name="process", result=FAILED, detail=detail, fix="autoresearch down && autoresearch up")
+    if state.state != RUNNING:
+        return Check(name="process", result=FAILED, detail=state.reason, fix="autoresearch logs")
+    return Check(name="process", result=OK, detail=state.reason)
+
+
+def listening(answer: PeersAnswer, wanted: str) -> Check:
+    """Whether it listens, and where it was told to."""
+    hosts, ports = zip(*map(host_and_port, answer.addresses), strict=True) if answer.addresses else ((), ())
+    if not answer.addresses:
+        fix = "autoresearch config set network.listen /ip4/0.0.0.0/tcp/4001"
+        return Check(name="listening", result=WARNING, detail="it listens nowhere; it can only call others", fix=fix)
+    fixed = {int(part.rpartition("/")[2]) for part in wanted.split(",") if not part.strip().endswith("/0")}
+    if fixed and not fixed & set(ports):
+        port = min(fixed)
+        detail = f"port {port} is taken by another program; it listens on {min(ports)}"
+        return Check(
+            name="listening", result=WARNING, detail=detail, fix=f"free port {port}: ss -ltnp 'sport = :{port}'"
+        )
+    if all(is_loopback(host) for host in hosts):
+        fix = "autoresearch config set network.listen /ip4/0.0.0.0/tcp/0"
+        return Check(name="listening", result=WARNING, detail="only this machine can reach it", fix=fix)
+    return Check(name="listening", result=OK, detail=", ".join(answer.addresses[:3]))
+
+
+def reachable(answer: PeersAnswer) -> Check:
+    """Whether somebody from elsewhere ever called here."""
+    hosts = [host_and_port(address)[0] for address in answer.addresses]
+    called = [peer for peer in answer.peers if peer.connected and peer.inbound]
+    if called:
+        return Check(name="reachable", result=OK, detail=f"{counted(len(called), 'peer')} called this node")
+    if any(is_public(host) for host in hosts):
+        detail = "this machine has a public address, but nobody has called it yet"
+        return Check(name="reachable", result=OK, detail=detail)
+    detail = "nobody has called this node, and its addresses are private: it is behind a router"
+    fix = "nothing has to be done, calling others is enough; to be called, forward the port on the router"
+    return Check(name="reachable", result=OK, detail=detail, fix=fix)
+
+
+def beginnings(peers: list[PeerView]) -> Iterator[Check]:
+    """Whether there is somebody to begin with, and whether those who are named answer."""
+    settings = here.settings().network
+    named = [part.strip() for part in settings.bootstrap.split(",") if part.strip()]
+    named += [address for address in here.manifest().bootstrap if address not in named]
+    if not named and not settings.lan and not peers:
+        fix = "autoresearch peers add ADDRESS, or: autoresearch config set network.lan true"
+        yield Check(name="beginning", result=FAILED, detail="it knows no node and looks for none", fix=fix)
+    if not named and settings.lan:
+        yield Check(name="beginning", result=OK, detail="it looks for nodes on the local network")
+    connected = {peer.peer: peer for peer in peers if peer.connected}
+    for address in named:
+        yield beginning(address, connected)
+
+
+def beginning(address: str, connected: dict[str, PeerView]) -> Check:
+    """Whether a node that is named as a beginning answers."""
+    where, _, peer = address.partition("/p2p/")
+    if peer in connected:
+        return Check(name="beginning", result=OK, detail=f"{where} is connected")
+    host, port = host_and_port(where)
+    try:
+        with socket.create_connection((host, port), CONNECT_SECONDS):
+            pass
+    except socket.gaierror:
+        detail, fix = f"{host} has no address", "is the name right, and does this machine reach the internet?"
+    except TimeoutError:
+        detail, fix = f"{where} does not answer", "a firewall may be between; try another node: autoresearch peers add"
+    except OSError as error:
+        detail = f"{where} does not answer: {error.strerror or error}"
+        fix = "its daemon is down or its port changed; try another node: autoresearch peers add"
+    else:
+        detail = f"something answers at {where}, but not as {peer}"
+        fix = "it has a new key or refuses this node; ask its owner for its address: autoresearch peers"
+    return Check(name="beginning", result=WARNING, detail=detail, fix=fix)
+
+
+def company(peers: list[PeerView]) -> Check:
+    """Whether somebody of this network is connected."""
+    connected = [peer for peer in peers if peer.connected]
+    strangers = [peer for peer in connected if peer.other_network]
+    if connected and len(strangers) == len(connected):
+        fix = "they and this node must join the same network: autoresearch network show, there and here"
+        return Check(name="peers", result=FAILED, detail="all connected peers are in another network", fix=fix)
+    if not connected:
+        fix = "see the lines above; records wait here and go out when somebody comes"
+        return Check(name="peers", result=WARNING, detail="nobody is connected now", fix=fix)
+    return Check(name="peers", result=OK, detail=f"{counted(len(connected) - len(strangers), 'peer')} connected")
+
+
+def clocks(peers: list[PeerView]) -> Check | None:
+    """Whether this clock agrees with the others'; None when nobody is there to compare with."""
+    skews = [peer.clock_ahead_ms for peer in peers if peer.connected and peer.agent]
+    if not skews:
+        return None
+    skew = int(median(skews))
+    if abs(skew) <= SKEW_MS:
+        return Check(name="clock", result=OK, detail="as the peers' clocks")
+    way = "behind" if skew > 0 else "ahead of"
+    detail = f"this clock is {duration(abs(skew))} {way} the peers'; records that are far ahead wait elsewhere"
+    return Check(name="clock", result=WARNING, detail=detail, fix="set the clock: timedatectl set-ntp true")
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The host and the port of a TCP multiaddr."""
+    parts = address.split("/")
+    return parts[2], int(parts[4])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can mean it."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_public(host: str) -> bool:
+    """Whether the internet may reach it."""
+    try:
+        return ip_address(host).is_global
+    except ValueError:
+        return True
