@@ -15,6 +15,7 @@ BENCHMARKS = {
     "queries": "best and newest records in a large log",
     "idle": "the daemon without work: memory, processor, start",
     "reconcile": "bytes and round trips to find how two sets of records differ",
+    "catchup": "how fast an empty node takes over the log of another",
     "gossip": "how fast records spread among 10, 30 and 60 nodes",
     "peers_idle": "the network process with 10 peers and nothing to say",
     "overhead": "sandbox and harness over plain `python train.py`",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -14,38 +13,21 @@ import structlog
 
 from autoresearch import __version__
 from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
-from autoresearch.errors import AutoresearchError, NotFound, TimedOut, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, UsageError
 from autoresearch.log import State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Task
 from autoresearch.research import device_name
 from autoresearch.settings import Settings, named_devices
-from autoresearch.sync import (
-    NONCE_BYTES,
-    Effect,
-    Fetch,
-    Finished,
-    KeyIndex,
-    Leader,
-    Opener,
-    Send,
-    Session,
-    Store,
-    Violation,
-)
+from autoresearch.sync import Finished, KeyIndex
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.fetching import Fetcher
 from autoresearch_daemon.net import Handlers as NetworkHandlers
-from autoresearch_daemon.net import HostOptions, Network, SyncStream
+from autoresearch_daemon.net import HostOptions, Network
+from autoresearch_daemon.sessions import Sessions
 
 logger = structlog.get_logger()
-
-# A peer that answers nothing for so long is not worth waiting for; the next round asks another.
-SILENCE_SECONDS = 30.0
-# Sessions under way at a time, both ways together.
-SESSIONS_MAX = 8
-
 
 PEERS_REMEMBERED = 1000
 
@@ -83,18 +65,27 @@ class Exchange:
         self._last_row = self._log.last_row()
         self._index = KeyIndex(self._log.iter_keys())
         self._log.on_change = self._changed
-        self._sessions = asyncio.Semaphore(SESSIONS_MAX)
         self._met: set[str] = set()
         self._exchanged: dict[str, Exchanged] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sessions = Sessions(
+            self._log,
+            lambda: self._index,
+            self._ingest,
+            on_finished=self._finished,
+            open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
+            me=lambda: self.network.info().peer,
+        )
         self.network = Network(
             options,
             socket,
             NetworkHandlers(
-                on_record=self._heard, on_sync=self._asked, on_blob_request=self._blob, on_peers=self._peers_changed
+                on_record=self._heard,
+                on_sync=self._sessions.answer,
+                on_blob_request=self._blob,
+                on_peers=self._peers_changed,
             ),
         )
-
         self.fetcher = Fetcher(self.network, notebook.blobs)
 
     async def start(self) -> None:
@@ -114,8 +105,7 @@ class Exchange:
 
     async def synchronise(self, peer: str) -> None:
         """Give a connected peer what it lacks and take what is missing here. Raises AutoresearchError."""
-        async with self._sessions, await self.network.open_sync(peer) as stream:
-            await self._drive(stream, Opener(self._log.network, self._index, secrets.token_bytes(NONCE_BYTES)))
+        await self._sessions.open(peer)
 
     def status(self) -> NetworkStatus:
         """How the network stands."""
@@ -172,13 +162,6 @@ class Exchange:
     async def _heard(self, raw: bytes, signature: bytes, peer: str) -> None:
         self._ingest([(raw, signature)], peer)
 
-    async def _asked(self, stream: SyncStream) -> None:
-        if self._sessions.locked():
-            stream.abandon("too many sessions at a time")
-            return
-        async with self._sessions:
-            await self._drive(stream, Leader(self._log.network, self._index, secrets.token_bytes(NONCE_BYTES)))
-
     async def _blob(self, digest: bytes, offset: int, length: int) -> bytes | None:
         try:
             return await asyncio.to_thread(self._notebook.blobs.part, digest, offset, length)
@@ -186,45 +169,18 @@ class Exchange:
             return None
 
     def _peers_changed(self) -> None:
-        connected = {peer.peer for peer in self.network.peers() if peer.connected}
-        for peer in connected - self._met:
-            self._spawn(self._quietly(self.synchronise(peer), peer))
-        self._met = connected
+        connected = {peer.peer: peer for peer in self.network.peers() if peer.connected}
+        for peer in connected.keys() - self._met:
+            # Whoever dialled calls; a peer that did and doesn't is asked in a later round.
+            if not connected[peer].inbound:
+                self._spawn(self._quietly(self.synchronise(peer), peer))
+        self._met = set(connected)
         self.fetcher.nudge()
 
-    # --- sessions ---
-
-    async def _drive(self, stream: SyncStream, session: Session) -> None:
-        await self._perform(stream, session, session.start())
-        while not session.over:
-            try:
-                async with asyncio.timeout(SILENCE_SECONDS):
-                    chunk = await stream.receive()
-            except TimeoutError as error:
-                raise TimedOut(f"{stream.peer} went silent") from error
-            if chunk is None:
-                return
-            await self._perform(stream, session, session.receive(chunk))
-
-    async def _perform(self, stream: SyncStream, session: Session, effects: Iterable[Effect]) -> None:
-        waiting = [iter(effects)]
-        while waiting:
-            match next(waiting[-1], None):
-                case None:
-                    waiting.pop()
-                case Send(data):
-                    await stream.send(data)
-                case Fetch(ids):
-                    waiting.append(iter(session.supply(self._log.raw(ids))))
-                case Store(records):
-                    self._ingest(records, stream.peer)
-                case Finished() as finished:
-                    self._exchanged[stream.peer] = Exchanged(now_ms(), finished.sent, finished.received)
-                    while len(self._exchanged) > PEERS_REMEMBERED:
-                        del self._exchanged[next(iter(self._exchanged))]
-                    logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)
-                case Violation(sentence):
-                    raise AutoresearchError(f"the peer broke the protocol: {sentence}")
+    def _finished(self, peer: str, finished: Finished) -> None:
+        self._exchanged[peer] = Exchanged(now_ms(), finished.sent, finished.received)
+        while len(self._exchanged) > PEERS_REMEMBERED:
+            del self._exchanged[next(iter(self._exchanged))]
 
     def _ingest(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
         verdicts = self._log.ingest(pairs, now_ms=now_ms())

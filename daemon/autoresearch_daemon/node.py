@@ -55,6 +55,8 @@ TIDY_SECONDS = 600.0
 RETRY_SECONDS = 60
 # How long a person waits for a blob of others.
 FETCH_SECONDS = 20.0
+# More records of others at once are catching up, not news.
+NEWS_MAX = 16
 NO_NETWORK = NetworkStatus(state=NetworkState.OFF.value, reason=network_reason(NetworkState.OFF))
 
 
@@ -319,9 +321,12 @@ class Node:
         return RunAccepted(assignment=name)
 
     def _news(self, records: Sequence[Record]) -> None:
-        """Records of others came in."""
+        """Records of others came in; so many at once that nobody reads them are told as one event."""
+        many = len(records) > NEWS_MAX
+        if many:
+            self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))
         for record in records:
-            if isinstance(record.body, Run):
+            if isinstance(record.body, Run) and not many:
                 view = record_view(record)
                 self.events.tell("record", view.summary, now_ms(), id=view.id, author=view.author)
             elif isinstance(record.body, Claim) and self.notebook.is_outrun(record, now_ms()):

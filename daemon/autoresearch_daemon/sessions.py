@@ -1,0 +1,170 @@
+"""Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
+
+Two peers that send the same hundred thousand records side by side are twice the traffic and none the faster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from autoresearch.errors import AutoresearchError, TimedOut
+from autoresearch.log import Log
+from autoresearch.sync import (
+    NONCE_BYTES,
+    Effect,
+    Fetch,
+    Finished,
+    KeyIndex,
+    Leader,
+    Opener,
+    Send,
+    Session,
+    Store,
+    Violation,
+)
+from autoresearch_daemon.net import SyncStream
+
+logger = structlog.get_logger()
+
+# Sessions under way at a time, both ways together.
+SESSIONS_MAX = 8
+# A peer that answers nothing for so long is not worth waiting for; the next round asks another.
+SILENCE_SECONDS = 30.0
+# A session opened here that brought so many records is a catching up: peers that call meanwhile are sent away.
+CATCHING_UP_RECORDS = 1_000
+# A session holds up others for so long at most, because a peer may drip.
+TURN_SECONDS = 300.0
+
+Pairs = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A session that was opened here: since when, by the loop's clock, and how many records it brought."""
+
+    began: float
+    received: int = 0
+
+
+class Sessions:
+    """Drives sessions over streams. ``index`` gives the keys of the log now, ``store`` takes records from a peer.
+
+    ``on_finished(peer, how)`` is told of each session that came to its end.
+
+    ``me`` is this host's peer id: when both sides call at once, the call of the smaller one counts.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        index: Callable[[], KeyIndex],
+        store: Callable[[Pairs, str], None],
+        *,
+        on_finished: Callable[[str, Finished], None],
+        open_stream: Callable[[str], Awaitable[SyncStream]],
+        me: Callable[[], str],
+    ) -> None:
+        self._log = log
+        self._index = index
+        self._store = store
+        self._on_finished = on_finished
+        self._open_stream = open_stream
+        self._me = me
+        self._slots = asyncio.Semaphore(SESSIONS_MAX)
+        self._turn = asyncio.Lock()
+        self._opened: dict[str, _Opened] = {}
+        self._answered: set[str] = set()
+
+    async def open(self, peer: str) -> None:
+        """Give a connected peer what it lacks and take what is missing here, unless that is under way already.
+
+        Waits until other sessions that were opened here are over, or for five minutes. Raises AutoresearchError.
+        """
+        async with self._my_turn(), self._slots:
+            if peer in self._opened or peer in self._answered:
+                return
+            self._opened[peer] = _Opened(began=asyncio.get_running_loop().time())
+            try:
+                async with await self._open_stream(peer) as stream:
+                    await self._drive(stream, Opener(self._log.network, self._index(), nonce()))
+            finally:
+                del self._opened[peer]
+
+    async def answer(self, stream: SyncStream) -> None:
+        """Lead the session of a stream that a peer opened, or say why not. Raises AutoresearchError."""
+        if reason := self._reason_against(stream.peer):
+            stream.abandon(reason)
+            return
+        self._answered.add(stream.peer)
+        try:
+            async with self._slots:
+                await self._drive(stream, Leader(self._log.network, self._index(), nonce()))
+        finally:
+            self._answered.discard(stream.peer)
+
+    def _reason_against(self, peer: str) -> str:
+        if self._slots.locked():
+            return "too many sessions at a time"
+        if peer in self._answered or (peer in self._opened and self._me() < peer):
+            return "a session with this peer is under way"
+        since = asyncio.get_running_loop().time() - TURN_SECONDS
+        if any(mine.began > since and mine.received > CATCHING_UP_RECORDS for mine in self._opened.values()):
+            return "catching up with another peer"
+        return ""
+
+    @asynccontextmanager
+    async def _my_turn(self) -> AsyncIterator[None]:
+        """Wait for the sessions opened before, but not for ever."""
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._turn.acquire()
+        except TimeoutError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    async def _drive(self, stream: SyncStream, session: Session) -> None:
+        await self._perform(stream, session, session.start())
+        while not session.over:
+            try:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    chunk = await stream.receive()
+            except TimeoutError as error:
+                raise TimedOut(f"{stream.peer} went silent") from error
+            if chunk is None:
+                return
+            await self._perform(stream, session, session.receive(chunk))
+
+    async def _perform(self, stream: SyncStream, session: Session, effects: Iterable[Effect]) -> None:
+        waiting = [iter(effects)]
+        while waiting:
+            match next(waiting[-1], None):
+                case None:
+                    waiting.pop()
+                case Send(data):
+                    await stream.send(data)
+                case Fetch(ids):
+                    waiting.append(iter(session.supply(self._log.raw(ids))))
+                case Store(records):
+                    if stream.peer in self._opened:
+                        self._opened[stream.peer].received += len(records)
+                    self._store(records, stream.peer)
+                case Finished() as finished:
+                    self._on_finished(stream.peer, finished)
+                    logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)
+                case Violation(sentence):
+                    raise AutoresearchError(f"the peer broke the protocol: {sentence}")
+
+
+def nonce() -> bytes:
+    """Fresh random bytes for one session."""
+    return secrets.token_bytes(NONCE_BYTES)
