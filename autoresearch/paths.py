@@ -11,6 +11,7 @@ import platformdirs
 APP = "autoresearch"
 # A Unix socket's path may have 107 bytes (sockaddr_un); longer homes get a socket in the system's temporary folder.
 SOCKET_PATH_BYTES = 100
+SOCKET_NAME_BYTES = len("/workers.sock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,9 @@ class Paths:
         return self._socket("network.sock")
 
     def _socket(self, name: str) -> Path:
-        path = self.runtime / name
-        if len(str(path).encode()) <= SOCKET_PATH_BYTES:
-            return path
+        # All sockets in one folder: whether they fit is not a question of each one's name.
+        if len(str(self.runtime).encode()) + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES:
+            return self.runtime / name
         from hashlib import sha256
         from tempfile import gettempdir
 

@@ -188,7 +188,11 @@ class BundleImportAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DemoAnswer(Answer, frozen=True, kw_only=True):
-    """What a demo reached: runs finished, how many of them failed, and the best value before and after."""
+    """What a demo reached: runs finished, how many of them failed, and the best value before and after.
+
+    With several daemons: how many there were and are left, whether those hold the same records and the same best, how
+    many runs repeat what another had measured, and the home of the first.
+    """
 
     schema: str = "autoresearch.demo/1"
     runs: int
@@ -197,6 +201,11 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
     best_before: float | None = None
     best: float | None = None
     floor: float | None = None
+    peers: int = 1
+    peers_left: int = 1
+    equal: bool = True
+    done_twice: int = 0
+    home: str = ""
 
 
 class TextAnswer(Answer, frozen=True, kw_only=True):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from autoresearch.answers import Health, StatusAnswer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, TimedOut
+from autoresearch.paths import Paths
 from autoresearch_cli import here
 
 # A cold start reads the log and tries the sandbox; more than a minute means that something hangs.
@@ -20,6 +23,7 @@ UNREADY_SECONDS = 15.0
 POLL_SECONDS = 0.05
 READY = "ready"
 OUTPUT_NAME = "daemon.out"
+PR_SET_PDEATHSIG = 1
 
 
 def daemon_status() -> StatusAnswer | None:
@@ -31,17 +35,24 @@ def daemon_status() -> StatusAnswer | None:
         return None
 
 
-def start(*, workers: int | None, detached: bool) -> subprocess.Popen[bytes]:
-    """Start ``python -m autoresearch_daemon``; what it prints goes to a file, or stays here when not ``detached``."""
-    here.paths().create()
-    environment = dict(here.environment())
+def start(
+    *, workers: int | None, detached: bool, bound: bool = False, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start ``python -m autoresearch_daemon``; what it prints goes to a file, or stays here when not ``detached``.
+
+    A daemon that is ``bound`` is told to stop when this process ends, however it ends. With another ``environment`` it
+    is a daemon of another home.
+    """
+    environment = dict(here.environment() if environment is None else environment)
+    paths = Paths.from_environment(environment)
+    paths.create()
     if workers is not None:
         environment["AUTORESEARCH_WORK_WORKERS"] = str(workers)
     command = [sys.executable, "-m", "autoresearch_daemon"]
     if not detached:
-        output_file().unlink(missing_ok=True)
+        output_file(paths).unlink(missing_ok=True)
         return subprocess.Popen([*command, "--verbose"], env=environment, stdin=subprocess.DEVNULL)
-    descriptor = os.open(output_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(output_file(paths), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         # A session of its own: closing the terminal or Ctrl-C in it doesn't reach the daemon.
         return subprocess.Popen(
@@ -51,14 +62,25 @@ def start(*, workers: int | None, detached: bool) -> subprocess.Popen[bytes]:
             stdout=descriptor,
             stderr=descriptor,
             start_new_session=True,
+            preexec_fn=stop_with_parent() if bound else None,  # noqa: PLW1509 - no threads are started before
         )
     finally:
         os.close(descriptor)
 
 
-def output_file() -> Path:
+def stop_with_parent() -> Callable[[], None] | None:
+    """What a child does before it becomes the daemon: ask the kernel for SIGTERM at our end (Linux: prctl(2))."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def output_file(paths: Paths) -> Path:
     """What a detached daemon printed besides its log."""
-    return here.paths().state / OUTPUT_NAME
+    return paths.state / OUTPUT_NAME
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY_SECONDS) -> Health:
@@ -73,7 +95,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise AutoresearchError(
-                f"the daemon did not start: {last_words() or f'exit status {process.returncode}'}",
+                f"the daemon did not start: {last_words(here.paths()) or f'exit status {process.returncode}'}",
                 hint=f"autoresearch doctor; its log is {here.paths().daemon_log}",
             )
         with suppress(DaemonNotRunning), here.client() as client:
@@ -109,10 +131,10 @@ def is_alive(pid: int | None) -> bool:
         return False
 
 
-def last_words() -> str:
+def last_words(paths: Paths) -> str:
     """The last line that a detached daemon printed."""
     try:
-        lines = output_file().read_text(errors="replace").strip().splitlines()
+        lines = output_file(paths).read_text(errors="replace").strip().splitlines()
     except OSError:
         return ""
     return lines[-1][-500:] if lines else ""

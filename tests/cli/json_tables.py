@@ -35,7 +35,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `diff` | `autoresearch.diff/1` |
 | `lineage` | `autoresearch.lineage/1` |
 | `events`, `work --follow` | an `Event` a line |
-| `demo` | an `Event` a line, then `autoresearch.demo/1` |
+| `demo` | an `Event` a line (with `--peers` the daemon is `data.peer`), then `autoresearch.demo/1` |
 | `up`, `down` | `autoresearch.up/1`, `autoresearch.down/1` |
 | `doctor` | `autoresearch.doctor/1` |
 | `logs` | the daemon's own log lines, without a schema |

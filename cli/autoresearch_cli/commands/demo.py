@@ -6,11 +6,15 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Annotated
+
+import typer
 
 from autoresearch.answers import Event, StatusAnswer, WorkRequest
 from autoresearch.errors import DaemonNotRunning
-from autoresearch_cli import here, starting
+from autoresearch_cli import here, joining, starting
 from autoresearch_cli.client import Client
+from autoresearch_cli.flock.show import demo_of_many
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.rendering.figures import counted, parse_duration, percent, value
@@ -20,6 +24,8 @@ from autoresearch_cli.rendering.status import subject_value
 from autoresearch_cli.watching import Watch
 
 STOP_SECONDS = 10.0
+PEERS_MAX = 10
+LIBP2P_HINT = "apt install gcc python3-dev libgmp-dev, then make demo, or pip install autoresearch-p2p[network]"
 IDLE = "idle"
 ENDED = ("runs_done", "time_over")
 app = command_app()
@@ -29,17 +35,31 @@ apps = {"demo": app}
 @app.command(
     epilog=examples(
         ("autoresearch demo", "run experiments here until Ctrl-C"),
-        ("autoresearch demo --runs 3", "three of them"),
-        ("autoresearch demo --for 10m --workers 2", "ten minutes, two at a time"),
+        ("autoresearch demo --runs 3 --workers 2", "three of them, two at a time"),
+        ("autoresearch demo --peers 3 --for 10m", "three daemons that share the work, for ten minutes"),
         see="up, work, best, top",
     )
 )
-def demo(*, runs: Runs = None, how_long: For = "", workers: Workers = None, json: JsonLines = False) -> None:
+def demo(
+    *,
+    runs: Runs = None,
+    how_long: For = "",
+    workers: Workers = None,
+    peers: Annotated[
+        int, typer.Option("--peers", min=1, max=PEERS_MAX, help="So many daemons, in a network of their own.")
+    ] = 1,
+    json: JsonLines = False,
+) -> None:
     """Watch this machine propose a change, train it and measure it, again and again. Ctrl-C ends it cleanly."""
     until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
     # A terminal that closes or a plain `kill` ends the demo as Ctrl-C does, so that no daemon is left behind.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    if peers > 1 and joining.can_connect():
+        demo_of_many(peers, runs=runs, until_ms=until_ms, workers=workers, json=json)
+        return
+    if peers > 1:
+        say(f"several daemons need libp2p, which is not installed here ({LIBP2P_HINT}); going on with one")
     with demo_daemon(workers) as owned:
         answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json)
         if owned:
@@ -60,7 +80,7 @@ def demo_daemon(workers: int | None) -> Iterator[bool]:
         say("the daemon runs already; it goes on after this demo")
         yield False
         return
-    process = starting.start(workers=workers, detached=True)
+    process = starting.start(workers=workers, detached=True, bound=True)
     try:
         say("starting: the sandbox is tried first, then the task's data are made, once")
         starting.wait_until_ready(process)

@@ -1,0 +1,167 @@
+"""Several daemons do research together while a person watches: asks them, follows them, sums up."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+import time
+from contextlib import suppress
+
+from autoresearch.answers import Event, WorkRequest
+from autoresearch.errors import AutoresearchError
+from autoresearch.log import Log
+from autoresearch_cli.flock.daemons import Daemon, flock
+from autoresearch_cli.flock.display import FlockDisplay
+from autoresearch_cli.flock.state import FlockState, done_twice
+from autoresearch_cli.models import DemoAnswer
+from autoresearch_cli.rendering.figures import counted, value
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.status import subject_value
+
+LOOK_SECONDS = 1.0
+# At the end everybody may take so long to fetch what the others did last.
+SETTLE_SECONDS = 30.0
+# How long the others wait for the first one's first claim, so that they don't all begin with the baseline.
+FIRST_SECONDS = 60.0
+Inbox = queue.SimpleQueue[tuple[str, Event]]
+
+
+def demo_of_many(count: int, *, runs: int | None, until_ms: int | None, workers: int | None, json: bool) -> None:
+    """Start so many daemons, let them work together, stop them, and say what was reached."""
+    say(f"starting {count} daemons, each with a home of its own; they make a network of their own")
+    with flock(count, workers=workers, tell=say) as daemons:
+        state = FlockState.of(daemon.name for daemon in daemons)
+        _follow(daemons, state, [_share(runs, until_ms, number, count) for number in range(count)], json=json)
+        answer = _answer(daemons, state)
+        say("stopping the daemons")
+    if json:
+        print_json(answer)
+    else:
+        _sum_up(answer)
+
+
+def _share(runs: int | None, until_ms: int | None, number: int, count: int) -> WorkRequest | None:
+    """What one of them is asked for: its part of the runs, or nothing when there are fewer runs than daemons."""
+    part = None if runs is None else runs // count + (number < runs % count)
+    return None if part == 0 else WorkRequest(runs=part, until_ms=until_ms)
+
+
+def _follow(daemons: list[Daemon], state: FlockState, asked: list[WorkRequest | None], *, json: bool) -> None:
+    inbox: Inbox = queue.SimpleQueue()
+    display = FlockDisplay(state, quiet=json)
+    with suppress(KeyboardInterrupt), display.live():
+        for daemon in daemons:
+            threading.Thread(target=_listen, args=(daemon, inbox), daemon=True).start()
+        waiting = list(zip(daemons, asked, strict=True))
+        _ask(state, *waiting.pop(0))
+        began, ended = time.monotonic(), 0.0
+        while state.alive():
+            _take_in(inbox, state, display, json=json)
+            _look(daemons, state, display)
+            now = time.monotonic()
+            if waiting and (state.runs or _has_begun(state) or now - began > FIRST_SECONDS):
+                while waiting:
+                    _ask(state, *waiting.pop(0))
+            if waiting or not state.is_over():
+                ended = now
+            elif state.is_equal() or now - ended > SETTLE_SECONDS:
+                return
+        raise AutoresearchError("all daemons ended", hint=f"their logs: {daemons[0].paths.daemon_log}")
+
+
+def _has_begun(state: FlockState) -> bool:
+    """Whether the first has claimed its first run, and everybody knows."""
+    return any(member.in_hand for member in state.alive()) and state.is_equal()
+
+
+def _ask(state: FlockState, daemon: Daemon, request: WorkRequest | None) -> None:
+    if request is None:
+        state.members[daemon.name].done = True
+        return
+    with suppress(AutoresearchError), daemon.client() as client:
+        client.work(request)
+
+
+def _listen(daemon: Daemon, inbox: Inbox) -> None:
+    """Put a daemon's events into the inbox until its process is gone."""
+    while daemon.runs():
+        with suppress(AutoresearchError), daemon.client() as client, client.events() as events:
+            for event in events:
+                inbox.put((daemon.name, event))
+        time.sleep(LOOK_SECONDS)
+
+
+def _take_in(inbox: Inbox, state: FlockState, display: FlockDisplay, *, json: bool) -> None:
+    """Take in what the daemons say, for one round."""
+    deadline = time.monotonic() + LOOK_SECONDS
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            name, event = inbox.get(timeout=left)
+        except queue.Empty:
+            return
+        if json:
+            print_json(Event(id=event.id, kind=event.kind, time_ms=event.time_ms, text=event.text,
+                             data={**event.data, "peer": name}))  # fmt: skip
+        if line := state.hear(name, event):
+            display.line(line)
+
+
+def _look(daemons: list[Daemon], state: FlockState, display: FlockDisplay) -> None:
+    """Ask those that are there how they are, and compare what all hold."""
+    for daemon in daemons:
+        if not daemon.runs():
+            if line := state.lose(daemon.name, _how_it_ended(daemon)):
+                display.line(line)
+            continue
+        with suppress(AutoresearchError), daemon.client() as client:
+            state.see(daemon.name, client.status())
+    held = {}
+    for daemon in daemons:
+        with suppress(AutoresearchError):
+            held[daemon.name] = daemon.records()
+    state.compare(held)
+    display.look()
+
+
+def _how_it_ended(daemon: Daemon) -> str:
+    code = daemon.process.returncode
+    if code < 0:
+        with suppress(ValueError):
+            return f"was killed ({signal.Signals(-code).name})"
+    return f"ended with exit status {code}"
+
+
+def _answer(daemons: list[Daemon], state: FlockState) -> DemoAnswer:
+    task = state.status.task if state.status else None
+    alive = {member.name for member in state.alive()}
+    records = []
+    for daemon in [daemon for daemon in daemons if daemon.name in alive][:1]:
+        with Log.open(daemon.paths.log, daemon.network, read_only=True) as log:
+            records = log.records(kind="run", limit=10_000)
+    return DemoAnswer(
+        runs=state.runs,
+        failed=state.failed,
+        metric=task.metric if task else "",
+        best_before=task.baseline if task else None,
+        best=subject_value(task) if task else None,
+        floor=task.floor if task else None,
+        peers=len(daemons),
+        peers_left=len(alive),
+        equal=state.is_equal() and len({member.best for member in state.alive()}) == 1,
+        done_twice=done_twice(records),
+        home=daemons[0].home,
+    )
+
+
+def _sum_up(answer: DemoAnswer) -> None:
+    lost = f", {counted(answer.peers - answer.peers_left, 'daemon')} lost" if answer.peers_left < answer.peers else ""
+    say(f"{counted(answer.runs, 'run')} by {counted(answer.peers, 'daemon')}{lost}; {answer.failed} failed, "
+        f"{answer.done_twice} done twice")  # fmt: skip
+    if answer.best is not None:
+        floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
+        say(f"best {answer.metric} {value(answer.best)} (baseline: {value(answer.best_before)}){floor}")
+    say(
+        "all hold the same records and the same best" if answer.equal else "they were stopped before all had everything"
+    )
+    say(f"→ AUTORESEARCH_HOME={answer.home} autoresearch lineage @, or best --code; the next demo begins anew")
