@@ -273,6 +273,8 @@ def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOp
         listen=addresses(network.listen, check_listen_address, "network.listen"),
         bootstrap=tuple(dict.fromkeys(named + manifest.bootstrap)),
         lan=network.lan,
+        relay=network.relay,
+        carry=network.carry,
         day_bytes=network.day_mib << 20,
         agent=f"autoresearch/{__version__}",
         devices=tuple(device_name(device) for device in named_devices(settings.work.device)[: settings.work.workers])[

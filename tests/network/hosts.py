@@ -78,7 +78,9 @@ class Heard:
 @asynccontextmanager
 async def running(folder: Path, handlers: Any = None, *, listen: str = LOOPBACK, **options: Any) -> AsyncIterator[Host]:
     given = {"network": NETWORK, "lan": False, "retry_seconds": 0.1} | options
-    host = Host(HostOptions(folder=str(folder), listen=(listen,), **given), handlers or Heard(), now_ms=now_ms)
+    host = Host(
+        HostOptions(folder=str(folder), listen=(listen,) if listen else (), **given), handlers or Heard(), now_ms=now_ms
+    )
     async with host.run():
         yield host
 

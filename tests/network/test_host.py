@@ -13,10 +13,14 @@ from autoresearch_daemon.net.host import Refused
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX
 from autoresearch_daemon.net.protocols import BlobNotHere
 from autoresearch_daemon.net.streams import StreamBroken
+from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import info_from_p2p_addr
+from libp2p.relay.circuit_v2.pb.circuit_pb2 import HopMessage
+from libp2p.relay.circuit_v2.pb.circuit_pb2 import PeerId as CircuitPeerId
+from libp2p.relay.circuit_v2.protocol import PROTOCOL_ID
 from multiaddr import Multiaddr
 
-from tests.network.hosts import Heard, in_mesh, in_trio, record, running, until
+from tests.network.hosts import Heard, in_mesh, in_trio, record, running, stranger, until
 
 
 @in_trio
@@ -259,3 +263,47 @@ async def test_peers_on_the_local_network_find_each_other(tmp_path):
                 longest = max(longest, trio.current_time() - before)
         # Started inside the loop it would stand still for 1.7 seconds.
         assert longest < 1.5
+
+
+@in_trio
+async def test_a_host_that_nobody_can_call_is_called_through_a_peer(tmp_path):
+    async with (
+        running(tmp_path / "relay") as relay,
+        running(tmp_path / "home", listen="") as home,
+        running(tmp_path / "other", listen="") as other,
+    ):
+        assert home.addresses() == []
+        home._handlers.blobs[b"d" * 32] = bytes(100_000)
+        await home.dial(relay.addresses()[0])
+        await until(lambda: home.peer in relay.relaying.clients())
+        await other.dial(relay.addresses()[0])  # asks whom the relay knows, and calls
+        await until(lambda: other.watch.is_connected(home.peer))
+        for host, peer in ((other, home.peer), (home, other.peer)):
+            (seen,) = [info for info in host.peers() if info.peer == peer]
+            assert seen.address.endswith("/p2p-circuit")
+        stream = await other.open_sync(home.peer)
+        await stream.send(b"abc")
+        assert await stream.receive() == b"cba"
+        await stream.close()
+        assert await other.fetch_blob(home.peer, b"d" * 32, 0, 100_000) == bytes(100_000)
+        await in_mesh(other, home)
+
+
+@in_trio
+async def test_nobody_takes_a_place_in_anothers_name_and_a_host_may_decline(tmp_path):
+    async with (
+        running(tmp_path / "relay") as relay,
+        running(tmp_path / "declines", carry=False) as declines,
+        stranger(relay) as other,
+    ):
+        message = HopMessage(type=HopMessage.RESERVE, peer=CircuitPeerId(id=ID.from_string(declines.peer).to_bytes()))
+        raw = message.SerializeToString()
+        hop = await other.new_stream(ID.from_string(relay.peer), [PROTOCOL_ID])
+        await hop.write(len(raw).to_bytes(1, "big") + raw)
+        await until(relay.relaying.clients)
+        assert relay.relaying.clients() == [str(other.get_id())]
+
+        await other.connect(info_from_p2p_addr(Multiaddr(declines.addresses()[0])))
+        with pytest.raises(Exception, match="failed to open a stream"):
+            await other.new_stream(ID.from_string(declines.peer), [PROTOCOL_ID])
+        assert declines.relaying.clients() == []

@@ -12,6 +12,7 @@ from multiaddr import Multiaddr  # type: ignore[import-untyped]
 from autoresearch_daemon.net.model import ADDRESS_BYTES_MAX
 
 PARTS_WITH_PEER = 6
+CIRCUIT = "/p2p-circuit"
 # Multihash (and, for a key as it is, protobuf) in front of the 32 bytes.
 ED25519_HEAD = bytes.fromhex("002408011220")
 SHA256_HEAD = bytes.fromhex("1220")
@@ -21,8 +22,15 @@ NAMES = {"dns", "dns4", "dns6"}
 def split_address(text: str, *, names: bool = False) -> tuple[str, str] | None:
     """``(transport address, peer id)`` of ``/ip4/…/tcp/…/p2p/…``; ``None`` when it is none that we dial.
 
-    ``names`` also takes host names: a person may give them, a stranger may not make us look them up.
+    ``names`` also takes host names: a person may give them, a stranger may not make us look them up. An address
+    through a relay, ``/ip4/…/tcp/…/p2p/RELAY/p2p-circuit/p2p/PEER``, has everything before the last ``/p2p/`` as its
+    transport address.
     """
+    relay, circuit, target = text.partition(f"{CIRCUIT}/p2p/")
+    if circuit:
+        found = split_address(relay, names=names)
+        fine = found and found[1] != target and is_peer_id(target) and len(text) <= ADDRESS_BYTES_MAX
+        return (f"{relay}{CIRCUIT}", target) if fine else None
     parts = text.split("/")[1:]
     if len(text) > ADDRESS_BYTES_MAX or not text.startswith("/") or len(parts) != PARTS_WITH_PEER:
         return None

@@ -14,7 +14,7 @@ from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import PeerInfo as Libp2pPeerInfo
 from multiaddr import Multiaddr  # type: ignore[import-untyped]
 
-from autoresearch_daemon.net.addresses import split_address
+from autoresearch_daemon.net.addresses import CIRCUIT, split_address
 from autoresearch_daemon.net.book import AddressBook, Contact, write_book
 from autoresearch_daemon.net.model import HostOptions
 from autoresearch_daemon.net.watching import Watch
@@ -43,8 +43,10 @@ class Dialler:
         watch: Watch,
         now_ms: Callable[[], int],
         dice: random.Random,
+        relayed: Callable[[str, str], Awaitable[None]],
     ) -> None:
         self._host = host
+        self._relayed = relayed
         self._book = book
         self._options = options
         self._watch = watch
@@ -141,7 +143,8 @@ class Dialler:
 
     async def _try(self, contact: Contact) -> bool:
         """Dial the peer's addresses one after the other."""
-        for address in list(contact.addresses):
+        # Through a relay only where the direct way is closed.
+        for address in sorted(contact.addresses, key=lambda address: address.endswith(CIRCUIT)):
             try:
                 with trio.fail_after(DIAL_SECONDS):
                     await self._connect(contact.peer, address)
@@ -160,6 +163,9 @@ class Dialler:
         Stock, a peer that did not answer once is not dialled for a minute, and of several addresses only the oldest
         is tried: a peer that moved stays lost.
         """
+        if address.endswith(CIRCUIT):
+            await self._relayed(address, peer)
+            return
         identity = ID.from_string(peer)
         swarm = self._host.get_network()
         assert isinstance(swarm, Swarm)

@@ -32,13 +32,14 @@ from autoresearch.records import Record, admit
 from autoresearch_daemon.net import protocols
 from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
 from autoresearch_daemon.net.book import AddressBook, load_book
-from autoresearch_daemon.net.dialling import Dialler, Unreachable
+from autoresearch_daemon.net.dialling import Dialler, Unreachable, is_loopback
 from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
 from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, Greeting, encode_greeting
 from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
 from autoresearch_daemon.net.lan import announce_and_listen
 from autoresearch_daemon.net.meters import Meters
 from autoresearch_daemon.net.model import Figures, HostOptions, PeerInfo
+from autoresearch_daemon.net.relaying import Relaying, circuit, is_public
 from autoresearch_daemon.net.streams import FrameStream, StreamBroken
 from autoresearch_daemon.net.watching import Watch
 
@@ -135,7 +136,16 @@ class Host:
             offend=self.watch.offend,
             delay=self.meters.message_delay,
         )
-        self.dialler = Dialler(self._host, self.book, options, self.watch, now_ms, dice or random.Random())  # noqa: S311
+        self.relaying = Relaying(self._host, carry=options.carry)
+        self.dialler = Dialler(
+            self._host,
+            self.book,
+            options,
+            self.watch,
+            now_ms,
+            dice or random.Random(),  # noqa: S311 - jitter, no secret
+            self.relaying.dial,
+        )
         self._blobs = protocols.BlobServer(self._blob)
         self._syncs = _Places()
         self._nursery: trio.Nursery | None = None
@@ -160,15 +170,18 @@ class Host:
             self._host.run(listen),
             background_trio_service(self._pubsub),
             background_trio_service(self._router),
+            background_trio_service(self.relaying.service),
             trio.open_nursery() as nursery,
         ):
             self._nursery = nursery
             await self._pubsub.wait_until_ready()
             await self._pubsub.subscribe(self.options.topic)
-            self.book.port = int(self.addresses()[0].split("/")[4])
+            if own := self.addresses():
+                self.book.port = int(own[0].split("/")[4])
             nursery.start_soon(self.watch.keep, self._router)
             nursery.start_soon(self._pubsub.keep_streams)
             nursery.start_soon(self.dialler.keep, self._exchange)
+            nursery.start_soon(self.relaying.keep, self._relays)
             if self.options.lan:
                 nursery.start_soon(announce_and_listen, self.addresses, self.options, self.dialler.learn)
             try:
@@ -260,6 +273,12 @@ class Host:
             await stream.close()
         return manifest
 
+    def _relays(self) -> set[str]:
+        """The peers that may pass calls on to this host, as long as nobody seems to be able to call it directly."""
+        if not self.options.relay or any(is_public(address) for address in self.addresses()):
+            return set()
+        return self.watch.called_peers()
+
     # --- streams ---
 
     async def _open(self, peer: str, protocol: str, bytes_max: int | None = None) -> FrameStream:
@@ -301,7 +320,11 @@ class Host:
 
     async def _serve_peers(self, stream: INetStream) -> None:
         frames = self._frames(stream)
-        await protocols.tell_peers(frames, self.book.shareable(frames.peer, self.watch.connected_peers()))
+        connected = self.watch.connected_peers()
+        own = [address for address in self.addresses() if not is_loopback(address)][:2] or self.addresses()[:1]
+        waiting = [peer for peer in self.relaying.clients() if peer in connected and peer != frames.peer]
+        through_here = [circuit(address, peer) for peer in waiting for address in own]
+        await protocols.tell_peers(frames, through_here + self.book.shareable(frames.peer, connected))
         await frames.close()
 
     async def _serve_network(self, stream: INetStream) -> None:

@@ -23,6 +23,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``listen`` are TCP multiaddrs; port 0 takes the port of the last start when it is free, or else any.
     ``bootstrap`` are multiaddrs that end in ``/p2p/PEER``. ``lan_interfaces`` are IP addresses, none means all.
     ``manifest`` are the bytes that peers who ask for the network get; without any they get no answer.
+    ``relay``: be called through peers while nobody can call directly. ``carry``: pass calls on to others.
     ``agent`` (at most 64 characters) and ``devices`` (at most 8) are what the host says of itself.
     ``day_bytes`` is how many bytes a UTC day may move before blobs are refused; 0 is no limit.
     """
@@ -41,6 +42,8 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     exchange_seconds: float = 60.0
     day_bytes: int = 0
     manifest: bytes = b""
+    relay: bool = True
+    carry: bool = True
     agent: str = "autoresearch"
     devices: tuple[str, ...] = ()
 

@@ -11,6 +11,7 @@ from libp2p.network.swarm import Swarm
 from libp2p.peer.id import ID
 from libp2p.rcmgr import Direction
 
+from autoresearch_daemon.net.addresses import CIRCUIT
 from autoresearch_daemon.net.book import AddressBook
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.gossip import Router
@@ -18,6 +19,7 @@ from autoresearch_daemon.net.greeting import Greeting
 from autoresearch_daemon.net.guards import GuardedYamux, quietly
 from autoresearch_daemon.net.meters import Meters
 from autoresearch_daemon.net.model import PeerInfo
+from autoresearch_daemon.net.relaying import is_relayed
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +106,16 @@ class Watch(INotifee):
         """The peers with a connection that stands."""
         return {peer_of(connection) for connection in self._swarm.get_connections() if not connection.is_closed}
 
+    def called_peers(self) -> set[str]:
+        """The connected peers that this host called directly: others may be able to call them too."""
+        return {
+            peer_of(connection)
+            for connection in self._swarm.get_connections()
+            if not connection.is_closed
+            and not is_relayed(connection)
+            and getattr(connection, "direction", Direction.UNKNOWN) == Direction.OUTBOUND
+        }
+
     def is_refused(self, peer: str) -> bool:
         """Whether the peer is blocked by a person or shut out for its rubbish."""
         return peer in self._book.blocked or self._banned_until.get(peer, 0.0) > trio.current_time()
@@ -135,12 +147,12 @@ class Watch(INotifee):
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
         bytes_in, bytes_out = self._meters.today_with(peer, connections)
         greeting, skew_ms = self._greetings.get(peer, (None, 0))
-        first = connections[0]
+        first = min(connections, key=is_relayed)
         remote = first.muxed_conn.get_remote_address() if isinstance(first.muxed_conn, GuardedYamux) else None
         kind = "ip6" if remote and ":" in remote[0] else "ip4"
         return PeerInfo(
             peer=peer,
-            address=f"/{kind}/{remote[0]}/tcp/{remote[1]}" if remote else "",
+            address=f"/{kind}/{remote[0]}/tcp/{remote[1]}{CIRCUIT if is_relayed(first) else ''}" if remote else "",
             connected=True,
             inbound=getattr(first, "direction", Direction.UNKNOWN) == Direction.INBOUND,
             connected_ms=self._since_ms.get(peer, 0),
