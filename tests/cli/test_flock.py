@@ -50,10 +50,10 @@ def test_a_flock_tells_who_does_what_and_who_has_everything() -> None:
     assert (state.runs, state.failed, state.gave_way) == (2, 1, 1)
 
     state.compare({"peer-1": frozenset({b"a", b"b"}), "peer-2": frozenset({b"b", b"c"})})
-    assert (holding(one), state.is_equal()) == ("2 records, 1 behind", False)
+    assert (holding(one), state.is_equal()) == ("2 records, 1 behind, 0 peers", False)
     assert "0 of 2 logs equal" in standing(state)
     state.compare({"peer-1": frozenset({b"a"}), "peer-2": frozenset({b"a"})})
-    assert (holding(one), state.is_equal()) == ("1 records, equal", True)
+    assert (holding(one), state.is_equal()) == ("1 record, equal, 0 peers", True)
 
 
 def test_a_lost_daemon_is_told_once_and_the_rest_counts() -> None:

@@ -146,6 +146,17 @@ async def test_peers_are_learnt_from_peers(tmp_path):
 
 
 @in_trio
+async def test_peers_that_come_at_the_same_time_find_each_other_soon(tmp_path):
+    """Asked when it has just begun, the one that all know cannot name the others yet."""
+    async with (
+        running(tmp_path / "a") as a,
+        running(tmp_path / "b", bootstrap=(a.addresses()[0],)) as b,
+        running(tmp_path / "c", bootstrap=(a.addresses()[0],)) as c,
+    ):
+        await until(lambda: c.watch.is_connected(b.peer) and b.watch.is_connected(c.peer))
+
+
+@in_trio
 async def test_nobody_is_dialled_beyond_the_wanted_number(tmp_path):
     """Stock, libp2p dials every address it heard of."""
     async with (

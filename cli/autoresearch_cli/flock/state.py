@@ -140,8 +140,10 @@ def standing(state: FlockState) -> str:
 
 
 def holding(member: Member) -> str:
-    """How many records a member holds, and whether that is all there are."""
-    return f"{member.records} records, {f'{member.behind} behind' if member.behind else 'equal'}"
+    """How many records a member holds, whether that is all there are, and how many others it is connected with."""
+    where = f"{member.behind} behind" if member.behind else "equal"
+    text = f"{counted(member.records, 'record')}, {where}"
+    return text if member.ended else f"{text}, {counted(member.connected, 'peer')}"
 
 
 def done_twice(records: Iterable[Record]) -> int:

@@ -25,6 +25,8 @@ DIAL_SECONDS = 10.0
 DIALS_AT_ONCE = 8
 LOOK_SECONDS = 1.0
 SAVE_SECONDS = 5.0
+# A friend that was asked at once may not know yet who comes at the same time: ask again soon, then ever more rarely.
+FIRST_EXCHANGE_SECONDS = 4.0
 IDENTIFY_SECONDS = 2.0
 
 
@@ -84,6 +86,7 @@ class Dialler:
     async def keep(self, exchange: Callable[[str], Awaitable[None]]) -> None:
         """Dial who is due; ask a friend for more peers when there are too few; save the book. Until cancelled."""
         last_saved = last_asked = trio.current_time()
+        pause = min(FIRST_EXCHANGE_SECONDS, self._options.exchange_seconds)
         async with trio.open_nursery() as nursery:
             while True:
                 connected = self._watch.connected_peers()
@@ -93,8 +96,8 @@ class Dialler:
                         self._dialling.add(contact.peer)
                         nursery.start_soon(self._dial, contact)
                 now = trio.current_time()
-                if connected and free > 0 and now - last_asked >= self._options.exchange_seconds:
-                    last_asked = now
+                if connected and free > 0 and now - last_asked >= pause:
+                    last_asked, pause = now, min(2 * pause, self._options.exchange_seconds)
                     nursery.start_soon(exchange, self._dice.choice(sorted(connected)))
                 if now - last_saved >= SAVE_SECONDS:
                     last_saved = now
