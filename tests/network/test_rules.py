@@ -1,8 +1,10 @@
 """The pure parts: framing, token buckets, the address book, addresses."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
+import trio
 from autoresearch_daemon.net.addresses import choose_port, is_peer_id, split_address
 from autoresearch_daemon.net.book import (
     ADDRESSES_MAX,
@@ -16,6 +18,7 @@ from autoresearch_daemon.net.book import (
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.framing import FrameError, first_frame, frame, varint
 from autoresearch_daemon.net.guards import address_group
+from autoresearch_daemon.net.meters import Meters
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -162,3 +165,15 @@ def test_subscribers_of_one_network_count_as_one_address():
 def test_the_port_of_the_last_start_is_taken_when_it_is_free():
     assert choose_port("/ip4/127.0.0.1/tcp/0", 0) == "/ip4/127.0.0.1/tcp/0"
     assert choose_port("/ip4/127.0.0.1/tcp/0", 39_871) == "/ip4/127.0.0.1/tcp/39871"
+
+
+def test_exchanges_of_one_peer_are_slowed_and_those_of_others_are_not():
+    meters = Meters(SimpleNamespace(get_connections=list), lambda: 0, 0)
+
+    async def ask() -> list[float]:
+        return [meters.session_delay("greedy") for _ in range(60)] + [meters.session_delay("other")]
+
+    *greedy, other = trio.run(ask)
+    assert greedy[:20] == [0.0] * 20
+    assert greedy[-1] > 60
+    assert other == 0.0

@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 SIGNATURE_BYTES = 64
 SYNCS_PER_PEER = 2
 SYNCS_INBOUND = 16
+# An exchange of records that would have to wait longer than this is refused.
+SESSION_DELAY_SECONDS_MAX = 15.0
 OPEN_SECONDS = 10.0
 
 
@@ -303,11 +305,12 @@ class Host:
 
     async def _serve_sync(self, stream: INetStream) -> None:
         frames = self._frames(stream)
-        if not self._syncs.take(frames.peer):
+        delay = self.meters.session_delay(frames.peer)
+        if delay > SESSION_DELAY_SECONDS_MAX or not self._syncs.take(frames.peer):
             await frames.reset()
             return
-        await trio.sleep(self.meters.session_delay(frames.peer))
         try:
+            await trio.sleep(delay)
             await self._handlers.on_sync(frames)
         finally:
             self._syncs.give_back(frames.peer)

@@ -19,7 +19,7 @@ from autoresearch_daemon.net.model import Figures
 MESSAGES = (100.0, 400.0)
 STREAMS = (20.0, 100.0)
 # An exchange of records hashes the whole log once; an honest peer begins one a minute and one when it connects.
-SESSIONS = (0.2, 10.0)
+SESSIONS = (0.2, 30.0)
 BYTES = (16.0 * 1024 * 1024, 64.0 * 1024 * 1024)
 PEERS_REMEMBERED = 1024
 
