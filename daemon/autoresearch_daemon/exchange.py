@@ -17,7 +17,7 @@ from autoresearch.errors import AutoresearchError, NotFound, UsageError
 from autoresearch.log import State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
-from autoresearch.records import BlobRef, Record, Run, Task
+from autoresearch.records import BlobRef, Record, Run, Task, parse_stored
 from autoresearch.research import device_name
 from autoresearch.settings import Settings, named_devices
 from autoresearch.sync import Finished, KeyIndex
@@ -26,6 +26,7 @@ from autoresearch_daemon.fetching import Fetcher
 from autoresearch_daemon.net import Handlers as NetworkHandlers
 from autoresearch_daemon.net import HostOptions, Network
 from autoresearch_daemon.sessions import Sessions
+from autoresearch_daemon.waiting import Waiting
 
 logger = structlog.get_logger()
 
@@ -67,10 +68,12 @@ class Exchange:
         self._log.on_change = self._changed
         self._met: set[str] = set()
         self._exchanged: dict[str, Exchanged] = {}
+        self._early = Waiting()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sessions = Sessions(
             self._log,
             lambda: self._index,
+            lambda ids: [*self._log.raw(ids), *self._early.raw(ids)],
             self._ingest,
             on_finished=self._finished,
             open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
@@ -188,11 +191,31 @@ class Exchange:
             logger.warning(
                 "a peer sent records that are none", peer=peer, count=len(refused), first=refusal(refused[0])
             )
+        for (raw, signature), verdict in zip(pairs, verdicts, strict=True):
+            if verdict.state is State.EARLY:
+                self._let_wait(raw, signature)
         news = [verdict.record for verdict in verdicts if verdict.state is State.STORED and verdict.record]
         if news:
             self._on_news(news)
         for record in news:
             self.fetcher.want(carried(record))
+
+    def _let_wait(self, raw: bytes, signature: bytes) -> None:
+        record = parse_stored(raw, signature)
+        self._index.update([(record.time, record.id)])
+        for time_ms, record_id in self._early.add((record.time, record.id), (raw, signature)):
+            self._index.discard(time_ms, record_id)
+
+    def _take_due(self) -> None:
+        """Store the early records whose time has come; what is not stored is not offered any more."""
+        due = self._early.due(now_ms() + self._log.network.ahead_ms)
+        if not due:
+            return
+        self._ingest([pair for _, pair in due], "those that waited")
+        there = self._log.has([record_id for (_, record_id), _ in due])
+        for (time_ms, record_id), _ in due:
+            if record_id not in there:
+                self._index.discard(time_ms, record_id)
 
     # --- what happens here ---
 
@@ -202,8 +225,9 @@ class Exchange:
             return
         before, self._last_row = self._last_row, self._log.last_row()
         self._index.update(self._log.keys_after(before))
-        if len(self._index) != self._log.count():  # the quota took some
+        if len(self._index) != self._log.count() + len(self._early):  # the quota took some
             self._index = KeyIndex(self._log.iter_keys())
+            self._index.update(self._early.keys())
         logger.info("another process added records", records=len(self._index))
 
     def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
@@ -219,6 +243,7 @@ class Exchange:
     async def _rounds(self) -> None:
         while True:
             await asyncio.sleep(self._exchange_seconds * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
+            self._take_due()
             connected = [peer.peer for peer in self.network.peers() if peer.connected]
             if connected:
                 peer = random.choice(connected)  # noqa: S311

@@ -53,7 +53,9 @@ class _Opened:
 
 
 class Sessions:
-    """Drives sessions over streams. ``index`` gives the keys of the log now, ``store`` takes records from a peer.
+    """Drives sessions over streams. ``index`` gives the keys that are offered now, ``raw`` the records for their ids.
+
+    ``store`` takes records from a peer.
 
     ``on_finished(peer, how)`` is told of each session that came to its end.
 
@@ -64,6 +66,7 @@ class Sessions:
         self,
         log: Log,
         index: Callable[[], KeyIndex],
+        raw: Callable[[Sequence[bytes]], Pairs],
         store: Callable[[Pairs, str], None],
         *,
         on_finished: Callable[[str, Finished], None],
@@ -72,6 +75,7 @@ class Sessions:
     ) -> None:
         self._log = log
         self._index = index
+        self._raw = raw
         self._store = store
         self._on_finished = on_finished
         self._open_stream = open_stream
@@ -153,7 +157,7 @@ class Sessions:
                 case Send(data):
                     await stream.send(data)
                 case Fetch(ids):
-                    waiting.append(iter(session.supply(self._log.raw(ids))))
+                    waiting.append(iter(session.supply(self._raw(ids))))
                 case Store(records):
                     if stream.peer in self._opened:
                         self._opened[stream.peer].received += len(records)

@@ -248,3 +248,22 @@ def test_doctor_says_why_nobody_is_there(start: Start, tmp_path: Path) -> None:
 
 def checks(ended: subprocess.CompletedProcess[str]) -> dict[str, Check]:
     return {check.name: check for check in msgspec.json.decode(ended.stdout, type=DoctorAnswer).checks}
+
+
+def test_a_record_from_the_future_is_brought_once_and_waits(start: Start, tmp_path: Path) -> None:
+    first = start()
+    second = start(first)
+    first.stop()
+    with Notebook(first.paths) as notebook:  # its clock is half an hour ahead
+        early = notebook.publish_note(Note(topic="insight", text="too soon"), now_ms() + 1_800_000)
+    first.start()
+    wait_for(lambda: any(peer.records_in for peer in peers_of(second).peers))
+    second_time = exchanged(second)
+    assert early.id not in ids(second)
+    wait_for(lambda: exchanged(second) > second_time)
+    assert [peer.records_in for peer in peers_of(second).peers] == [0]
+    assert early.id not in ids(second)
+
+
+def exchanged(daemon: Daemon) -> int:
+    return peers_of(daemon).network.exchanged_ms
