@@ -1,0 +1,60 @@
+"""Offline is normal: whatever happens to the network, the loop goes on, and later everybody has everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.toy import TRAIN, write_toy_task
+from tests.network.test_daemons import Start, ids, peers_of
+from tests.network.test_daemons import start as start  # noqa: PLC0414 - a fixture
+
+pytestmark = pytest.mark.slow
+# Long enough for something to happen meanwhile.
+UNHURRIED_TRAIN = TRAIN.replace("import prepare", "import time\n\nimport prepare\n\ntime.sleep(0.3)")
+
+
+def network_process(daemon: Daemon) -> psutil.Process | None:
+    """The process in which the daemon's libp2p lives."""
+    return next((p for p in daemon.tree() if "autoresearch_daemon.net.child" in p.cmdline()), None)
+
+
+def test_alone_a_node_works_on_and_gives_all_when_the_other_is_back(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task", UNHURRIED_TRAIN)
+    first = start()
+    second = start(first)
+    wait_for(lambda: peers_of(second).network.connected == 1)
+    second.post("/v1/work", task=str(task))
+    wait_for(lambda: len(second.runs()) >= 2)
+    first.kill()
+    wait_for(lambda: peers_of(second).network.connected == 0)
+    alone = len(second.runs())
+    wait_for(lambda: len(second.runs()) >= alone + 5)
+    status = second.status()
+    assert (status.state, status.task.failed) == ("working", 0)
+
+    first.start()
+    second.post("/v1/finish")
+    wait_for(lambda: second.status().state == "idle")
+    wait_for(lambda: ids(first) == ids(second), seconds=120)
+    assert len(first.runs()) >= alone + 5
+
+
+def test_a_network_process_that_dies_again_and_again_stops_nothing(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task", UNHURRIED_TRAIN)
+    first = start()
+    second = start(first)
+    wait_for(lambda: peers_of(second).network.connected == 1)
+    second.post("/v1/work", task=str(task))
+    for _ in range(3):
+        wait_for(lambda: network_process(second) is not None)
+        network_process(second).kill()
+        had = len(second.runs())
+        wait_for(lambda had=had: len(second.runs()) >= had + 3)
+    second.post("/v1/finish")
+    wait_for(lambda: second.status().state == "idle")
+    assert second.status().task.failed == 0
+    wait_for(lambda: ids(first) == ids(second), seconds=120)
