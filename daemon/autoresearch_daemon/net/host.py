@@ -180,6 +180,7 @@ class Host:
             await self._pubsub.subscribe(self.options.topic)
             if own := self.addresses():
                 self.book.port = int(own[0].split("/")[4])
+                self.dialler.save()  # at once: others look for this node at its last port, however soon it is killed
             nursery.start_soon(self.watch.keep, self._router)
             nursery.start_soon(self._pubsub.keep_streams)
             nursery.start_soon(self.dialler.keep, self._exchange)
