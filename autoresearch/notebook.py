@@ -12,7 +12,7 @@ from typing import Self
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.identity import KeyPair, create_identity, delegation, load_identity
-from autoresearch.log import BlobStore, Log, SubjectRow, collect_blobs, lock_device
+from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Body, Claim, Note, Record, Run, format_id
@@ -24,8 +24,6 @@ from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
 CLAIM_MARGIN_SECONDS = 60
-# The files of so many of each task's best subjects are kept, whatever the limit of the blobs says.
-PINNED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +153,6 @@ class Notebook:
         """Append a note."""
         return self._append("note", note, now_ms, links=links)
 
-    def collect_blobs(self, limit_bytes: int) -> int:
-        """Throw away what came from others until the blobs fit; returns the bytes freed.
-
-        What this node made stays, and so do the files of each task's best subjects.
-        """
-        return collect_blobs(self.blobs, limit_bytes, self._files_of_the_best())
-
     def has_run_since(self, plan: Plan, since_ms: int) -> bool:
         """Whether this device published a run of the plan at or after a time."""
         return any(
@@ -203,12 +194,6 @@ class Notebook:
         record = self.log.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
         self.announce(record)
         return record
-
-    def _files_of_the_best(self) -> set[bytes]:
-        best = [row.first for task in self.log.tasks() for row in self.log.ranked(task.digest, limit=PINNED)]
-        bodies = [self.log.get(run).body for run in best]
-        files = [file for body in bodies if isinstance(body, Run) for file in (body.source, body.log, body.checkpoint)]
-        return {file.sha256 for file in files if file}
 
     def _leader(self, task: bytes) -> SubjectRow | None:
         return next(iter(self.log.ranked(task, limit=1)), None)

@@ -111,6 +111,13 @@ class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     address: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
+class StorageStatus(Answer, frozen=True, kw_only=True):
+    """What the blobs take of the disk, and how much those of others may: storage.blobs_mib."""
+
+    blobs_bytes: int
+    quota_bytes: int
+
+
 class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why."""
 
@@ -134,6 +141,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     mine: int = 0
     task: TaskStatus | None = None
     net: NetworkStatus | None = None
+    storage: StorageStatus | None = None
     workers: list[WorkerStatus] = []
     warnings: list[str] = []
 

@@ -1,7 +1,7 @@
 """The log on disk: records with their views in SQLite, blobs in files."""
 
-from autoresearch.log.blobs import BlobEntry, BlobStore, MissingBlob
-from autoresearch.log.collecting import collect_blobs
+from autoresearch.log.blobs import BlobStore, MissingBlob
+from autoresearch.log.collecting import KeptBlob, excess, victims
 from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
@@ -22,12 +22,12 @@ from autoresearch.log.verdicts import (
 
 __all__ = [
     "CHUNK_BYTES",
-    "BlobEntry",
     "BlobStore",
     "ClaimRow",
     "Fork",
     "Head",
     "HistoryRow",
+    "KeptBlob",
     "Log",
     "Manifest",
     "MissingBlob",
@@ -39,11 +39,12 @@ __all__ = [
     "TaskRules",
     "Verdict",
     "VerificationRow",
-    "collect_blobs",
     "decode_manifest",
     "encode_manifest",
+    "excess",
     "lock_device",
     "mean",
     "rank",
     "task_rules",
+    "victims",
 ]

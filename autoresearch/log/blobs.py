@@ -11,32 +11,25 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from autoresearch.errors import NotFound, Refused
+from autoresearch.log.collecting import KeptBlob
 from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
 from autoresearch.log.durability import sync_folder
-from autoresearch.log.manifest import CHUNK_BYTES, encode_manifest
+from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
+from autoresearch.log.partial import PartialBlob
 from autoresearch.records import BlobRef
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB,
     fetched INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID
 """
-
-
-class BlobEntry(NamedTuple):
-    """What the store knows of a blob; ``used`` is when it was last written or read, in Unix seconds."""
-
-    sha256: bytes
-    size: int
-    manifest: bytes | None
-    fetched: bool
-    used: float
 
 
 class MissingBlob(NotFound):
@@ -53,7 +46,7 @@ class BlobStore:
     def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.root = root
         self.read_only = read_only
-        self._objects, self._temporary = root / "objects", root / "tmp"
+        self._objects, self._temporary, self._partial = root / "objects", root / "tmp", root / "partial"
         self._lock = RLock()
         index = root / "index.sqlite"
         if read_only:
@@ -68,7 +61,7 @@ class BlobStore:
                     self._connection.execute("ALTER TABLE blob ADD COLUMN fetched INTEGER NOT NULL DEFAULT 0")
         if not read_only:
             with refusals(root):
-                for folder in (self._objects, self._temporary):
+                for folder in (self._objects, self._temporary, self._partial):
                     folder.mkdir(parents=True, exist_ok=True)
             self._sweep()
 
@@ -102,7 +95,7 @@ class BlobStore:
     def put_stream(self, pieces: Iterable[bytes], *, fetched: bool = False) -> BlobRef:
         """Keep what the pieces are together. Above 1 MiB a manifest of its chunks is kept with it, as a blob.
 
-        What was ``fetched`` from others may be thrown away (``collect_blobs``); what this node made itself may not.
+        What was ``fetched`` from others may be thrown away; what this node made itself may not.
         """
         if self.read_only:
             raise Refused(f"The blobs in {self.root} were opened to read only.")
@@ -133,62 +126,121 @@ class BlobStore:
             return file.read()
 
     def open(self, sha256: bytes) -> BinaryIO:
-        """A file to read the blob from, checked against its hash. Raises NotFound, Refused."""
+        """A file to read the blob from, checked against its hash; it counts as used now. Raises NotFound, Refused."""
         if not self.has(sha256):
             raise NotFound(f"The blob {sha256.hex()} is not here.")
         try:
             file = self._path(sha256).open("rb")
         except OSError as error:
+            if not self.has(sha256):
+                raise NotFound(f"The blob {sha256.hex()} was just deleted.") from error
             raise Refused(f"The blob {sha256.hex()} can't be read: {error.strerror}.") from error
         if hashlib.file_digest(file, "sha256").digest() != sha256:
             file.close()
             raise Refused(f"The blob {sha256.hex()} was changed on the disk.", hint="delete it, and fetch it again")
         file.seek(0)
-        if not self.read_only:
-            os.utime(self._path(sha256))
+        with suppress(OSError):  # a folder that is read only stays as it is
+            os.utime(file.fileno())
         return file
 
-    def part(self, sha256: bytes, offset: int, length: int) -> bytes:
-        """A part of a blob as it is on the disk, shorter at its end. Raises NotFound, Refused.
+    def part(self, sha256: bytes, manifest: bytes | None, offset: int, length: int) -> bytes:
+        """Bytes of a blob whose manifest is this one, shorter at its end; only as much as that is read and checked.
 
-        Whoever gets it checks it: the whole is not hashed for each of the hundreds of parts of a large blob.
+        Raises:
+            NotFound: there is none with this hash and this manifest.
+            Refused: the bytes are no longer those that were put.
         """
-        if not self.has(sha256):
+        kept = self.find(sha256)
+        if kept is None or kept.manifest != manifest:
             raise NotFound(f"The blob {sha256.hex()} is not here.")
-        path = self._path(sha256)
-        with refusals(path), path.open("rb") as file:
-            file.seek(offset)
-            os.utime(path)
-            return file.read(length)
+        chunks = _manifest(self.get(manifest)) if manifest else Manifest(CHUNK_BYTES, CHUNK_BYTES, (sha256,))
+        first = offset // CHUNK_BYTES
+        with refusals(self.root), self._path(sha256).open("rb") as file:
+            file.seek(first * CHUNK_BYTES)
+            data = bytearray()
+            for index in range(first, min(-(-(offset + length) // CHUNK_BYTES), len(chunks.hashes))):
+                chunk = file.read(CHUNK_BYTES)
+                if not chunks.fits(index, chunk):
+                    raise Refused(f"The blob {sha256.hex()} was changed on the disk.")
+                data += chunk
+        start = offset - first * CHUNK_BYTES
+        return bytes(data[start : start + length])
 
-    def size(self) -> int:
-        """How many bytes all blobs have together."""
+    def begin(self, sha256: bytes, manifest: Manifest) -> PartialBlob:
+        """The chunks of a blob that are here already, to go on with. Raises Locked, Refused."""
+        return PartialBlob(self._partial / sha256.hex(), manifest)
+
+    def finish(self, sha256: bytes, manifest: bytes, partial: PartialBlob) -> BlobRef:
+        """Keep a blob whose chunks are all here; its manifest is a blob that was put before.
+
+        Raises:
+            Refused: together they are another blob, and are deleted; or it can't be written.
+        """
+        with refusals(self.root), partial.path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").digest() != sha256:
+                partial.path.unlink(missing_ok=True)
+                raise Refused(f"The manifest of the blob {sha256.hex()} is that of another blob.")
+        partial.flush()
+        with refusals(self.root):
+            self._enter(partial.path, sha256, partial.manifest.size, manifest, fetched=True)
+        return BlobRef(sha256=sha256, size=partial.manifest.size, manifest=manifest)
+
+    def used_bytes(self) -> int:
+        """How many bytes the blobs take, parts of such that are not fetched to their end included."""
         with self._lock, refusals(self.root):
-            return int(self._connection.execute("SELECT coalesce(sum(size), 0) FROM blob").fetchone()[0])
+            entered = self._connection.execute("SELECT total(size) FROM blob").fetchone()[0]
+        return int(entered) + sum(part.size for part in self._parts())
 
-    def entries(self) -> list[BlobEntry]:
-        """All blobs, with when each was last used."""
+    def kept(self) -> list[KeptBlob]:
+        """All blobs with what goes with each: a manifest belongs to its blob."""
+        query = """
+        SELECT sha256, size + coalesce((SELECT size FROM blob AS m WHERE m.sha256 = blob.manifest), 0), fetched
+        FROM blob WHERE sha256 NOT IN (SELECT manifest FROM blob WHERE manifest IS NOT NULL)
+        """
         with self._lock, refusals(self.root):
-            rows = self._connection.execute("SELECT sha256, size, manifest, fetched FROM blob").fetchall()
-        return [
-            BlobEntry(sha256, size, manifest, bool(fetched), self._used(sha256))
-            for sha256, size, manifest, fetched in rows
-        ]
+            rows = self._connection.execute(query).fetchall()
+        found = [KeptBlob(name, size, _changed_ms(self._path(name)), fetched=bool(made)) for name, size, made in rows]
+        return found + self._parts()
 
-    def delete(self, sha256: bytes) -> None:
-        """Throw a blob away. Its entry goes first: a crash between leaves a file, which the next sweep takes."""
+    def begun_bytes(self, sha256: bytes) -> int:
+        """How much of the disk the chunks of a blob take that is not fetched to its end."""
+        return sum(part.size for part in self._parts() if part.sha256 == sha256)
+
+    def delete(self, chosen: Iterable[KeptBlob]) -> int:
+        """Delete blobs with their manifests, but none that was used since it was looked at. Returns the bytes freed.
+
+        Killed in the middle, at most files without an entry are left, which the next opening sweeps.
+        """
+        gone: list[KeptBlob] = []
         with self._lock, refusals(self.root):
             with transaction(self._connection, durable=True):
-                self._connection.execute("DELETE FROM blob WHERE sha256 = ?", (sha256,))
+                names: list[bytes] = []
+                for blob in chosen:
+                    if blob.partial:
+                        gone += [blob] * _unlink_unlocked(self._partial / blob.sha256.hex())
+                    elif _changed_ms(self._path(blob.sha256)) <= blob.used_ms:
+                        gone.append(blob)
+                        found = self._connection.execute("SELECT manifest FROM blob WHERE sha256 = ?", (blob.sha256,))
+                        names += [blob.sha256, *(row[0] for row in found if row[0])]
+                self._connection.executemany("DELETE FROM blob WHERE sha256 = ?", [(name,) for name in names])
+            # In a second turn: a file may go only when the index is known not to name it, also after a power cut.
             with transaction(self._connection, durable=False):
-                if self.find(sha256) is None:  # nobody brought it back meanwhile
-                    self._path(sha256).unlink(missing_ok=True)
+                for name in names:
+                    if not self.has(name):
+                        self._path(name).unlink(missing_ok=True)
+        return sum(blob.size for blob in gone)
 
-    def _used(self, sha256: bytes) -> float:
-        try:
-            return self._path(sha256).stat().st_mtime
-        except OSError:
-            return 0.0
+    def _parts(self) -> list[KeptBlob]:
+        if not self._partial.is_dir():
+            return []
+        found = []
+        for path in self._partial.iterdir():
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                allocated = status.st_blocks * 512
+                name = bytes.fromhex(path.name)
+                found.append(KeptBlob(name, allocated, status.st_mtime_ns // 1_000_000, partial=True))
+        return found
 
     def _path(self, sha256: bytes) -> Path:
         name = sha256.hex()
@@ -250,14 +302,29 @@ def _write(file: BinaryIO, pieces: Iterable[bytes]) -> tuple[bytes, int, list[by
     return whole.digest(), size, hashes
 
 
-def _unlink_unlocked(path: Path) -> None:
+@lru_cache(maxsize=8)
+def _manifest(raw: bytes) -> Manifest:
+    return decode_manifest(raw)
+
+
+def _changed_ms(path: Path) -> int:
+    """When the file was written or read through the store; 0 when it is gone."""
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return 0
+
+
+def _unlink_unlocked(path: Path) -> bool:
+    """Whether nobody held the file, and it is gone."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        return
+        return True
     with closing(os.fdopen(descriptor, "rb")) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return
+            return False
         path.unlink(missing_ok=True)
+        return True

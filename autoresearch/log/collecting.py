@@ -1,44 +1,48 @@
-"""Keeps the blobs below a limit: throws away what came from others, was not used for longest, and is not pinned."""
+"""Which blobs go when there are too many. Pure."""
 
 from __future__ import annotations
 
-import shutil
-import time
-from collections.abc import Set
-
-from autoresearch.log.blobs import BlobStore
-
-# What is over the limit is brought down to this share of it, so that not every new blob costs another one.
-KEPT_SHARE = 0.9
-# Chunks of a blob that nobody went on with for so long are thrown away.
-PARTIAL_SECONDS = 7 * 86_400
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 
-def collect_blobs(store: BlobStore, limit_bytes: int, pinned: Set[bytes] = frozenset()) -> int:
-    """Throw blobs away until all fit under ``limit_bytes``; returns how many bytes were freed.
+@dataclass(frozen=True, slots=True)
+class KeptBlob:
+    """A blob on the disk: how many bytes go with it, and when it came or was last read here, in Unix milliseconds.
 
-    What this node made itself and what is ``pinned`` stays, with its chunk manifest, even when it does not fit.
+    ``fetched``: others made it; ``partial``: chunks of one that was not fetched to its end.
     """
-    _forget_partial(store)
-    if store.size() <= limit_bytes:
-        return 0
-    entries = store.entries()
-    kept = {name for e in entries if not e.fetched or e.sha256 in pinned for name in (e.sha256, e.manifest)}
-    manifests = {entry.manifest for entry in entries}
-    loose = [entry for entry in entries if entry.sha256 not in kept and entry.sha256 not in manifests]
-    over, freed = store.size() - int(limit_bytes * KEPT_SHARE), 0
-    for entry in sorted(loose, key=lambda entry: (entry.used, entry.sha256)):
-        if freed >= over:
+
+    sha256: bytes
+    size: int
+    used_ms: int
+    fetched: bool = True
+    partial: bool = False
+
+
+def victims(kept: Iterable[KeptBlob], pinned: Container[bytes], *, excess_bytes: int, before_ms: int) -> list[KeptBlob]:
+    """Blobs to delete so that ``excess_bytes`` less are kept, or as many as may go.
+
+    Never one that this node made, that is pinned, or was used at ``before_ms`` or later. Abandoned parts go first, then
+    what was unused longest.
+    """
+    chosen: list[KeptBlob] = []
+    free = [blob for blob in kept if blob.fetched and blob.sha256 not in pinned and blob.used_ms < before_ms]
+    for blob in sorted(free, key=lambda blob: (not blob.partial, blob.used_ms, blob.sha256)):
+        if excess_bytes <= 0:
             break
-        for name in (entry.sha256, entry.manifest):
-            if name is not None and name not in kept:
-                store.delete(name)
-        freed += entry.size
-    return freed
+        chosen.append(blob)
+        excess_bytes -= blob.size
+    return chosen
 
 
-def _forget_partial(store: BlobStore) -> None:
-    oldest = time.time() - PARTIAL_SECONDS
-    for folder in (store.root / "partial").glob("*"):
-        if folder.stat().st_mtime < oldest:
-            shutil.rmtree(folder, ignore_errors=True)
+def excess(*, used_bytes: int, needed_bytes: int, quota_bytes: int, free_bytes: int, minimum_free_bytes: int) -> int:
+    """How many bytes have to go so that ``needed_bytes`` more fit; 0 when they do.
+
+    ``quota_bytes`` 0 is no limit. A disk with less than ``minimum_free_bytes`` free is made free up to there. When
+    something has to go, a tenth of the quota goes with it, so that the next blob need not wait for the same again.
+    """
+    over_quota = used_bytes + needed_bytes - quota_bytes if quota_bytes else 0
+    over_disk = needed_bytes + minimum_free_bytes - free_bytes
+    over = max(over_quota, over_disk)
+    return over + quota_bytes // 10 if over > 0 else 0

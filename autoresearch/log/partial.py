@@ -1,69 +1,101 @@
-"""A blob that is on its way: its chunks as they arrive, on the disk, so that a cut or a crash loses none of them."""
+"""A large blob while it is fetched: its chunks in one file, in any order, each checked before it is written.
+
+No list says which chunks are there: the file's own bytes do, hashed again when the fetch goes on. So a process that is
+killed in the middle, or a disk that lost its last writes, costs the chunks concerned and nothing else.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
-import shutil
-from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
 
-from autoresearch.errors import Refused
-from autoresearch.log.blobs import BlobStore
+from autoresearch.errors import Locked
 from autoresearch.log.connection import refusals
 from autoresearch.log.manifest import Manifest
-from autoresearch.records import BlobRef
 
 
 class PartialBlob:
-    """The chunks of one blob that are here already. One process at a time gathers a blob."""
+    """The chunks of one blob at ``path``; a context manager that holds a lock on them, and leaves them on the disk.
 
-    def __init__(self, store: BlobStore, blob: BlobRef, manifest: Manifest) -> None:
-        self._store, self._blob, self._manifest = store, blob, manifest
-        self._folder = store.root / "partial" / blob.sha256.hex()
-        with refusals(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+    Threads may share it; what comes after its end is not kept.
 
-    def here(self) -> set[int]:
-        """The numbers of the chunks that are here; what the disk has spoiled is thrown away."""
-        found = set()
-        with refusals(self._folder):
-            for path in self._folder.iterdir():
-                index = int(path.name) if path.name.isdigit() else len(self._manifest.hashes)
-                if self._manifest.fits(index, path.read_bytes()):
-                    found.add(index)
-                else:
-                    path.unlink()
+    Raises:
+        Locked: another fetch of the blob is under way.
+        Refused: the file can't be used.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._lock = Lock()
+        self._open = True
+        with refusals(path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(self._descriptor).st_size > manifest.size:
+                    os.ftruncate(self._descriptor, manifest.size)
+            except BlockingIOError as error:
+                os.close(self._descriptor)
+                raise Locked("This blob is being fetched already.", hint="try again in a moment") from error
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+        self.missing: set[int] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._open = False
+            os.close(self._descriptor)
+
+    def look(self) -> set[int]:
+        """Hash what is there. Returns the numbers of the chunks that are missing; those are in ``missing`` too."""
+        with refusals(self.path):
+            there = {index for index in self._written() if self.manifest.fits(index, self._read(index))}
+        self.missing = set(range(len(self.manifest.hashes))) - there
+        return set(self.missing)
+
+    def put(self, index: int, data: bytes) -> bool:
+        """Keep a chunk. Returns False, and keeps nothing, when it is not the one that the manifest names."""
+        if not self.manifest.fits(index, data):
+            return False
+        with self._lock, refusals(self.path):
+            written = 0
+            while self._open and written < len(data):
+                written += os.pwrite(self._descriptor, data[written:], index * self.manifest.chunk + written)
+            self.missing.discard(index)
+        return True
+
+    def flush(self) -> None:
+        """Force the chunks to the disk."""
+        with refusals(self.path):
+            os.fsync(self._descriptor)
+
+    def _read(self, index: int) -> bytes:
+        return os.pread(self._descriptor, self.manifest.chunk, index * self.manifest.chunk)
+
+    def _written(self) -> list[int]:
+        """The chunks that are no hole in the file: nothing else has to be hashed."""
+        size, chunk = os.fstat(self._descriptor).st_size, self.manifest.chunk
+        found: list[int] = []
+        place = 0
+        while place < size:
+            try:
+                place = os.lseek(self._descriptor, place, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # a hole up to the end
+                    break
+                raise
+            found.append(place // chunk)
+            place = (place // chunk + 1) * chunk
         return found
-
-    def put(self, index: int, data: bytes) -> None:
-        """Keep a chunk that fits. Raises Refused when it can't be written."""
-        path = self._folder / str(index)
-        temporary = path.with_suffix(".new")
-        with refusals(self._folder), temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.replace(path)
-
-    def join(self) -> BlobRef:
-        """Make the blob of its chunks, all of which are here, and keep it in the store.
-
-        Raises:
-            Refused: the chunks together are not the blob that was wanted: whoever named them was wrong.
-        """
-        found = self._store.put_stream(self._chunks(), fetched=True)
-        self.discard()
-        if found.sha256 != self._blob.sha256:
-            self._store.delete(found.sha256)
-            raise Refused(f"the chunks of the blob {self._blob.sha256.hex()[:12]}… make another blob")
-        return found
-
-    def discard(self) -> None:
-        """Throw the chunks away."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _chunks(self) -> Iterator[bytes]:
-        for index in range(len(self._manifest.hashes)):
-            data = (self._folder / str(index)).read_bytes()
-            if not self._manifest.fits(index, data):
-                raise Refused(f"a chunk of the blob {self._blob.sha256.hex()[:12]}… was changed on the disk")
-            yield data

@@ -87,6 +87,16 @@ class Reader:
         query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
         return [parse_stored(*row) for row in self._rows(query, *given.values(), limit)]
 
+    def by_author(self, author: bytes, *, after_seq: int = 0) -> Iterator[Record]:
+        """The author's records in their own order, those after a sequence number."""
+        query = """
+        SELECT raw, signature, seq, id FROM record WHERE author = ? AND (seq, id) > (?, ?) ORDER BY seq, id LIMIT ?
+        """
+        seq, last = after_seq + 1, b""
+        while page := self._rows(query, author, seq, last, _PAGE):
+            yield from (parse_stored(raw, signature) for raw, signature, _, _ in page)
+            seq, last = page[-1][2:]
+
     def count(self, kind: str | None = None, author: bytes | None = None) -> int:
         """How many records there are, of one kind or by one author."""
         if author is not None and kind is None:

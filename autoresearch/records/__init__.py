@@ -18,6 +18,7 @@ from autoresearch.records.kinds import (
     Verification,
     Withdrawal,
     Yank,
+    blobs_of,
 )
 from autoresearch.records.network import DAY_MS, DEFAULT_NETWORK, Network
 from autoresearch.records.record import (
@@ -55,6 +56,7 @@ __all__ = [
     "Withdrawal",
     "Yank",
     "admit",
+    "blobs_of",
     "decode",
     "encode",
     "format_id",

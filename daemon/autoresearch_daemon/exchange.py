@@ -13,7 +13,7 @@ import structlog
 
 from autoresearch import __version__
 from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
-from autoresearch.errors import AutoresearchError, NotFound, UsageError
+from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
@@ -22,11 +22,12 @@ from autoresearch.research import device_name
 from autoresearch.settings import Settings, named_devices
 from autoresearch.sync import Finished, KeyIndex
 from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.fetching import Fetcher
+from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.net import Handlers as NetworkHandlers
 from autoresearch_daemon.net import HostOptions, Network
 from autoresearch_daemon.sessions import Sessions
 from autoresearch_daemon.waiting import Waiting
+from autoresearch_daemon.wishes import Wishes
 
 logger = structlog.get_logger()
 
@@ -45,7 +46,7 @@ class Exchange:
     """The node's traffic of records and blobs. ``on_news(records)`` is told what came from others and is stored.
 
     Every ``exchange_seconds`` a random peer is asked what it has that is missing here. ``gossip`` carries the news, the
-    exchange makes it complete.
+    exchange makes it complete. ``room`` watches over the disk.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Exchange:
         notebook: Notebook,
         options: HostOptions,
         socket: Path,
+        room: Room,
         *,
         on_news: Callable[[Sequence[Record]], None],
         gossip: bool = True,
@@ -89,21 +91,21 @@ class Exchange:
                 on_peers=self._peers_changed,
             ),
         )
-        self.fetcher = Fetcher(self.network, notebook.blobs)
+        self.fetcher = Fetcher(self.network, notebook.blobs, room)
+        self._wishes = Wishes(self.fetcher, notebook.blobs)
 
     async def start(self) -> None:
         """Start the network, announce what is appended here from now on, and begin the rounds."""
         self._notebook.announce = self._announce
         await self.network.start()
         self._spawn(self._rounds())
-        self._spawn(self.fetcher.keep())
+        self._spawn(self._wishes.keep())
 
     async def stop(self) -> None:
         """End everything that is under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.fetcher.stop()
         await self.network.stop()
 
     async def synchronise(self, peer: str) -> None:
@@ -155,6 +157,10 @@ class Exchange:
         """Refuse a peer from now on, or no longer. Raises AutoresearchError when it is no peer id."""
         await self.network.block(peer, blocked=blocked)
 
+    def warnings(self) -> list[str]:
+        """Peers that are shut out, and why."""
+        return [f"peer {peer.peer} is shut out: it {peer.shut_out}" for peer in self.network.peers() if peer.shut_out]
+
     def dial(self, address: str) -> None:
         """Begin to connect to an address; it is remembered and tried again. Raises UsageError when it is none."""
         check_peer_address(address, "the address")
@@ -165,11 +171,8 @@ class Exchange:
     async def _heard(self, raw: bytes, signature: bytes, peer: str) -> None:
         self._ingest([(raw, signature)], peer)
 
-    async def _blob(self, digest: bytes, offset: int, length: int) -> bytes | None:
-        try:
-            return await asyncio.to_thread(self._notebook.blobs.part, digest, offset, length)
-        except NotFound:
-            return None
+    async def _blob(self, name: bytes, offset: int, length: int) -> bytes | None:
+        return await serve_part(self._notebook.blobs, name, offset, length)
 
     def _peers_changed(self) -> None:
         connected = {peer.peer: peer for peer in self.network.peers() if peer.connected}
@@ -177,8 +180,10 @@ class Exchange:
             # Whoever dialled calls; a peer that did and doesn't is asked in a later round.
             if not connected[peer].inbound:
                 self._spawn(self._quietly(self.synchronise(peer), peer))
+        if connected.keys() - self._met:
+            self._wishes.retry()
         self._met = set(connected)
-        self.fetcher.nudge()
+        self.fetcher.peers_changed()
 
     def _finished(self, peer: str, finished: Finished) -> None:
         self._exchanged[peer] = Exchanged(now_ms(), finished.sent, finished.received)
@@ -198,7 +203,7 @@ class Exchange:
         if news:
             self._on_news(news)
         for record in news:
-            self.fetcher.want(carried(record))
+            self._wishes.want(carried(record))
 
     def _let_wait(self, raw: bytes, signature: bytes) -> None:
         record = parse_stored(raw, signature)
@@ -248,7 +253,6 @@ class Exchange:
             if connected:
                 peer = random.choice(connected)  # noqa: S311
                 await self._quietly(self.synchronise(peer), peer)
-                self.fetcher.nudge()
 
     async def _quietly(self, work: Awaitable[None], peer: str) -> None:
         try:

@@ -1,162 +1,251 @@
-"""Gets blobs from peers: what travels with records always, anything else when somebody asks for it."""
+"""Fetches blobs: puts the questions that `Download` chooses, checks every answer, keeps what is right."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Iterable
+import hashlib
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Protocol
 
 import structlog
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
-from autoresearch.log import CHUNK_BYTES, BlobStore, Manifest, PartialBlob, decode_manifest
+from autoresearch.log import CHUNK_BYTES, BlobStore, Manifest, decode_manifest, encode_manifest
 from autoresearch.records import BlobRef
-from autoresearch_daemon.chunks import Ask, Download
-from autoresearch_daemon.net import Network
+from autoresearch_daemon.chunks import Ask, Download, Outcome
+from autoresearch_daemon.net import Busy, PeerInfo
 
 logger = structlog.get_logger()
 
-# Sources and logs are small; what is larger is fetched when somebody asks for it.
-CARRIED_BYTES = 4 << 20
-WANTED_MAX = 100_000
-# Blobs on their way at a time.
-FETCHES_MAX = 4
-# No task needs a larger one, and what a stranger's record says may be anything.
-BLOB_BYTES_MAX = 4 << 30
+HASH_BYTES = 32
+# Downloads under way at a time; the others wait.
+DOWNLOADS = 4
+# How long a node without any peer waits for one: just after its start they are being dialled.
+LONELY_SECONDS = 5.0
+# A manifest has to fit one part: with 32 bytes a chunk and a little around them.
+BLOB_BYTES_MAX = (CHUNK_BYTES // 32 - 8) * CHUNK_BYTES
+
+
+class Peers(Protocol):
+    """What a fetcher needs of the network."""
+
+    def peers(self) -> list[PeerInfo]:
+        """The peers, connected ones and others."""
+
+    async def fetch_blob(self, peer: str, name: bytes, offset: int, length: int, /) -> bytes:
+        """A part of a blob of a peer. Raises NotFound, Busy, AutoresearchError."""
+
+    async def shut_out(self, peer: str, reason: str) -> None:
+        """Refuse a peer for a while."""
+
+
+class Room(Protocol):
+    """Who watches over the disk."""
+
+    async def make_room(self, size: int) -> None:
+        """Have room for so many bytes. Raises Refused."""
+
+    def hold(self, *blobs: BlobRef) -> AbstractContextManager[None]:
+        """Keep these meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What is downloaded: its ``name`` on the wire, its size, and who keeps a chunk and says whether it fits."""
+
+    name: bytes
+    size: int
+    keep: Callable[[int, bytes], bool]
+
+    def length(self, chunk: int) -> int:
+        return min(CHUNK_BYTES, self.size - chunk * CHUNK_BYTES)
 
 
 class Fetcher:
-    """Fetches blobs, checked chunk by chunk, from all connected peers at once."""
+    """Gets blobs from the connected peers into ``blobs``. ``room`` is asked first; it may refuse."""
 
-    def __init__(self, network: Network, blobs: BlobStore) -> None:
+    def __init__(self, network: Peers, blobs: BlobStore, room: Room) -> None:
         self._network = network
         self._blobs = blobs
-        self._wanted: deque[BlobRef] = deque(maxlen=WANTED_MAX)
-        self._wants = asyncio.Event()
-        self._places = asyncio.Semaphore(FETCHES_MAX)
-        self._under_way: dict[bytes, asyncio.Task[None]] = {}
+        self._room = room
+        self._places = asyncio.Semaphore(DOWNLOADS)
+        self._locks: dict[bytes, asyncio.Lock] = {}
+        self._waiting: dict[bytes, int] = {}  # who waits for each blob, so that its lock can be forgotten
+        self._changed = asyncio.Event()
 
-    def want(self, blobs: Iterable[BlobRef]) -> None:
-        """Fetch these some time, if they are small: they are asked for again whenever a peer comes."""
-        self._wanted.extend(blob for blob in blobs if blob.size <= CARRIED_BYTES)
-        self._wants.set()
+    def peers_changed(self) -> None:
+        """A peer came or went."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
-    def nudge(self) -> None:
-        """Peers came: try again what nobody had."""
-        self._wants.set()
-
-    async def keep(self) -> None:
-        """Fetch what is wanted, one after the other, until cancelled."""
-        while True:
-            self._wants.clear()
-            for _ in range(len(self._wanted)):
-                blob = self._wanted.popleft()
-                try:
-                    await self.fetch(blob)
-                except AutoresearchError:
-                    self._wanted.append(blob)
-            await self._wants.wait()
-
-    async def fetch(self, blob: BlobRef, seconds: float = 600.0) -> None:
-        """Get a blob; when this returns it is in the store. Two who want the same share one fetch.
+    async def fetch(self, blob: BlobRef, seconds: float) -> None:
+        """Have the blob here. What came before the time was up stays, and the next fetch goes on from there.
 
         Raises:
             NotFound: no connected peer has it.
-            TimedOut: it did not come in time; what came of it is kept for the next time.
-            Refused: it is too large, or its record names chunks that are not its own.
+            TimedOut: it did not come in ``seconds``.
+            Refused: it does not fit the quota, or is not what its reference says.
         """
-        if self._blobs.has(blob.sha256):
-            return
-        task = self._under_way.get(blob.sha256)
-        if task is None:
-            task = self._under_way[blob.sha256] = asyncio.create_task(self._fetch(blob))
-            task.add_done_callback(lambda _: self._under_way.pop(blob.sha256, None))
+        lock = self._locks.setdefault(blob.sha256, asyncio.Lock())
+        self._waiting[blob.sha256] = self._waiting.get(blob.sha256, 0) + 1
         try:
-            async with asyncio.timeout(seconds):
-                await asyncio.shield(task)
-        except TimeoutError as error:
-            raise TimedOut(f"the blob {short(blob)} is still on its way", hint="try again in a moment") from error
-
-    async def stop(self) -> None:
-        """End what is under way; chunks that arrived stay for the next start."""
-        tasks = list(self._under_way.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    # --- parts ---
+            async with asyncio.timeout(seconds), lock, self._places:
+                if not self._blobs.has(blob.sha256):
+                    with self._room.hold(blob):
+                        await self._fetch(blob)
+        except TimeoutError:
+            raise TimedOut(
+                f"the blob did not come within {seconds:g} seconds; what came is kept",
+                hint="ask again to go on from there",
+            ) from None
+        finally:
+            self._waiting[blob.sha256] -= 1
+            if not self._waiting[blob.sha256]:
+                del self._waiting[blob.sha256], self._locks[blob.sha256]
 
     async def _fetch(self, blob: BlobRef) -> None:
-        async with self._places:
-            manifest = await self._manifest(blob)
-            partial = await asyncio.to_thread(PartialBlob, self._blobs, blob, manifest)
-            await self._gather(blob, manifest, partial)
-            await asyncio.to_thread(partial.join)
-        logger.info("blob fetched", blob=blob.sha256.hex(), bytes=blob.size)
-
-    async def _manifest(self, blob: BlobRef) -> Manifest:
-        """The hashes of a blob's chunks; a small blob is its only chunk."""
         if blob.size > BLOB_BYTES_MAX:
-            raise Refused(f"the blob {short(blob)} is said to have {blob.size} bytes; {BLOB_BYTES_MAX} are allowed")
+            raise Refused(f"blobs of more than {BLOB_BYTES_MAX >> 30} GiB can't be fetched")
+        await self._room.make_room(blob.size - self._blobs.begun_bytes(blob.sha256))
         if blob.size <= CHUNK_BYTES:
-            return Manifest(blob.size, CHUNK_BYTES, (blob.sha256,))
+            data = await self._whole(blob.sha256, blob.size)
+            if len(data) != blob.size:
+                raise Refused(f"the record gives the blob {blob.size} bytes, and it has {len(data)}")
+            await asyncio.to_thread(self._put, data)
+            return
         if blob.manifest is None:
-            raise Refused(f"the record of the blob {short(blob)} names no chunk manifest")
+            raise Refused("the record names no manifest of chunks, without which a large blob can't be checked")
         if not self._blobs.has(blob.manifest):
-            # Its size is not known before; no answer is longer than a chunk.
-            alone = BlobRef(sha256=blob.manifest, size=CHUNK_BYTES)
-            single = Manifest(CHUNK_BYTES, CHUNK_BYTES, (blob.manifest,))
-            partial = await asyncio.to_thread(PartialBlob, self._blobs, alone, single)
-            await self._gather(alone, single, partial)
-            await asyncio.to_thread(partial.join)
+            size = len(encode_manifest(blob.size, [bytes(32)] * -(-blob.size // CHUNK_BYTES)))
+            await asyncio.to_thread(self._put, await self._whole(blob.manifest, size))
         manifest = decode_manifest(await asyncio.to_thread(self._blobs.get, blob.manifest))
         if manifest.size != blob.size:
-            raise Refused(f"the chunk manifest of the blob {short(blob)} is that of another one")
-        return manifest
+            raise Refused(f"the record gives the blob {blob.size} bytes, and its manifest {manifest.size}")
+        await self._chunks(blob.sha256, blob.manifest, manifest)
 
-    async def _gather(self, blob: BlobRef, manifest: Manifest, partial: PartialBlob) -> None:
-        """Ask all connected peers for chunks until all are on the disk."""
-        download = Download(manifest, await asyncio.to_thread(partial.here))
-        asking: set[asyncio.Task[None]] = set()
+    def _put(self, data: bytes) -> None:
+        self._blobs.put_stream([data], fetched=True)
+
+    async def _whole(self, sha256: bytes, size: int) -> bytes:
+        """A blob of at most 1 MiB. More than ``size`` is asked for: whoever states a size may be wrong."""
+        found: list[bytes] = []
+
+        def keep(_: int, data: bytes) -> bool:
+            if hashlib.sha256(data).digest() != sha256:
+                return False
+            found.append(data)
+            return True
+
+        await self._run(Download(1), _Order(sha256, CHUNK_BYTES, keep), shortest=size)
+        return found[0]
+
+    async def _chunks(self, sha256: bytes, manifest_sha256: bytes, manifest: Manifest) -> None:
+        with self._blobs.begin(sha256, manifest) as partial:
+            missing = await asyncio.to_thread(partial.look)
+            download = Download(len(manifest.hashes), missing)
+            began = monotonic()
+            await self._run(download, _Order(sha256 + manifest_sha256, manifest.size, partial.put))
+            await asyncio.to_thread(self._blobs.finish, sha256, manifest_sha256, partial)
+        logger.info(
+            "fetched a blob",
+            blob=sha256.hex(),
+            bytes=manifest.size,
+            seconds=round(monotonic() - began, 1),
+            resumed=len(manifest.hashes) - len(missing),
+        )
+
+    async def _run(self, download: Download, order: _Order, *, shortest: int | None = None) -> None:
+        """Ask until everything is here. Raises NotFound when nobody is left who could be asked."""
+        under_way: dict[asyncio.Task[Outcome], Ask] = {}
+        lonely_until = monotonic() + LONELY_SECONDS
         try:
-            while asking or not download.done:
-                download.meet(peer.peer for peer in self._network.peers() if peer.connected)
-                asking |= {asyncio.create_task(self._ask(blob, download, partial, ask)) for ask in download.asks()}
-                if not asking:
-                    raise NotFound(f"no connected peer has the blob {short(blob)}", hint="autoresearch peers")
-                ended, asking = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-                for task in ended:
-                    task.result()
+            while not download.done:
+                changed = asyncio.ensure_future(self._changed.wait())
+                try:
+                    connected = [peer.peer for peer in self._network.peers() if peer.connected]
+                    download.meet(random.sample(connected, len(connected)))
+                    for ask in download.next(monotonic()):
+                        under_way[asyncio.create_task(self._ask(order, ask, shortest))] = ask
+                    if not under_way and download.hopeless and (connected or monotonic() >= lonely_until):
+                        raise NotFound(nobody(download, len(connected)), hint="autoresearch peers")
+                    wake = [time for time in (download.look_at(monotonic()), lonely_until) if time]
+                    later = min((time for time in wake if time > monotonic()), default=None)
+                    await asyncio.wait(
+                        {*under_way, changed},
+                        timeout=None if later is None else later - monotonic() + 0.001,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
+                finally:
+                    changed.cancel()
+                for task in [task for task in under_way if task.done()]:
+                    await self._settle(download, under_way, task, order)
         finally:
-            for task in asking:
+            for task in under_way:
                 task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            await asyncio.gather(*under_way, return_exceptions=True)
 
-    async def _ask(self, blob: BlobRef, download: Download, partial: PartialBlob, ask: Ask) -> None:
-        offset = ask.chunk * CHUNK_BYTES
-        length = min(CHUNK_BYTES, max(1, blob.size - offset))
+    async def _settle(
+        self,
+        download: Download,
+        under_way: dict[asyncio.Task[Outcome], Ask],
+        task: asyncio.Task[Outcome],
+        order: _Order,
+    ) -> None:
+        if (ask := under_way.pop(task, None)) is None:
+            return  # given up because of another answer
+        outcome = task.result()
+        needless = download.answer(ask, outcome, monotonic())
+        for other in [other for other, asked in under_way.items() if asked in needless]:
+            del under_way[other]
+            other.cancel()
+        if outcome is Outcome.WRONG:
+            logger.warning(
+                "a peer sent wrong bytes of a blob", peer=ask.peer, blob=order.name[:HASH_BYTES].hex(), chunk=ask.chunk
+            )
+            with suppress(AutoresearchError):
+                await self._network.shut_out(ask.peer, f"sent wrong bytes of the blob {order.name.hex()[:12]}")
+
+    async def _ask(self, order: _Order, ask: Ask, shortest: int | None) -> Outcome:
+        length = order.length(ask.chunk)
         try:
-            data = await self._network.fetch_blob(ask.peer, blob.sha256, offset, length)
+            data = await self._network.fetch_blob(ask.peer, order.name, ask.chunk * CHUNK_BYTES, length)
         except NotFound:
-            download.failed(ask, lacks=True)
+            return Outcome.NOT_HERE
+        except Busy:
+            return Outcome.BUSY
         except AutoresearchError as error:
-            logger.debug("a peer did not give a chunk", peer=ask.peer, blob=short(blob), reason=str(error))
-            download.failed(ask, lacks=False)
-        else:
-            if download.arrived(ask, data):
-                await asyncio.to_thread(partial.put, ask.chunk, data)
-            else:
-                await self._drop_liar(ask.peer, blob)
-
-    async def _drop_liar(self, peer: str, blob: BlobRef) -> None:
-        reason = f"sent other bytes than those of the blob {short(blob)}"
-        logger.warning("a peer sent wrong bytes; it is shut out for a while", peer=peer, blob=blob.sha256.hex())
-        try:
-            await self._network.shut_out(peer, reason)
-        except AutoresearchError as error:
-            logger.info("the peer could not be shut out", peer=peer, reason=str(error))
+            logger.debug("a part of a blob did not come", peer=ask.peer, chunk=ask.chunk, reason=str(error))
+            return Outcome.BROKEN
+        if await asyncio.to_thread(order.keep, ask.chunk, data):
+            return Outcome.RIGHT
+        # What is too short may have been cut off on the way, which is nobody's fault.
+        return Outcome.WRONG if len(data) >= min(length, length if shortest is None else shortest) else Outcome.BROKEN
 
 
-def short(blob: BlobRef) -> str:
-    """The beginning of a blob's hash, for people."""
-    return f"{blob.sha256.hex()[:12]}…"
+def nobody(download: Download, connected: int) -> str:
+    """Why nobody is left who could be asked."""
+    if not connected:
+        return "no peer is connected"
+    asked = f"{connected} connected peer{'s' * (connected != 1)}"
+    if wrong := download.out(Outcome.WRONG):
+        return f"none of {asked} has it; {wrong} sent wrong bytes"
+    if download.out(Outcome.BROKEN):
+        return f"none of {asked} has it, or answers"
+    return f"none of {asked} has it"
+
+
+async def serve_part(blobs: BlobStore, name: bytes, offset: int, length: int) -> bytes | None:
+    """The part; None when it is not here. ``name``: the blob's SHA-256, and that of its manifest if it has one.
+
+    The manifest is a part of the name so that bytes which don't fit it prove that the peer lies: a record of a third
+    that names the blob with a manifest of something else finds nobody who has that.
+    """
+    digest, manifest = name[:HASH_BYTES], name[HASH_BYTES:] or None
+    try:
+        return await asyncio.to_thread(blobs.part, digest, manifest, offset, length)
+    except (NotFound, Refused):
+        return None

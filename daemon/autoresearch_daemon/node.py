@@ -40,6 +40,7 @@ from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
+from autoresearch_daemon.keeping import Keeper
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.status import status_answer
@@ -49,8 +50,6 @@ logger = structlog.get_logger()
 
 # How often the node looks at what no event tells: free disk space, ends of pauses and orders.
 TICK_SECONDS = 5.0
-# How often the blobs are brought below their limit.
-TIDY_SECONDS = 600.0
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
 # How long a person waits for a blob of others.
@@ -86,12 +85,18 @@ class Node:
         self._tasks: dict[str, Task] = {}
         self._retry_ms = 0
         self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
+        self.keeper = Keeper(
+            self.notebook,
+            quota_bytes=settings.storage.blobs_mib << 20,
+            minimum_free_bytes=settings.storage.minimum_free_mib << 20,
+        )
         self.exchange: Exchange | None = None
         if settings.network.enabled:
             self.exchange = Exchange(
                 self.notebook,
                 host_options(paths.network, settings, self.notebook.manifest),
                 paths.network_socket,
+                self.keeper,
                 on_news=self._news,
                 gossip=settings.network.gossip,
                 exchange_seconds=settings.network.exchange_seconds,
@@ -117,7 +122,7 @@ class Node:
         if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
         self.take(service.Tick())
-        self._keepers = [asyncio.create_task(self._tick()), asyncio.create_task(self._tidy())]
+        self._keepers = [asyncio.create_task(self._tick()), asyncio.create_task(self.keeper.keep())]
 
     async def wait(self) -> None:
         """Until somebody asks the node to stop."""
@@ -147,17 +152,9 @@ class Node:
                 self._block(self.runs.record_waiting())
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _tidy(self) -> None:
-        """Keep the blobs below their limit."""
-        while True:
-            try:
-                freed = await asyncio.to_thread(self.notebook.collect_blobs, self.settings.storage.blobs_mib << 20)
-            except AutoresearchError as error:
-                logger.warning("the blobs could not be tidied", reason=str(error))
-            else:
-                if freed:
-                    logger.info("blobs of others thrown away", bytes=freed)
-            await asyncio.sleep(TIDY_SECONDS)
+    def _warnings(self) -> list[str]:
+        leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
+        return leaks + (self.exchange.warnings() if self.exchange else [])
 
     def _behind(self) -> str | None:
         return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
@@ -389,10 +386,11 @@ class Node:
             self.service,
             self.notebook,
             level=self.level,
-            probes=self.probes,
             started_ms=self.started_ms,
             task_digest=task.digest if task else None,
             net=self.exchange.status() if self.exchange else NO_NETWORK,
+            storage=self.keeper.status(),
+            warnings=self._warnings(),
         )
 
 

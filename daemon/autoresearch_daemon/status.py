@@ -6,10 +6,18 @@ import os
 from collections.abc import Sequence
 
 from autoresearch import __version__
-from autoresearch.answers import NetworkStatus, StatusAnswer, TaskStatus, WorkerStatus, find_task, task_status
+from autoresearch.answers import (
+    NetworkStatus,
+    StatusAnswer,
+    StorageStatus,
+    TaskStatus,
+    WorkerStatus,
+    find_task,
+    task_status,
+)
 from autoresearch.errors import NotFound
 from autoresearch.notebook import Notebook
-from autoresearch.running import Level, ProbeResult
+from autoresearch.running import Level
 from autoresearch.words import WHY_SENTENCES
 from autoresearch_daemon.service import Service
 
@@ -19,10 +27,11 @@ def status_answer(
     notebook: Notebook,
     *,
     level: Level | None,
-    probes: Sequence[ProbeResult],
     started_ms: int,
     task_digest: bytes | None,
     net: NetworkStatus,
+    storage: StorageStatus,
+    warnings: Sequence[str],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
     state, why = service.state()
@@ -47,11 +56,12 @@ def status_answer(
         mine=log.count(author=notebook.author),
         task=_task(notebook, task_digest),
         net=net,
+        storage=storage,
         workers=[
             WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
             for name, w in sorted(service.workers.items())
         ],
-        warnings=[f"sandbox leak: {probe.name}" for probe in probes if not probe.blocked],
+        warnings=list(warnings),
     )
 
 

@@ -1,140 +1,215 @@
-"""The blobs' limit: what others made goes first, what is pinned or our own stays; and blobs that are on their way."""
+"""The blobs' quota: what others made and nobody used goes first, what is pinned or our own stays."""
 
 from __future__ import annotations
 
-import hashlib
 import os
+import sqlite3
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.errors import Refused
-from autoresearch.log import CHUNK_BYTES, BlobStore, Manifest, PartialBlob, collect_blobs, decode_manifest
-from autoresearch.records import BlobRef
+from autoresearch.errors import Locked, NotFound, Refused
+from autoresearch.log import CHUNK_BYTES, BlobStore, KeptBlob, decode_manifest, excess, victims
 
 BIG = os.urandom(2 * CHUNK_BYTES + 100)
+NOW_MS = 2_000_000_000_000
+
+kept_blobs = st.lists(
+    st.builds(
+        KeptBlob,
+        st.binary(min_size=32, max_size=32),
+        st.integers(0, 1000),
+        st.integers(0, 50),
+        fetched=st.booleans(),
+        partial=st.booleans(),
+    ),
+    unique_by=lambda blob: blob.sha256,
+    max_size=30,
+)
 
 
-def age(store, ref, seconds):
-    path = store.root / "objects" / ref.sha256.hex()[:2] / ref.sha256.hex()
-    os.utime(path, (seconds, seconds))
+@given(kept_blobs, st.data(), st.integers(-10, 20_000), st.integers(0, 60))
+def test_what_goes_is_loose_old_the_least_recently_used_and_no_more_than_must(kept, data, excess_bytes, before_ms):
+    pinned = {blob.sha256 for blob in kept if data.draw(st.booleans())}
+    chosen = victims(kept, pinned, excess_bytes=excess_bytes, before_ms=before_ms)
+
+    loose = [b for b in kept if b.fetched and b.sha256 not in pinned and b.used_ms < before_ms]
+    assert set(chosen) <= set(loose)
+    assert sum(b.size for b in chosen) >= excess_bytes or set(chosen) == set(loose)
+    assert not chosen or sum(b.size for b in chosen[:-1]) < excess_bytes
+    left = [b for b in loose if b not in chosen]
+    assert all((not gone.partial, gone.used_ms) <= (not b.partial, b.used_ms) for gone in chosen for b in left)
 
 
-def test_nothing_goes_while_all_fits(blobs):
-    ref = blobs.put_stream([b"x" * 1000], fetched=True)
-    assert collect_blobs(blobs, 1000) == 0
-    assert blobs.has(ref.sha256)
+@given(*[st.integers(0, 10_000)] * 5)
+def test_something_has_to_go_exactly_when_quota_or_disk_is_short(used, needed, quota, free, minimum):
+    over = excess(used_bytes=used, needed_bytes=needed, quota_bytes=quota, free_bytes=free, minimum_free_bytes=minimum)
+    short = (quota and used + needed > quota) or free - needed < minimum
+    assert (over > 0) == bool(short)
 
 
-def test_what_was_not_used_for_longest_goes_first_and_only_as_much_as_must(blobs):
-    refs = [blobs.put_stream([bytes([n]) * 1000], fetched=True) for n in range(10)]
-    for number, ref in enumerate(refs):
-        age(blobs, ref, 1000 + number)
-    blobs.part(refs[0].sha256, 0, 1)  # used now
-    assert collect_blobs(blobs, 5000) == 6000
-    assert [blobs.has(ref.sha256) for ref in refs] == [True] + [False] * 6 + [True] * 3
+def loose_blob(store, sha256, used_ms=1):
+    """The entry of a blob that was last used long ago."""
+    path = store.root / "objects" / sha256.hex()[:2] / sha256.hex()
+    os.utime(path, (used_ms / 1000, used_ms / 1000))
+    return next(blob for blob in store.kept() if blob.sha256 == sha256)
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(1, 3000)), max_size=12), st.integers(0, 20_000))
-@settings(max_examples=30, deadline=None)
-def test_own_and_pinned_blobs_always_stay(tmp_path_factory, made, limit):
-    with BlobStore(tmp_path_factory.mktemp("blobs")) as store:
-        refs = [
-            (store.put_stream([number.to_bytes(4, "big") * size], fetched=fetched), fetched, pinned)
-            for number, (fetched, pinned, size) in enumerate(made)
-        ]
-        pins = {ref.sha256 for ref, _, pinned in refs if pinned}
-        before = store.size()
-        freed = collect_blobs(store, limit, pins)
-        assert store.size() == before - freed
-        assert all(store.get(ref.sha256) for ref, fetched, pinned in refs if pinned or not fetched)
-        assert store.size() <= limit or all(not store.has(r.sha256) or p or not f for r, f, p in refs)
+def test_a_blob_goes_with_its_manifest_and_both_are_counted(blobs):
+    own = blobs.put(BIG)
+    other = blobs.put_stream([BIG[::-1]], fetched=True)
+    files = sum(path.stat().st_size for path in (blobs.root / "objects").glob("*/*"))
+    assert blobs.used_bytes() == sum(blob.size for blob in blobs.kept()) == files
+
+    gone = loose_blob(blobs, other.sha256)
+    assert blobs.delete([gone]) == gone.size
+    assert not blobs.has(other.sha256)
+    assert not blobs.has(other.manifest)
+    assert blobs.get(own.sha256) == BIG
+    assert blobs.has(own.manifest)
+    assert blobs.used_bytes() == files - gone.size
+    assert len(list((blobs.root / "objects").glob("*/*"))) == 2
+    with pytest.raises(NotFound):
+        blobs.open(other.sha256)
 
 
-def test_a_manifest_goes_and_stays_with_its_blob(blobs):
-    kept, loose = blobs.put(BIG), blobs.put_stream([BIG[::-1]], fetched=True)
-    collect_blobs(blobs, 0)
-    assert blobs.has(kept.sha256)
-    assert blobs.has(kept.manifest)
-    assert not blobs.has(loose.sha256)
-    assert not blobs.has(loose.manifest)
+def test_a_blob_that_was_read_since_it_was_looked_at_stays(blobs):
+    ref = blobs.put_stream([b"x"], fetched=True)
+    looked = loose_blob(blobs, ref.sha256)
+    blobs.get(ref.sha256)
+    assert blobs.delete([looked]) == 0
+    assert blobs.get(ref.sha256) == b"x"
+
+
+def test_what_peers_read_does_not_count_as_used(blobs):
+    ref = blobs.put_stream([b"x"], fetched=True)
+    looked = loose_blob(blobs, ref.sha256)
+    blobs.part(ref.sha256, None, 0, 1)
+    assert blobs.delete([looked]) == 1
 
 
 def test_what_this_node_made_stays_its_own_when_it_comes_again(blobs):
-    ref = blobs.put(b"mine")
+    blobs.put(b"mine")
     blobs.put_stream([b"mine"], fetched=True)
-    assert collect_blobs(blobs, 0) == 0
-    other = blobs.put_stream([b"theirs"], fetched=True)
+    blobs.put_stream([b"theirs"], fetched=True)
     blobs.put(b"theirs")
-    assert collect_blobs(blobs, 0) == 0
-    assert blobs.has(ref.sha256)
-    assert blobs.has(other.sha256)
+    blobs.put_stream([b"loose"], fetched=True)
+    assert [blob.size for blob in blobs.kept() if blob.fetched] == [5]
 
 
 def test_a_store_of_an_earlier_version_is_all_its_own(tmp_path):
-    import sqlite3
-
     (tmp_path / "blobs").mkdir()
     with sqlite3.connect(tmp_path / "blobs" / "index.sqlite") as connection:
         connection.execute(
             "CREATE TABLE blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB) WITHOUT ROWID"
         )
     with BlobStore(tmp_path / "blobs") as store:
-        ref = store.put(b"x")
-        collect_blobs(store, 0)
-        assert store.has(ref.sha256)
+        store.put(b"x")
+        assert [blob.fetched for blob in store.kept()] == [False]
 
 
 def test_a_deleted_file_that_a_crash_left_is_swept(blobs):
     ref = blobs.put_stream([b"gone"], fetched=True)
     path = blobs.root / "objects" / ref.sha256.hex()[:2] / ref.sha256.hex()
-    blobs.delete(ref.sha256)
+    blobs.delete([loose_blob(blobs, ref.sha256)])
     path.write_bytes(b"gone")
     with BlobStore(blobs.root) as again:
         assert not again.has(ref.sha256)
     assert not path.exists()
 
 
-def gathered(folder):
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
     """A blob with its manifest, as another node has it, and the chunks."""
-    with BlobStore(folder) as other:
+    with BlobStore(tmp_path_factory.mktemp("theirs")) as other:
         ref = other.put(BIG)
-        manifest = decode_manifest(other.get(ref.manifest))
+        manifest = other.get(ref.manifest)
     return ref, manifest, [BIG[start : start + CHUNK_BYTES] for start in range(0, len(BIG), CHUNK_BYTES)]
 
 
-def test_chunks_survive_the_process_and_spoiled_ones_are_noticed(blobs, tmp_path):
-    ref, manifest, chunks = gathered(tmp_path / "other")
-    partial = PartialBlob(blobs, ref, manifest)
-    partial.put(0, chunks[0])
-    partial.put(2, chunks[2])
+def test_chunks_survive_the_process_and_spoiled_ones_are_noticed(blobs, theirs):
+    ref, raw, chunks = theirs
+    manifest = decode_manifest(raw)
+    with blobs.begin(ref.sha256, manifest) as partial:
+        assert partial.look() == {0, 1, 2}
+        assert partial.put(2, chunks[2])
+        assert partial.put(0, chunks[0])
+        assert not partial.put(1, chunks[0])
+        with pytest.raises(Locked):
+            blobs.begin(ref.sha256, manifest)
     with BlobStore(blobs.root) as again:
-        resumed = PartialBlob(again, ref, manifest)
-        assert resumed.here() == {0, 2}
-        (blobs.root / "partial" / ref.sha256.hex() / "2").write_bytes(b"spoiled")
-        assert resumed.here() == {0}
-        resumed.put(1, chunks[1])
-        resumed.put(2, chunks[2])
-        assert resumed.join() == ref
+        again.put_stream([raw], fetched=True)
+        assert again.begun_bytes(ref.sha256) >= CHUNK_BYTES
+        path = blobs.root / "partial" / ref.sha256.hex()
+        with path.open("r+b") as file:
+            file.seek(5)
+            file.write(b"spoiled")
+        with again.begin(ref.sha256, manifest) as partial:
+            assert partial.look() == {0, 1}
+            assert partial.put(0, chunks[0])
+            assert partial.put(1, chunks[1])
+            assert partial.missing == set()
+            assert again.finish(ref.sha256, ref.manifest, partial) == ref
         assert again.get(ref.sha256) == BIG
-        assert not (blobs.root / "partial" / ref.sha256.hex()).exists()
+        assert again.find(ref.sha256) == ref
+        assert not path.exists()
+        assert again.begun_bytes(ref.sha256) == 0
 
 
-def test_chunks_that_are_not_those_of_the_blob_leave_nothing(blobs, tmp_path):
-    ref, manifest, chunks = gathered(tmp_path / "other")
-    lie = BlobRef(sha256=hashlib.sha256(b"another").digest(), size=ref.size, manifest=ref.manifest)
-    partial = PartialBlob(blobs, lie, manifest)
-    for number, data in enumerate(chunks):
-        partial.put(number, data)
-    with pytest.raises(Refused, match="another blob"):
-        partial.join()
-    assert not blobs.has(ref.sha256)
+def test_chunks_of_another_blob_leave_nothing_and_take_nothing_away(blobs, theirs):
+    ref, raw, chunks = theirs
+    own = blobs.put(BIG)  # what the chunks really make is here, and our own
+    wrong = b"w" * 32
+    with blobs.begin(wrong, decode_manifest(raw)) as partial:
+        for number, data in enumerate(chunks):
+            partial.put(number, data)
+        with pytest.raises(Refused, match="another blob"):
+            blobs.finish(wrong, ref.manifest, partial)
+    assert not blobs.has(wrong)
+    assert blobs.get(own.sha256) == BIG
     assert list((blobs.root / "partial").iterdir()) == []
 
 
-def test_a_small_blob_is_its_own_only_chunk(blobs):
-    ref = BlobRef(sha256=hashlib.sha256(b"small").digest(), size=5)
-    partial = PartialBlob(blobs, ref, Manifest(5, CHUNK_BYTES, (ref.sha256,)))
-    partial.put(0, b"small")
-    assert partial.join() == ref
+def test_a_chunk_that_comes_after_the_end_is_written_nowhere(blobs, theirs):
+    ref, raw, chunks = theirs
+    with blobs.begin(ref.sha256, decode_manifest(raw)) as partial:
+        partial.look()
+    innocent = blobs.root / "innocent"
+    with innocent.open("w+b"):
+        partial.put(0, chunks[0])  # the number of its descriptor is another file's now
+    assert innocent.stat().st_size == 0
+
+
+def test_an_abandoned_part_goes_and_one_in_hand_stays(blobs, theirs):
+    ref, raw, chunks = theirs
+    with blobs.begin(ref.sha256, decode_manifest(raw)) as partial:
+        partial.put(0, chunks[0])
+        [part] = blobs.kept()
+        assert part.partial
+        assert blobs.delete([part]) == 0
+    assert blobs.delete([part]) == part.size
+    assert blobs.kept() == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, len(BIG) + 10), st.integers(1, CHUNK_BYTES))
+def test_a_part_is_what_was_put(tmp_path_factory, offset, length):
+    with BlobStore(tmp_path_factory.mktemp("blobs")) as store:
+        ref = store.put(BIG)
+        assert store.part(ref.sha256, ref.manifest, offset, length) == BIG[offset : offset + length]
+
+
+def test_a_part_of_a_damaged_blob_or_by_another_manifest_is_given_to_nobody(blobs):
+    small, large = blobs.put(b"small"), blobs.put(BIG)
+    assert blobs.part(small.sha256, None, 1, 100) == b"mall"
+    for sha256, manifest in ((small.sha256, large.manifest), (large.sha256, None), (large.sha256, b"?" * 32)):
+        with pytest.raises(NotFound):
+            blobs.part(sha256, manifest, 0, 1)
+    path = blobs.root / "objects" / large.sha256.hex()[:2] / large.sha256.hex()
+    with path.open("r+b") as file:
+        file.seek(CHUNK_BYTES)
+        file.write(b"spoiled")
+    assert blobs.part(large.sha256, large.manifest, 0, 10) == BIG[:10]
+    with pytest.raises(Refused, match="changed"):
+        blobs.part(large.sha256, large.manifest, CHUNK_BYTES, 10)

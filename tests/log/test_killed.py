@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.log import BlobStore, Log
+from autoresearch.log import BlobStore, Log, decode_manifest
 from tests.log.dumping import dump
-from tests.log.victim import BATCH, batches
+from tests.log.victim import BATCH, batches, chunked
 from tests.records.making import NETWORK, key
 
 KILLS = 200
@@ -115,3 +115,27 @@ def test_killed_while_writing_blobs(tmp_path):
             store.get(sha256)
             manifest = store.find(sha256).manifest
             assert manifest is None or store.has(manifest)
+
+
+def test_killed_while_fetching_and_deleting(tmp_path):
+    announced, resumed = set(), 0
+    with victim() as kill_one:
+        for seed in range(KILLS // 4):
+            announced |= set(kill_one("collect", tmp_path, seed)) - {"chunk"}
+            with BlobStore(tmp_path / "blobs") as store:
+                for blob in store.kept():
+                    if not blob.partial:
+                        store.get(blob.sha256)
+                for number in range(3):
+                    chunks, raw, whole = chunked(1000 * seed + number)
+                    with store.begin(whole, decode_manifest(raw)) as partial:
+                        missing = partial.look()
+                        resumed += len(missing) < len(chunks)
+                        for index in missing:
+                            assert partial.put(index, chunks[index])
+                        manifest = store.put_stream([raw], fetched=True).sha256
+                        assert store.finish(whole, manifest, partial).size == sum(map(len, chunks))
+                    assert store.get(whole) == b"".join(chunks)
+                assert all(store.has(bytes.fromhex(own)) for own in announced), "what is our own was lost"
+                store.delete(blob for blob in store.kept() if blob.fetched)
+    assert resumed, "no kill fell between two chunks"

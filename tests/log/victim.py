@@ -4,12 +4,13 @@ Each order is "WHAT FOLDER SEED". The child says "ready PID", then works until i
 one line each. When it is gone the parent says "end".
 """
 
+import hashlib
 import os
 import random
 import sys
 from pathlib import Path
 
-from autoresearch.log import BlobStore, Log
+from autoresearch.log import CHUNK_BYTES, BlobStore, Log, decode_manifest, encode_manifest
 from autoresearch.records import Note
 from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
@@ -57,12 +58,36 @@ def blobs(folder, seed):
             say(store.put(chance.randbytes(16) * (size // 16 + 1)).sha256.hex())
 
 
+def chunked(seed):
+    """A large blob with its manifest, the same for the same seed: chunks, manifest, hash of the whole."""
+    chance = random.Random(seed)
+    chunks = [chance.randbytes(64) * (CHUNK_BYTES // 64) for _ in range(4)]
+    raw = encode_manifest(4 * CHUNK_BYTES, [hashlib.sha256(chunk).digest() for chunk in chunks])
+    return chunks, raw, hashlib.sha256(b"".join(chunks)).digest()
+
+
+def collect(folder, seed):
+    """Fetch large blobs chunk by chunk, and delete what others made, all the time; announces what is kept for good."""
+    with BlobStore(folder / "blobs") as store:
+        say(f"ready {os.getpid()}")
+        for number in range(1000):
+            chunks, raw, whole = chunked(1000 * seed + number % 3)
+            manifest = store.put_stream([raw], fetched=True).sha256
+            with store.begin(whole, decode_manifest(raw)) as partial:
+                for index in partial.look():
+                    partial.put(index, chunks[index])
+                    say("chunk")
+                store.finish(whole, manifest, partial)
+            say(store.put(b"own %d %d" % (seed, number)).sha256.hex())
+            store.delete(blob for blob in store.kept() if blob.fetched)
+
+
 def main():
     for order in sys.stdin:
         what, folder, seed = order.split()
         child = os.fork()
         if child == 0:
-            {"append": append, "ingest": ingest, "blobs": blobs}[what](Path(folder), int(seed))
+            {"append": append, "ingest": ingest, "blobs": blobs, "collect": collect}[what](Path(folder), int(seed))
             os._exit(0)
         os.waitpid(child, 0)
         say("end")

@@ -8,13 +8,14 @@ from autoresearch_daemon.net.model import (
     NetworkInfo,
     PeerInfo,
 )
-from autoresearch_daemon.net.network import Handlers, Network
+from autoresearch_daemon.net.network import Busy, Handlers, Network
 from autoresearch_daemon.net.supervisor import Limits
 from autoresearch_daemon.net.syncing import SyncStream
 
 __all__ = [
     "BLOB_PART_BYTES_MAX",
     "FRAME_BYTES_MAX",
+    "Busy",
     "Figures",
     "Handlers",
     "HostOptions",

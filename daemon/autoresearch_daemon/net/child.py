@@ -33,7 +33,7 @@ KINDS: dict[type[Exception], link.Kind] = {
     ValueError: "usage",
     BlobNotHere: "not found",
     Refused: "refused",
-    PeerBusy: "timeout",
+    PeerBusy: "busy",
     trio.TooSlowError: "timeout",
 }
 EXPECTED = (*KINDS, Unreachable, StreamBroken)
@@ -91,12 +91,12 @@ class Child:
         self.send(link.Opened(stream=number, peer=stream.peer))
         await self._carry(carried)
 
-    async def on_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:
+    async def on_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
         """Ask the daemon for a part of a blob."""
         number = next(self._numbers)
         answered, box = self._blobs[number] = trio.Event(), []
         try:
-            self.send(link.BlobAsked(request=number, peer=peer, digest=digest, offset=offset, length=length))
+            self.send(link.BlobAsked(request=number, peer=peer, name=name, offset=offset, length=length))
             with trio.move_on_after(BLOB_SECONDS):
                 await answered.wait()
             return box[0][:length] if box and box[0] is not None else None
@@ -183,7 +183,7 @@ class Child:
             case link.ShutOut():
                 host.shut_out(message.peer, message.reason)
             case link.FetchBlob():
-                data = await host.fetch_blob(message.peer, message.digest, message.offset, message.length)
+                data = await host.fetch_blob(message.peer, message.name, message.offset, message.length)
                 return link.Done(call=message.call, data=data)
             case link.OpenSync():
                 stream = await host.open_sync(message.peer)

@@ -66,8 +66,8 @@ class Handlers(Protocol):
     async def on_sync(self, stream: FrameStream) -> None:
         """A peer opened a sync stream; it is closed when this returns."""
 
-    async def on_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:
-        """A part of a blob, or ``None``."""
+    async def on_blob(self, peer: str, name: bytes, offset: int, length: int, /) -> bytes | None:
+        """A part of a blob, or ``None``. ``name``: its SHA-256, and behind it that of its manifest if it has one."""
 
     def on_change(self) -> None:
         """A peer came or went."""
@@ -254,14 +254,14 @@ class Host:
         """A new sync stream. Raises Unreachable."""
         return await self._open(peer, protocols.SYNC)
 
-    async def fetch_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes:
+    async def fetch_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes:
         """A part of a blob. Raises Unreachable, Refused, BlobNotHere, PeerBusy, StreamBroken."""
         if self.meters.day_is_over():
             raise Refused("today's bytes are used up")
         stream = await self._open(peer, protocols.BLOB)
         try:
             with trio.fail_after(protocols.BLOB_SECONDS):
-                data = await protocols.fetch_blob(stream, digest, offset, length)
+                data = await protocols.fetch_blob(stream, name, offset, length)
         except BaseException:
             await stream.reset()
             raise
@@ -318,7 +318,7 @@ class Host:
             await frames.close()
 
     async def _serve_blob(self, stream: INetStream) -> None:
-        frames = self._frames(stream, protocols.BLOB_REQUEST.size)
+        frames = self._frames(stream, protocols.BLOB_REQUEST_BYTES_MAX)
         await self._blobs.serve(frames)
         await frames.close()
 
@@ -358,10 +358,10 @@ class Host:
             return
         self.watch.greeted(peer, greeting)
 
-    async def _blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes | None:
+    async def _blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
         if self.meters.day_is_over():
             return None
-        return await self._handlers.on_blob(peer, digest, offset, length)
+        return await self._handlers.on_blob(peer, name, offset, length)
 
     async def _exchange(self, peer: str) -> None:
         """Learn the addresses that a peer knows."""

@@ -18,7 +18,7 @@ FRAMES_UNDER_WAY = 4
 CALLS_UNDER_WAY = 256
 # How often the network process says that its loop turns.
 BEAT_SECONDS = 2.0
-Kind = Literal["usage", "not found", "refused", "timeout", "failed"]
+Kind = Literal["usage", "not found", "refused", "busy", "timeout", "failed"]
 # The number of the credit account for records; streams count from 1.
 RECORDS = 0
 
@@ -67,10 +67,13 @@ class OpenSync(Call, frozen=True, kw_only=True):
 
 
 class FetchBlob(Call, frozen=True, kw_only=True):
-    """Ask a peer for a part of a blob; the answer's ``data`` holds it."""
+    """Ask a peer for a part of a blob; the answer's ``data`` holds it.
+
+    ``name``: the blob's SHA-256, and behind it that of its manifest if it has one.
+    """
 
     peer: str
-    digest: bytes
+    name: bytes
     offset: int
     length: int
 
@@ -165,7 +168,7 @@ class BlobAsked(Message, frozen=True, kw_only=True):
 
     request: int
     peer: str
-    digest: bytes
+    name: bytes
     offset: int
     length: int
 

@@ -31,10 +31,16 @@ BLOB_SECONDS = 75.0
 # Handlers of sync streams and blob requests that run at a time; the network process has its own, lower caps.
 HANDLERS_MAX = 64
 
+
+class Busy(Refused):
+    """Not now; the same may work in a moment."""
+
+
 ERRORS: dict[str, Callable[[str], AutoresearchError]] = {
     "usage": UsageError,
     "not found": NotFound,
     "refused": Refused,
+    "busy": Busy,
     "timeout": TimedOut,
     "failed": AutoresearchError,
 }
@@ -48,7 +54,8 @@ class Handlers:
 
     ``on_record(raw, signature, peer)``: an admitted record arrived; one at a time, the next waits until it returns.
     ``on_sync(stream)``: a peer opened a sync stream; it is closed when the handler returns.
-    ``on_blob_request(digest, offset, length)``: that part of a blob, shorter at its end; ``None``: not here.
+    ``on_blob_request(name, offset, length)``: that part of a blob, shorter at its end; ``None``: not here. The name is
+    its SHA-256, and behind it that of its manifest if it has one.
     ``on_peers()``: a peer came or went.
     """
 
@@ -131,18 +138,21 @@ class Network:
             raise AutoresearchError("the stream ended before it began")
         return stream
 
-    async def fetch_blob(self, peer: str, digest: bytes, offset: int, length: int) -> bytes:
+    async def fetch_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes:
         """A part of a blob, at most 1 MiB, shorter where the blob ends. The caller checks the hash.
+
+        ``name`` is the blob's SHA-256, and behind it that of its manifest if it has one.
 
         Raises:
             NotFound: the peer has it not.
-            TimedOut: it is busy, or silent.
+            Busy: the peer, or the link to it, has too much to do now.
+            TimedOut: it is silent.
             AutoresearchError: it could not be fetched.
         """
         if not 0 < length <= BLOB_PART_BYTES_MAX:
             raise UsageError(f"a part of a blob has 1 to {BLOB_PART_BYTES_MAX} bytes")
         done = await self._call(
-            lambda call: link.FetchBlob(call=call, peer=peer, digest=digest, offset=offset, length=length),
+            lambda call: link.FetchBlob(call=call, peer=peer, name=name, offset=offset, length=length),
             seconds=BLOB_SECONDS,
         )
         return done.data
@@ -168,7 +178,7 @@ class Network:
         if not self._up.is_set():
             raise AutoresearchError(f"no network: {self._supervisor.reason}")
         if len(self._calls) >= link.CALLS_UNDER_WAY:
-            raise Refused("the network process has too much to do")
+            raise Busy("the network process has too much to do")
         number = next(self._numbers)
         future: asyncio.Future[link.Done] = asyncio.get_running_loop().create_future()
         self._calls[number] = future
@@ -273,7 +283,7 @@ class Network:
     async def _answer_blob(self, asked: link.BlobAsked) -> None:
         data = None
         try:
-            data = await self._handlers.on_blob_request(asked.digest, asked.offset, asked.length)
+            data = await self._handlers.on_blob_request(asked.name, asked.offset, asked.length)
         except AutoresearchError as error:
             logger.debug("blob not served", reason=str(error))
         except Exception:

@@ -19,8 +19,11 @@ PEERS = "/autoresearch/peers/1"
 NETWORK = "/autoresearch/network/1"
 HELLO = "/autoresearch/hello/1"
 
-# A blob request: the SHA-256 of the blob, the first byte, how many bytes; big-endian.
-BLOB_REQUEST = struct.Struct(">32sQI")
+# A blob request: the blob's name, the first byte, how many bytes; big-endian.
+BLOB_REQUEST_END = struct.Struct(">QI")
+# The SHA-256 of the blob; for one that has a manifest of chunks, that one's SHA-256 behind it.
+BLOB_NAME_BYTES = (32, 64)
+BLOB_REQUEST_BYTES_MAX = max(BLOB_NAME_BYTES) + BLOB_REQUEST_END.size
 BLOB_FRAME_BYTES = 64 * 1024
 BLOB_SECONDS = 60.0
 BLOBS_SERVED = 16
@@ -72,15 +75,16 @@ class BlobServer:
         request = await stream.receive()
         if request is None:
             return
-        if len(request) != BLOB_REQUEST.size:
+        name, end = request[: -BLOB_REQUEST_END.size], request[-BLOB_REQUEST_END.size :]
+        if len(name) not in BLOB_NAME_BYTES:
             raise StreamBroken("a blob request has another size")
-        digest, offset, length = BLOB_REQUEST.unpack(request)
+        offset, length = BLOB_REQUEST_END.unpack(end)
         if self._serving.total() > BLOBS_SERVED or self._serving[stream.peer] > BLOBS_SERVED_PER_PEER:
             await stream.send(bytes([BlobStatus.BUSY]))
             return
         data = None
         if 0 < length <= BLOB_PART_BYTES_MAX:
-            data = await self._source(stream.peer, digest, offset, length)
+            data = await self._source(stream.peer, name, offset, length)
         if data is None:
             await stream.send(bytes([BlobStatus.NOT_HERE]))
             return
@@ -89,7 +93,7 @@ class BlobServer:
             await stream.send(data[start : start + BLOB_FRAME_BYTES])
 
 
-async def fetch_blob(stream: FrameStream, digest: bytes, offset: int, length: int) -> bytes:
+async def fetch_blob(stream: FrameStream, name: bytes, offset: int, length: int) -> bytes:
     """Ask for a part; shorter than ``length`` only where the blob ends. The caller checks the hash.
 
     Raises:
@@ -97,12 +101,14 @@ async def fetch_blob(stream: FrameStream, digest: bytes, offset: int, length: in
         PeerBusy: it serves too many already.
         StreamBroken: the answer is none.
     """
-    await stream.send(BLOB_REQUEST.pack(digest, offset, length))
+    await stream.send(name + BLOB_REQUEST_END.pack(offset, length))
     status = await stream.receive()
     if status == bytes([BlobStatus.BUSY]):
         raise PeerBusy("the peer serves too many blobs already")
-    if status != bytes([BlobStatus.FOUND]):
+    if status == bytes([BlobStatus.NOT_HERE]):
         raise BlobNotHere("not here")
+    if status != bytes([BlobStatus.FOUND]):
+        raise StreamBroken("the answer to a blob request is none")
     data = bytearray()
     while (part := await stream.receive()) is not None:
         data += part

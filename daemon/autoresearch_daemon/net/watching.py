@@ -142,6 +142,12 @@ class Watch(INotifee):
             for contact in known
             if contact.peer not in now and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
         ]
+        listed = {peer.peer for peer in found}
+        found += [
+            PeerInfo(peer=peer, address="", connected=False, shut_out=reason)
+            for peer, reason in self._reasons.items()
+            if peer not in listed
+        ]
         return found[:200]
 
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
@@ -187,6 +193,7 @@ class Watch(INotifee):
         self.bans += 1
         self._banned_until[peer] = trio.current_time() + BAN_SECONDS
         self._reasons[peer] = reason
+        logger.warning("peer %s is shut out for %d minutes: it %s", peer, BAN_SECONDS // 60, reason)
         self._to_close += self._swarm.get_connections(ID.from_string(peer))
 
     async def block(self, peer: str, *, blocked: bool) -> None:
