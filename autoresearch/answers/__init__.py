@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from autoresearch.answers.boards import best_answer, task_status, tasks_answer, top_answer
-from autoresearch.answers.changes import diff_answer, lineage_answer, open_blob, run_checkpoint, run_log, run_source
+from autoresearch.answers.changes import (
+    diff_answer,
+    lineage_answer,
+    open_checkpoint,
+    run_checkpoint,
+    run_log,
+    run_source,
+)
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
 from autoresearch.answers.models import (
@@ -74,7 +81,7 @@ __all__ = [
     "lineage_answer",
     "log_answer",
     "one_line",
-    "open_blob",
+    "open_checkpoint",
     "published_task",
     "record_view",
     "resolve_reference",

@@ -49,7 +49,7 @@ def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
 
 def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     """The ``train.py`` of a run. Raises NotFound, UsageError, Refused."""
-    return _text(blobs, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
+    return _text(log, blobs, run_id, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
 
 
 def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
@@ -57,7 +57,7 @@ def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     kept = run_body(log, run_id).log
     if kept is None:
         raise NotFound(f"The run {short_id(run_id)} printed nothing.")
-    return _text(blobs, kept, f"What {short_id(run_id)} printed")
+    return _text(log, blobs, run_id, kept, f"What {short_id(run_id)} printed")
 
 
 def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
@@ -68,11 +68,12 @@ def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
     return kept
 
 
-def open_blob(blobs: BlobStore, blob: BlobRef) -> BinaryIO:
-    """A blob's bytes, checked. Raises MissingBlob when it is not on this machine, Refused when it is damaged."""
-    if not blobs.has(blob.sha256):
-        raise MissingBlob(f"The blob {blob.sha256.hex()[:12]}… is not on this machine.", blob)
-    return blobs.open(blob.sha256)
+def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
+    """A run's checkpoint, checked. Raises NotFound (MissingBlob), UsageError, Refused when it is damaged."""
+    checkpoint = run_checkpoint(log, run_id)
+    if not blobs.has(checkpoint.sha256):
+        raise MissingBlob(f"The checkpoint of {short_id(run_id)}", checkpoint, log.get(run_id).author)
+    return blobs.open(checkpoint.sha256)
 
 
 def run_body(log: Log, run_id: bytes) -> Run:
@@ -83,10 +84,10 @@ def run_body(log: Log, run_id: bytes) -> Run:
     return record.body
 
 
-def _text(blobs: BlobStore, reference: BlobRef, what: str) -> str:
+def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: str) -> str:
     kept = blobs.find(reference.sha256)
-    if kept is None:
-        raise MissingBlob(f"{what} is not on this machine.", reference, hint="the node that ran it has it")
-    if kept.size > MAXIMUM_TEXT_BYTES:
+    if (kept or reference).size > MAXIMUM_TEXT_BYTES:
         raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
+    if kept is None:
+        raise MissingBlob(what, reference, log.get(run_id).author)
     return blobs.get(reference.sha256).decode("utf-8", "replace")

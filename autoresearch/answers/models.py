@@ -254,11 +254,15 @@ class BlockRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Get a blob from other nodes: its SHA-256, its size in bytes, and its chunk manifest if it has one."""
+    """Get a blob from other nodes: its SHA-256, its size in bytes, and its chunk manifest if it has one.
+
+    After ``seconds`` the answer is that it is not here yet; what came is kept for the next time.
+    """
 
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     size: Annotated[int, Meta(ge=0, le=2**53)]
     manifest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    seconds: Annotated[float, Meta(gt=0, le=3600)] = 20.0
 
 
 class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

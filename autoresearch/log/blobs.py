@@ -33,11 +33,18 @@ CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, 
 
 
 class MissingBlob(NotFound):
-    """A blob that is wanted is not on this machine; others may have it."""
+    """A blob that is wanted is not on this machine; others may have it, and who made it had: ``author`` is its key."""
 
-    def __init__(self, message: str, blob: BlobRef, *, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, what: str, blob: BlobRef, author: bytes) -> None:
+        super().__init__(f"{what} is not on this machine.", hint="autoresearch peers")
+        self.what = what
         self.blob = blob
+        self.author = author
+
+    def nowhere(self, reason: NotFound) -> NotFound:
+        """The error for a blob that nobody has whom the daemon could ask, and why."""
+        back = f"it may come back when its author {self.author.hex()[:12]}… is online"
+        return NotFound(f"{self.what} is not on this machine, and {reason}; {back}", hint=reason.hint)
 
 
 class BlobStore:

@@ -44,8 +44,6 @@ STALE = "stale"
 BASE_URL = "http://autoresearch"
 # The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
 TIMEOUT_SECONDS = 10.0
-# The daemon itself waits twenty seconds for other nodes.
-FETCH_SECONDS = 30.0
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
 ERRORS: dict[int, type[AutoresearchError]] = {
@@ -112,11 +110,11 @@ class Client:
         """Queue one run of a task folder."""
         return self._ask("POST", "/v1/run", RunAccepted, request)
 
-    def fetch(self, blob: BlobRef) -> None:
-        """Have it get a blob from other nodes. Raises NotFound when nobody has it."""
+    def fetch(self, blob: BlobRef, seconds: float) -> None:
+        """Have it get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it doesn't come."""
         manifest = blob.manifest.hex() if blob.manifest else None
-        request = FetchRequest(sha256=blob.sha256.hex(), size=blob.size, manifest=manifest)
-        self._ask("POST", "/v1/fetch", Health, request, seconds=FETCH_SECONDS)
+        request = FetchRequest(sha256=blob.sha256.hex(), size=blob.size, manifest=manifest, seconds=seconds)
+        self._ask("POST", "/v1/fetch", Health, request, seconds=seconds + TIMEOUT_SECONDS)
 
     def stop(self) -> None:
         """Ask the daemon to end; it does so after answering."""

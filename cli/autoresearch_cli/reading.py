@@ -14,8 +14,10 @@ from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch_cli import here
 
 T = TypeVar("T")
-# A diff needs two sources; no command needs more blobs.
-MISSING_BLOBS = 2
+# A diff needs two sources, a task its harness and baseline; no command needs more blobs.
+MISSING_BLOBS = 20
+# A person waits so long for a source.
+FETCH_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,10 @@ class NotebookReader:
         return with_blobs(lambda: run_log(self.log, self.blobs, self.resolve(reference)))
 
 
-def with_blobs(read: Callable[[], T]) -> T:
-    """What ``read`` gives. A blob that it misses on this machine the daemon gets from other nodes.
+def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
+    """What ``read`` gives. A blob that it misses on this machine the daemon gets from other nodes, within ``seconds``.
 
-    Raises NotFound when nobody has it, or no daemon runs that could ask.
+    Raises NotFound when nobody has it, or no daemon runs that could ask; TimedOut.
     """
     for _ in range(MISSING_BLOBS):
         try:
@@ -58,9 +60,12 @@ def with_blobs(read: Callable[[], T]) -> T:
         except MissingBlob as error:
             try:
                 with here.client() as client:
-                    client.fetch(error.blob)
+                    client.fetch(error.blob, seconds)
             except DaemonNotRunning as down:
-                raise NotFound(str(error), hint="autoresearch up: the daemon asks the other nodes for it") from down
+                sentence = f"{error.what} is not on this machine, and the daemon that would fetch it is not running"
+                raise NotFound(sentence, hint="autoresearch up") from down
+            except NotFound as nowhere:
+                raise error.nowhere(nowhere) from nowhere
     return read()
 
 

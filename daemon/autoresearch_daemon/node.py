@@ -52,8 +52,6 @@ logger = structlog.get_logger()
 TICK_SECONDS = 5.0
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
-# How long a person waits for a blob of others.
-FETCH_SECONDS = 20.0
 # More records of others at once are catching up, not news.
 NEWS_MAX = 16
 NO_NETWORK = NetworkStatus(state=NetworkState.OFF.value, reason=network_reason(NetworkState.OFF))
@@ -348,16 +346,16 @@ class Node:
         await self.exchange.block(request.peer, blocked=request.blocked)
         return self.exchange.peers()
 
-    async def fetch(self, blob: BlobRef) -> None:
+    async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""
         if self.blobs.has(blob.sha256):
             return
         if self.exchange is None:
             raise NotFound(
-                f"the blob {blob.sha256.hex()[:12]}… is not on this machine, and the network is off",
+                "the network is off",
                 hint="autoresearch config set network.enabled true",
             )
-        await self.exchange.fetcher.fetch(blob, FETCH_SECONDS)
+        await self.exchange.fetcher.fetch(blob, seconds)
 
     def ask_stop(self) -> None:
         """Have ``wait`` return."""

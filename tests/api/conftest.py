@@ -67,7 +67,7 @@ class SmallNode:
         self.asked.append(("block", request))
         return self.peers()
 
-    async def fetch(self, blob):
+    async def fetch(self, blob, seconds):
         self.asked.append(("fetch", blob))
 
     def _note(self, state, request=None):

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.answers import ShowAnswer, open_blob, run_checkpoint
+from autoresearch.answers import ShowAnswer, open_checkpoint, run_checkpoint
 from autoresearch.errors import Refused, UsageError
 from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
@@ -19,6 +19,9 @@ from autoresearch_cli.rendering.figures import safe, size
 from autoresearch_cli.rendering.output import is_terminal, print_json, print_text, say
 from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.sources import print_source
+
+# What came of a checkpoint in this time is kept, and the next call goes on from there.
+CHECKPOINT_SECONDS = 600.0
 
 app = command_app()
 apps = {"show": app}
@@ -80,8 +83,14 @@ def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: boo
 
 
 def _save_checkpoint(notebook: NotebookReader, reference: str, file: Path, *, json: bool) -> None:
-    blob = run_checkpoint(notebook.log, notebook.resolve(reference))
-    with with_blobs(lambda: open_blob(notebook.blobs, blob)) as content:
+    run = notebook.resolve(reference)
+    blob = run_checkpoint(notebook.log, run)
+    if file.exists():
+        raise Refused(f"{file} exists already", hint="give a new file")
+    if not notebook.blobs.has(blob.sha256):
+        say(f"fetching {size(blob.size)} from other nodes …")
+    opened = with_blobs(lambda: open_checkpoint(notebook.log, notebook.blobs, run), seconds=CHECKPOINT_SECONDS)
+    with opened as content:
         try:
             with file.open("xb") as target:
                 shutil.copyfileobj(content, target)

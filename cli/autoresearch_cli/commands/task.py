@@ -120,12 +120,12 @@ def get(
 ) -> None:
     """Write a published task as a folder: task.toml, the fixed files, and train.py as it began."""
     from autoresearch.answers import published_task
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_notebook, with_blobs
 
     with open_notebook() as notebook:
         found = notebook.task(name)
         place = Path(folder or found.name).expanduser().absolute()
-        answer = describe(published_task(notebook.log, notebook.blobs, found.digest, place))
+        answer = describe(with_blobs(lambda: published_task(notebook.log, notebook.blobs, found.digest, place)))
     if json:
         print_json(answer)
         return

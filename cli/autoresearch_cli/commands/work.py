@@ -77,9 +77,9 @@ def _folder(task: str) -> Path:
     if "/" in task or Path(task).exists():
         return here.existing_folder(task)
     from autoresearch.answers import published_task
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_notebook, with_blobs
 
     with open_notebook() as notebook:
         found = notebook.task(task)
         place = here.paths().published_tasks / found.digest.hex()
-        return published_task(notebook.log, notebook.blobs, found.digest, place).folder
+        return with_blobs(lambda: published_task(notebook.log, notebook.blobs, found.digest, place)).folder

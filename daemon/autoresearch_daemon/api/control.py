@@ -71,7 +71,7 @@ async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
         size=asked.size,
         manifest=bytes.fromhex(asked.manifest) if asked.manifest else None,
     )
-    await node.fetch(blob)
+    await node.fetch(blob, asked.seconds)
     return Health(status="here")
 
 

@@ -75,7 +75,7 @@ class NodePort(Protocol):
         """Refuse a peer, or no longer. Raises Refused when the network is off, or that is no peer."""
         ...
 
-    async def fetch(self, blob: BlobRef) -> None:
+    async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it takes too long."""
         ...
 

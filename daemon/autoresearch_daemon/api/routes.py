@@ -19,7 +19,7 @@ import msgspec
 from aiohttp import web
 
 from autoresearch.answers import Answer, Health
-from autoresearch.errors import UsageError
+from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import MissingBlob
 from autoresearch_daemon.api.failures import answer
 from autoresearch_daemon.api.port import NodePort
@@ -30,6 +30,8 @@ TEXT = "text/plain"
 NOT_READY = "not ready"
 # A diff needs two sources; no answer needs more blobs.
 MISSING_BLOBS = 2
+# A page waits so long for a source.
+FETCH_SECONDS = 20.0
 
 
 class Text(str):
@@ -111,7 +113,10 @@ async def read(request: web.Request, function: Reading, asked: msgspec.Struct) -
         try:
             return await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
         except MissingBlob as error:
-            await request.app[NODE].fetch(error.blob)
+            try:
+                await request.app[NODE].fetch(error.blob, FETCH_SECONDS)
+            except NotFound as nowhere:
+                raise error.nowhere(nowhere) from nowhere
     return await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
 
 
