@@ -71,6 +71,7 @@ class Why(StrEnum):
     CANNOT_RECORD = "cannot_record"
     DISK_LOW = "disk_low"
     LOG_BEHIND = "log_behind"
+    ASKING_PEERS = "asking_peers"
     SANDBOX_TOO_LOW = "sandbox_too_low"
     TASK_BROKEN = "task_broken"
     WORKER_LOST = "worker_lost"
@@ -95,6 +96,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.CANNOT_RECORD: "a record could not be written; it is tried again",
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
     Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor --accept-fork",
+    Why.ASKING_PEERS: "asking a peer what this device signed last, before it signs anything new",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
     Why.WORKER_LOST: "the worker process ended and is being started again",

@@ -53,6 +53,14 @@ def client() -> Client:
     return Client(socket)
 
 
+def typed_path(text: str) -> Path:
+    """The path that was typed; ``~somebody`` who has no home here is a name like any other."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def existing_folder(text: str) -> Path:
     """The absolute path of a folder that was typed.
 
@@ -62,7 +70,7 @@ def existing_folder(text: str) -> Path:
     """
     from autoresearch.errors import NotFound, UsageError
 
-    folder = Path(text).expanduser().absolute()
+    folder = typed_path(text).absolute()
     if not folder.exists():
         raise NotFound(f"there is no folder {folder}", hint="autoresearch task new DIR makes a task folder")
     if not folder.is_dir():

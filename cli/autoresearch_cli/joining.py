@@ -6,7 +6,6 @@ import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError
 from autoresearch.log import Log
@@ -55,7 +54,7 @@ def find_network(text: str) -> Found:
     """
     if looks_like_invite(text):
         return Found(read_invite(text), by_word=False)
-    path = Path(text).expanduser()
+    path = here.typed_path(text)
     if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
         return Found(ask_node(text), by_word=True)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from autoresearch.sync import Finished, KeyIndex
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.net import Handlers as NetworkHandlers
-from autoresearch_daemon.net import HostOptions, Network
+from autoresearch_daemon.net import HostOptions, Network, load_book
 from autoresearch_daemon.sessions import Sessions
 from autoresearch_daemon.waiting import Waiting
 from autoresearch_daemon.wishes import Wishes
@@ -71,6 +72,8 @@ class Exchange:
         self._met: set[str] = set()
         self._exchanged: dict[str, Exchanged] = {}
         self._early = Waiting()
+        self._first = asyncio.Event()
+        self._knows_peers = bool(options.bootstrap or load_book(options.book_file).contacts)
         self._tasks: set[asyncio.Task[None]] = set()
         self._sessions = Sessions(
             self._log,
@@ -111,6 +114,13 @@ class Exchange:
     async def synchronise(self, peer: str) -> None:
         """Give a connected peer what it lacks and take what is missing here. Raises AutoresearchError."""
         await self._sessions.open(peer)
+
+    async def first(self, seconds: float) -> None:
+        """Wait for the first exchange of records that comes to its end; without known peers, or then, no longer."""
+        if self._knows_peers:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._first.wait()
 
     def status(self) -> NetworkStatus:
         """How the network stands."""
@@ -187,6 +197,7 @@ class Exchange:
 
     def _finished(self, peer: str, finished: Finished) -> None:
         self._exchanged[peer] = Exchanged(now_ms(), finished.sent, finished.received)
+        self._first.set()
         while len(self._exchanged) > PEERS_REMEMBERED:
             del self._exchanged[next(iter(self._exchanged))]
 

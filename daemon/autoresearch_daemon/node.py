@@ -26,7 +26,7 @@ from autoresearch.answers import (
     WorkRequest,
     record_view,
 )
-from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
@@ -40,6 +40,7 @@ from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
+from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.keeping import Keeper
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
@@ -52,6 +53,8 @@ logger = structlog.get_logger()
 TICK_SECONDS = 5.0
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
+# How long a start waits for a peer to tell what this device signed last; a node whose peers are all away goes on then.
+ASK_PEERS_SECONDS = 10.0
 # More records of others at once are catching up, not news.
 NEWS_MAX = 16
 NO_NETWORK = NetworkStatus(state=NetworkState.OFF.value, reason=network_reason(NetworkState.OFF))
@@ -106,19 +109,24 @@ class Node:
 
     async def start(self) -> None:
         """Close what a dead daemon left open, test the sandbox, open the workers' link, go on with what was asked."""
-        try:
-            self.notebook.publish_identity(now_ms())
-            self._block(self.runs.close_left_over())
-        except AutoresearchError as error:
-            self._block(error)
         await self.pool.start()
         if self.exchange:
+            self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level)
         self.level = level
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
+        if self.exchange:
+            # An old copy of the whole data folder knows nothing of what this device signed since: peers do.
+            await self.exchange.first(ASK_PEERS_SECONDS)
+            self.take(service.Blocked(Why.ASKING_PEERS, None))
+        try:
+            self.notebook.publish_identity(now_ms())
+            self._block(self.runs.close_left_over())
+        except AutoresearchError as error:
+            self._block(error)
         self.take(service.Tick())
         self._keepers = [asyncio.create_task(self._tick()), asyncio.create_task(self.keeper.keep())]
 
@@ -390,15 +398,3 @@ class Node:
             storage=self.keeper.status(),
             warnings=self._warnings(),
         )
-
-
-def existing_folder(text: str) -> Path:
-    """The folder a person named.
-
-    Raises:
-        UsageError: it does not exist.
-    """
-    folder = Path(text).expanduser()
-    if not (folder / "task.toml").is_file():
-        raise UsageError(f"{folder} has no task.toml", hint=f"autoresearch task new {folder}")
-    return folder.resolve()

@@ -25,11 +25,12 @@ READY_SECONDS = 60.0
 
 @dataclass
 class Daemon:
-    """One daemon. ``start`` waits until it is ready."""
+    """One daemon. ``start`` waits until it is ready. ``prefix`` is the command that starts the command."""
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    prefix: tuple[str, ...] = ()
 
     @property
     def paths(self) -> Paths:
@@ -37,7 +38,9 @@ class Daemon:
 
     def start(self, *options: str) -> Daemon:
         environment = {**os.environ, "AUTORESEARCH_HOME": str(self.home), **self.settings}
-        self.process = subprocess.Popen([sys.executable, "-m", "autoresearch_daemon", *options], env=environment)
+        self.process = subprocess.Popen(
+            [*self.prefix, sys.executable, "-m", "autoresearch_daemon", *options], env=environment
+        )
         wait_for(lambda: self.process.poll() is not None or self.answers("/readyz"))
         assert self.process.poll() is None, "the daemon ended"
         return self

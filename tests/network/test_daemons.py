@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -96,6 +97,49 @@ def test_a_node_that_was_killed_catches_up_with_what_it_missed(start: Start, tmp
 
     second.start()
     wait_for(lambda: ids(second) >= ids(first))
+
+
+def work(daemon: Daemon, task: Path, runs: int) -> None:
+    """Do so many runs and wait for their end."""
+    before = daemon.status().records
+    assert daemon.post("/v1/work", task=str(task), runs=runs).status_code == 200
+    wait_for(lambda: daemon.status().state == "idle" and daemon.status().records > before)
+
+
+def test_an_old_copy_of_the_whole_data_folder_catches_up_before_anything_is_signed(
+    start: Start, tmp_path: Path
+) -> None:
+    task = write_toy_task(tmp_path / "task")
+    first = start()
+    second = start(first)
+    work(first, task, 3)
+    first.kill()
+    shutil.copytree(first.paths.data, tmp_path / "copy")
+    first.start()
+    work(first, task, 3)
+    newest = ids(first)
+    wait_for(lambda: ids(second) >= newest)
+    first.kill()
+
+    shutil.rmtree(first.paths.data)
+    shutil.copytree(tmp_path / "copy", first.paths.data)
+    assert not ids(first) >= newest
+    first.start()
+    assert ids(first) >= newest, "it is ready only when it knows what it signed"
+    work(first, task, 3)
+    wait_for(lambda: ids(first) == ids(second))
+    with Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        assert log.forks() == []
+
+
+def test_a_node_whose_peers_are_all_away_goes_on_without_them(start: Start, tmp_path: Path) -> None:
+    first = start()
+    second = start(first)
+    first.kill()
+    second.stop()
+    second.start()
+    work(second, write_toy_task(tmp_path / "task"), 1)
+    assert len(second.runs()) == 1
 
 
 def test_what_is_imported_beside_a_running_daemon_reaches_its_peers(start: Start, tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ class Node:
         self.sessions = Sessions(
             self.log,
             lambda: self.index,
+            self.log.raw,
             self.store,
             on_finished=lambda peer, _: self.finished.append(peer),
             open_stream=self.open_stream,

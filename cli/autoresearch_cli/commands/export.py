@@ -17,7 +17,7 @@ from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
 from autoresearch.records import Run, format_id, short_id
-from autoresearch_cli import bundles
+from autoresearch_cli import bundles, here
 from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook
@@ -82,7 +82,7 @@ def export(
         if not output:
             write_runs(notebook, form, sys.stdout)
             return
-        runs = write_file(notebook, form, Path(output).expanduser())
+        runs = write_file(notebook, form, here.typed_path(output))
     if json:
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
@@ -91,7 +91,7 @@ def export(
 
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
-    path = Path(name).expanduser()
+    path = here.typed_path(name)
     written = bundles.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:

@@ -47,7 +47,7 @@ def import_rows(
     json: Json = False,
 ) -> None:
     """Take in a bundle, its records checked as if a peer had sent them; or past work as notes, which never rank."""
-    path = Path(file).expanduser().absolute()
+    path = here.typed_path(file).absolute()
     if _is_bundle(path):
         if task:
             raise UsageError("a bundle says itself which tasks its records belong to", hint="leave out --task")

@@ -54,7 +54,7 @@ def show(
         raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
     with open_notebook() as notebook:
         if checkpoint:
-            _save_checkpoint(notebook, reference, Path(checkpoint).expanduser(), json=json)
+            _save_checkpoint(notebook, reference, here.typed_path(checkpoint), json=json)
             return
         if code or log:
             _show_text(notebook, reference, "code" if code else "log", json=json)

@@ -47,7 +47,7 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a task folder: a copy of the shipped task, or a task.toml for the files that are there."""
-    place = Path(folder).expanduser().absolute()
+    place = here.typed_path(folder).absolute()
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is not a folder", hint="give a folder, new or with train.py and prepare.py")
     if place.exists() and any(place.iterdir()):
@@ -124,7 +124,7 @@ def get(
 
     with open_notebook() as notebook:
         found = notebook.task(name)
-        place = Path(folder or found.name).expanduser().absolute()
+        place = here.typed_path(folder or found.name).absolute()
         answer = describe(with_blobs(lambda: published_task(notebook.log, notebook.blobs, found.digest, place)))
     if json:
         print_json(answer)

@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 DIAL_SECONDS = 10.0
 DIALS_AT_ONCE = 8
 LOOK_SECONDS = 1.0
-SAVE_SECONDS = 5.0
+# A node that is killed before it wrote down its port and its peers is found by nobody and finds nobody.
+SAVE_SECONDS = 1.0
 # A friend that was asked at once may not know yet who comes at the same time: ask again soon, then ever more rarely.
 FIRST_EXCHANGE_SECONDS = 4.0
 IDENTIFY_SECONDS = 2.0

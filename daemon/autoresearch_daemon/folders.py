@@ -1,0 +1,22 @@
+"""Task folders as people name them to the daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autoresearch.errors import UsageError
+
+
+def existing_folder(text: str) -> Path:
+    """The folder a person named.
+
+    Raises:
+        UsageError: it does not exist, or is no task's.
+    """
+    try:
+        folder = Path(text).expanduser()
+    except RuntimeError:  # ~somebody who has no home here
+        folder = Path(text)
+    if not (folder / "task.toml").is_file():
+        raise UsageError(f"{folder} has no task.toml", hint=f"autoresearch task new {folder}")
+    return folder.resolve()
