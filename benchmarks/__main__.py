@@ -18,6 +18,7 @@ BENCHMARKS = {
     "catchup": "how fast an empty node takes over the log of another",
     "gossip": "how fast records spread among 10, 30 and 60 nodes",
     "peers_idle": "the network process with 10 peers and nothing to say",
+    "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
     "overhead": "sandbox and harness over plain `python train.py`",
     "proposer": "the built-in search against random search and Optuna",
 }
