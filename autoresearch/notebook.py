@@ -16,6 +16,7 @@ from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Body, Claim, Note, Record, Run, format_id
+from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
 from autoresearch.running import Level, Progress, detect_level
@@ -90,9 +91,11 @@ class Notebook:
         return self._append("note", note, now_ms, accept_fork=True)
 
     def publish_identity(self, now_ms: int) -> None:
-        """Say once that the root key lets this device speak for it."""
+        """Say once that the root key lets this device speak for it, and that the device belongs to that root key."""
         if self.log.head(self.identity.root.public) is None:
             self._append("identity", delegation(self.identity), now_ms, signer=self.identity.root)
+        if not self.log.records(kind="identity", author=self.author, limit=1):
+            self._append("identity", IdentityBody(action="profile", root=self.identity.root.public), now_ms)
 
     def publish_task(self, task: Task, now_ms: int) -> None:
         """Publish a task unless the log has it, with its harness and baseline as blobs."""

@@ -19,6 +19,7 @@ BENCHMARKS = {
     "gossip": "how fast records spread among 10, 30 and 60 nodes",
     "peers_idle": "the network process with 10 peers and nothing to say",
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
+    "attestation": "how fast it is known whose word a record carries",
     "overhead": "sandbox and harness over plain `python train.py`",
     "proposer": "the built-in search against random search and Optuna",
 }

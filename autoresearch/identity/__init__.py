@@ -2,6 +2,7 @@
 
 from autoresearch.identity.identity import Identity, create_identity, delegation, load_identity
 from autoresearch.identity.keys import KeyPair
+from autoresearch.identity.roster import Roster, Voice
 from autoresearch.identity.trust import Trust
 
-__all__ = ["Identity", "KeyPair", "Trust", "create_identity", "delegation", "load_identity"]
+__all__ = ["Identity", "KeyPair", "Roster", "Trust", "Voice", "create_identity", "delegation", "load_identity"]

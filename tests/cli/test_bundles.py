@@ -31,15 +31,15 @@ def test_a_log_is_carried_to_another_machine(
 ) -> None:
     stick = tmp_path / "log.car"
     written = cli("export", "--bundle", str(stick), "--json")
-    assert json.loads(written.stdout)["records"] == len(ids(paths)) == 8
+    assert json.loads(written.stdout)["records"] == len(ids(paths)) == 9
     assert json.loads(written.stdout)["missing"] == 1
     monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
     first = json.loads(cli("import", str(stick), "--json").stdout)
-    assert (first["new"], first["known"], first["refused"]) == (8, 0, 0)
+    assert (first["new"], first["known"], first["refused"]) == (9, 0, 0)
     assert ids(elsewhere) == ids(paths)
     assert "1.3" in cli("top").stdout
     assert cli("show", "@", "--code").exit_code == 0
-    assert "0 new records, 8 known, 0 refused, 0 new blobs" in cli("import", str(stick)).stderr
+    assert "0 new records, 9 known, 0 refused, 0 new blobs" in cli("import", str(stick)).stderr
     with BlobStore(elsewhere.blobs, read_only=True) as blobs, BlobStore(paths.blobs, read_only=True) as own:
         kept = {name: blobs.find(bytes.fromhex(name)) for name in names(own)}
     assert sum(found is None for found in kept.values()) == 1, "the training log alone is left out"

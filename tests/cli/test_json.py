@@ -121,6 +121,6 @@ def test_import_says_what_it_did(cli: Cli, filled: Filled, tmp_path: Path) -> No
 
 def test_status_names_the_state_of_a_node_that_is_down(cli: Cli, filled: Filled) -> None:
     answer = strictly(cli("status", "--json").stdout, StatusAnswer)
-    assert (answer.running, answer.state, answer.records, answer.mine) == (False, "stopped", 8, 6)
+    assert (answer.running, answer.state, answer.records, answer.mine) == (False, "stopped", 9, 7)
     assert answer.task
     assert answer.task.closed == pytest.approx(0.4)

@@ -1,0 +1,128 @@
+"""Whose word a record carries: from the device key that signed it to the participant, attested or not. Pure.
+
+Everything is judged at a record's own time, never by a clock, and from the set of records alone, so that all peers
+come to the same answer in whatever order records arrive.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from autoresearch.identity.trust import Trust
+from autoresearch.records import Attestation, Identity, Record, Withdrawal
+
+NEVER = 2**63
+
+
+class Voice(NamedTuple):
+    """Whose word a record carries.
+
+    ``root`` is the root key behind the device, or the device key itself when nothing delegates it. ``voice`` is what
+    counts as one, however many keys it has: the mail tag when attested by mail, else the root key.
+    """
+
+    root: bytes
+    voice: bytes
+    attested: bool
+
+
+class _Delegation(NamedTuple):
+    """A root key lets a device speak for it, from and until (exclusive), Unix milliseconds."""
+
+    start_ms: int
+    end_ms: int
+    root: bytes
+
+
+class _Word(NamedTuple):
+    """One attestor's word for a participant and a mail tag, from and until (exclusive)."""
+
+    start_ms: int
+    end_ms: int
+    attestor: bytes
+    tag: bytes
+
+
+class Roster:
+    """Who is who, by the identity and attestation records of a log and by whom the network trusts."""
+
+    def __init__(self, records: Iterable[Record], trust: Trust) -> None:
+        kept = sorted(records, key=lambda record: (record.time, record.id))
+        self._trust = trust
+        self._delegations = _delegations(kept)
+        self._words = self._words_for(kept)
+
+    def voice(self, device: bytes, time_ms: int) -> Voice:
+        """Whose word a record carries that this device signed at this time."""
+        root = self._root(device, time_ms)
+        if root in self._trust.participants:
+            return Voice(root, root, attested=True)
+        tag = self._tag(root, time_ms)
+        return Voice(root, tag or root, attested=tag is not None)
+
+    def voices(self, time_ms: int) -> frozenset[bytes]:
+        """The attested voices at this time; several keys with one mail tag are one."""
+        tags = (self._tag(root, time_ms) for root in self._words if root not in self._trust.participants)
+        return frozenset(self._trust.participants | {tag for tag in tags if tag is not None})
+
+    def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
+        """The devices that speak for a root key at this time."""
+        return frozenset(device for device in self._delegations if self._root(device, time_ms) == root)
+
+    def _root(self, device: bytes, time_ms: int) -> bytes:
+        for delegation in self._delegations.get(device, ()):
+            if delegation.start_ms <= time_ms < delegation.end_ms:
+                return delegation.root
+        return device
+
+    def _tag(self, root: bytes, time_ms: int) -> bytes | None:
+        """The mail tag that enough attestors agree on, the smallest if there are several."""
+        attestors: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for word in self._words.get(root, ()):
+            if word.start_ms <= time_ms < word.end_ms:
+                attestors[word.tag].add(word.attestor)
+        return min((tag for tag, who in attestors.items() if len(who) >= self._trust.needed), default=None)
+
+    def _words_for(self, records: list[Record]) -> dict[bytes, list[_Word]]:
+        """The words of trusted attestors by whom they are for. An attestor takes a word back by withdrawing it."""
+        taken_back: dict[tuple[bytes, bytes], int] = {}
+        for record in records:
+            if isinstance(record.body, Withdrawal):
+                for link in record.links:
+                    taken_back.setdefault((record.author, link), record.time)
+        words: defaultdict[bytes, list[_Word]] = defaultdict(list)
+        for record in records:
+            body = record.body
+            if not isinstance(body, Attestation):
+                continue
+            attestor = self._root(record.author, record.time)
+            if attestor in self._trust.attestors and attestor != body.subject:
+                end_ms = min(body.expires, taken_back.get((record.author, record.id), NEVER))
+                words[body.subject].append(_Word(body.issued, end_ms, attestor, body.tag))
+        return dict(words)
+
+
+def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
+    """Who delegates which device when, the first first.
+
+    Both must say so: the root key in a delegation, the device in a profile that names the root key. Otherwise anybody
+    could claim another's device as his own.
+    """
+    says = {(r.author, r.body.root) for r in records if isinstance(r.body, Identity) and r.body.action == "profile"}
+    revoked: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
+    for record in records:
+        body = record.body
+        if isinstance(body, Identity) and body.action == "revoke" and body.device and record.author == body.root:
+            revoked[body.root, body.device].append(record.time)
+    found: defaultdict[bytes, list[_Delegation]] = defaultdict(list)
+    for record in records:
+        body = record.body
+        if not isinstance(body, Identity) or body.action != "delegate" or body.device is None:
+            continue
+        if record.author == body.root and (body.device, body.root) in says:
+            ends = [time for time in revoked.get((body.root, body.device), []) if time >= record.time]
+            end_ms = min([body.expires if body.expires is not None else NEVER, *ends])
+            found[body.device].append(_Delegation(record.time, end_ms, body.root))
+    return dict(found)

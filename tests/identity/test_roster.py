@@ -1,0 +1,138 @@
+"""Whose word counts: delegation, attestation, expiry, revocation, and one voice for one mailbox."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.identity import KeyPair, Roster, Trust, Voice
+from autoresearch.records import Attestation, Identity, Record, Withdrawal
+from tests.records.making import NOW_MS, key, sealed
+
+DAY = 86_400_000
+ROOT, DEVICE, OTHER, OTHER_DEVICE = key(1), key(2), key(3), key(4)
+ATTESTORS = [key(101), key(102), key(103)]
+TRUST = Trust(attestors=frozenset(attestor.public for attestor in ATTESTORS), needed=2)
+TAG = hashlib.sha256(b"you@example.org").digest()
+
+
+def delegates(root: KeyPair, device: KeyPair, *, time_ms: int = NOW_MS, expires: int | None = None) -> list[Record]:
+    """Both sides of a delegation."""
+    says = Identity(action="delegate", root=root.public, device=device.public, expires=expires)
+    agrees = Identity(action="profile", root=root.public)
+    return [
+        sealed(root, says, kind="identity", time_ms=time_ms),
+        sealed(device, agrees, kind="identity", time_ms=time_ms),
+    ]
+
+
+def revokes(root: KeyPair, device: KeyPair, time_ms: int) -> Record:
+    body = Identity(action="revoke", root=root.public, device=device.public)
+    return sealed(root, body, kind="identity", seq=2, time_ms=time_ms)
+
+
+def attests(attestor: KeyPair, subject: KeyPair, tag: bytes = TAG, *, start: int = NOW_MS, days: int = 180) -> Record:
+    body = Attestation(subject=subject.public, tag=tag, method="code", issued=start, expires=start + days * DAY)
+    seq = int.from_bytes(subject.public[:3], "big") + 2
+    return sealed(attestor, body, kind="attestation", seq=seq, time_ms=start)
+
+
+def test_a_device_speaks_for_its_root_from_the_delegation_until_it_ends() -> None:
+    roster = Roster(delegates(ROOT, DEVICE, expires=NOW_MS + DAY), Trust())
+    speaks = Voice(ROOT.public, ROOT.public, attested=False)
+    assert roster.voice(DEVICE.public, NOW_MS) == speaks
+    assert roster.voice(DEVICE.public, NOW_MS + DAY - 1) == speaks
+    alone = Voice(DEVICE.public, DEVICE.public, attested=False)
+    assert roster.voice(DEVICE.public, NOW_MS - 1) == alone
+    assert roster.voice(DEVICE.public, NOW_MS + DAY) == alone
+
+
+def test_what_a_revoked_device_signs_later_is_not_its_roots_word() -> None:
+    roster = Roster([*delegates(ROOT, DEVICE), revokes(ROOT, DEVICE, NOW_MS + 10)], Trust())
+    assert roster.voice(DEVICE.public, NOW_MS + 9).root == ROOT.public
+    assert roster.voice(DEVICE.public, NOW_MS + 10).root == DEVICE.public
+    assert roster.devices(ROOT.public, NOW_MS) == {DEVICE.public}
+    assert roster.devices(ROOT.public, NOW_MS + 10) == frozenset()
+
+
+def test_nobody_revokes_or_claims_anothers_device() -> None:
+    stolen = Identity(action="delegate", root=OTHER.public, device=DEVICE.public)
+    claim = sealed(OTHER, stolen, kind="identity", time_ms=NOW_MS - DAY)
+    forged = Identity(action="revoke", root=ROOT.public, device=DEVICE.public)
+    roster = Roster([*delegates(ROOT, DEVICE), claim, sealed(OTHER, forged, kind="identity", seq=2)], Trust())
+    assert roster.voice(DEVICE.public, NOW_MS + 1).root == ROOT.public
+    assert roster.voice(DEVICE.public, NOW_MS - 1).root == DEVICE.public
+
+
+def test_it_takes_as_many_attestors_as_the_network_says() -> None:
+    one = [*delegates(ROOT, DEVICE), attests(ATTESTORS[0], ROOT)]
+    assert not Roster(one, TRUST).voice(DEVICE.public, NOW_MS).attested
+    assert Roster([*one, attests(ATTESTORS[1], ROOT)], TRUST).voice(DEVICE.public, NOW_MS) == Voice(
+        ROOT.public, TAG, True
+    )
+    twice = attests(ATTESTORS[0], ROOT, start=NOW_MS - 1)
+    assert not Roster([*one, twice], TRUST).voice(DEVICE.public, NOW_MS).attested
+    disagreeing = attests(ATTESTORS[1], ROOT, hashlib.sha256(b"else").digest())
+    assert not Roster([*one, disagreeing], TRUST).voice(DEVICE.public, NOW_MS).attested
+    untrusted = attests(key(200), ROOT)
+    assert not Roster([*one, untrusted], TRUST).voice(DEVICE.public, NOW_MS).attested
+
+
+def test_nobody_attests_himself() -> None:
+    own = [attests(ATTESTORS[0], ATTESTORS[0]), attests(ATTESTORS[1], ATTESTORS[0])]
+    assert not Roster(own, TRUST).voice(ATTESTORS[0].public, NOW_MS).attested
+
+
+def test_an_attestation_counts_while_it_lasts_and_until_it_is_taken_back() -> None:
+    words = [attests(ATTESTORS[0], ROOT), attests(ATTESTORS[1], ROOT, days=10)]
+    back = sealed(ATTESTORS[0], Withdrawal(), kind="withdrawal", seq=9, time_ms=NOW_MS + 5 * DAY, links=[words[0].id])
+    roster = Roster(words, TRUST)
+    assert roster.voice(ROOT.public, NOW_MS + 10 * DAY - 1).attested
+    assert not roster.voice(ROOT.public, NOW_MS + 10 * DAY).attested
+    assert not roster.voice(ROOT.public, NOW_MS - 1).attested
+    taken = Roster([*words, back], TRUST)
+    assert taken.voice(ROOT.public, NOW_MS + 5 * DAY - 1).attested
+    assert not taken.voice(ROOT.public, NOW_MS + 5 * DAY).attested
+    stranger = sealed(OTHER, Withdrawal(), kind="withdrawal", time_ms=NOW_MS, links=[words[0].id])
+    assert Roster([*words, stranger], TRUST).voice(ROOT.public, NOW_MS + 6 * DAY).attested
+
+
+def test_an_attestor_signs_with_its_device() -> None:
+    machine = key(150)
+    words = [*delegates(ATTESTORS[0], machine), attests(machine, ROOT), attests(ATTESTORS[1], ROOT)]
+    assert Roster(words, TRUST).voice(ROOT.public, NOW_MS).attested
+
+
+def test_a_private_group_names_its_participants() -> None:
+    roster = Roster(delegates(ROOT, DEVICE), Trust(participants=frozenset({ROOT.public})))
+    assert roster.voice(DEVICE.public, NOW_MS) == Voice(ROOT.public, ROOT.public, attested=True)
+    assert not roster.voice(OTHER.public, NOW_MS).attested
+    assert roster.voices(NOW_MS) == {ROOT.public}
+
+
+def test_a_thousand_keys_with_one_mailbox_are_one_voice() -> None:
+    keys = [key(1000 + number) for number in range(1000)]
+    roster = Roster([attests(attestor, one) for one in keys for attestor in ATTESTORS[:2]], TRUST)
+    assert {roster.voice(one.public, NOW_MS).voice for one in keys} == {TAG}
+    assert roster.voices(NOW_MS) == {TAG}
+
+
+@pytest.mark.parametrize("trust", [TRUST, Trust(), Trust(participants=frozenset({ROOT.public}))])
+@given(st.permutations(range(7)))
+@settings(max_examples=30, deadline=None)
+def test_the_order_of_arrival_means_nothing(trust: Trust, order: list[int]) -> None:
+    records = [
+        *delegates(ROOT, DEVICE),
+        *delegates(OTHER, OTHER_DEVICE),
+        revokes(ROOT, DEVICE, NOW_MS + 3 * DAY),
+        attests(ATTESTORS[0], ROOT),
+        attests(ATTESTORS[1], ROOT, days=2),
+    ]
+    straight, mixed = Roster(records, trust), Roster([records[number] for number in order], trust)
+    for time_ms in range(NOW_MS - DAY, NOW_MS + 5 * DAY, DAY):
+        assert mixed.voices(time_ms) == straight.voices(time_ms)
+        for device in (DEVICE, OTHER_DEVICE, ROOT):
+            assert mixed.voice(device.public, time_ms) == straight.voice(device.public, time_ms)
