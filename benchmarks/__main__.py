@@ -16,6 +16,7 @@ BENCHMARKS = {
     "idle": "the daemon without work: memory, processor, start",
     "reconcile": "bytes and round trips to find how two sets of records differ",
     "catchup": "how fast an empty node takes over the log of another",
+    "blobs": "a large blob from one peer and from three",
     "gossip": "how fast records spread among 10, 30 and 60 nodes",
     "peers_idle": "the network process with 10 peers and nothing to say",
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",

@@ -149,7 +149,7 @@ class _Import:
         if large is not None and not self.store.has(large.sha256):
             self._chunks(large, block.data, rest)
         elif self.small.pop(block.sha256, None) and not self.store.has(block.sha256):
-            self.store.put(block.data)
+            self.store.put_stream([block.data], fetched=True)
             self.imported.blobs += 1
 
     def _chunks(self, blob: BlobRef, manifest: bytes, rest: Iterator[Block]) -> None:
@@ -158,7 +158,7 @@ class _Import:
         except Refused:  # whoever signed the record named something else
             return
         try:
-            self.store.put_stream(self._checked(blob, hashes, rest))
+            self.store.put_stream(self._checked(blob, hashes, rest), fetched=True)
         except _Spoiled:
             return
         self.imported.blobs += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.identity import load_identity
-from autoresearch.log import Log
+from autoresearch.log import BlobStore, Log
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.tasks import load_task
 from autoresearch_cli import here, starting
@@ -79,6 +79,18 @@ def check_disk() -> Check:
         fix = f"free some: below {size(least)} the daemon does not work (storage.minimum_free_mib)"
         return Check(name="disk", result=FAILED, detail=detail, fix=fix)
     return Check(name="disk", result=OK, detail=detail)
+
+
+def check_blobs() -> Check:
+    """Whether sources, logs and checkpoints fit what they may take."""
+    quota = here.settings().storage.blobs_mib << 20
+    with BlobStore(here.paths().blobs, read_only=True) as blobs:
+        used = blobs.used_bytes()
+    detail = f"{size(used)} of {size(quota)} (storage.blobs_mib)"
+    if used > quota:
+        fix = "own runs and the best are never deleted; allow more: autoresearch config set storage.blobs_mib N"
+        return Check(name="blobs", result=WARNING, detail=detail, fix=fix)
+    return Check(name="blobs", result=OK, detail=detail)
 
 
 def check_keys() -> Check:
@@ -157,6 +169,7 @@ CHECKS: dict[str, Callable[[], Check]] = {
     "settings": check_settings,
     "task": check_task,
     "disk": check_disk,
+    "blobs": check_blobs,
     "keys": check_keys,
     "log": check_log,
     "clock": check_clock,

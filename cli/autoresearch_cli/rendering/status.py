@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import RunInHand, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.answers import RunInHand, StatusAnswer, StorageStatus, TaskStatus, WorkerStatus
 from autoresearch_cli.rendering.figures import (
     age,
     clock,
@@ -46,8 +46,16 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
             moved += f", same records as a peer {age(status.net.exchanged_ms, now_ms)}"
         lines.append(("net", f"{status.net.state}: {moved}"))
     lines.append(("log", f"{counted(status.records, 'record')}, {status.mine} of them mine"))
+    if status.storage:
+        lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", one_line(warning)) for warning in status.warnings]
     return lines
+
+
+def storage_line(storage: StorageStatus) -> str:
+    """What the blobs take, and how much they may."""
+    quota = f" of {size(storage.quota_bytes)} (storage.blobs_mib)" if storage.quota_bytes else ""
+    return f"{size(storage.blobs_bytes)}{quota}"
 
 
 def worker_line(worker: WorkerStatus, now_ms: int) -> str:

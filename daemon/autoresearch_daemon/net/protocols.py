@@ -11,7 +11,7 @@ import trio
 
 from autoresearch_daemon.net.greeting import Greeting, decode_greeting
 from autoresearch_daemon.net.model import ADDRESS_BYTES_MAX, BLOB_PART_BYTES_MAX
-from autoresearch_daemon.net.streams import FrameStream, StreamBroken
+from autoresearch_daemon.net.streams import WRITE_BYTES, FrameStream, StreamBroken
 
 SYNC = "/autoresearch/sync/1"
 BLOB = "/autoresearch/blob/1"
@@ -24,7 +24,8 @@ BLOB_REQUEST_END = struct.Struct(">QI")
 # The SHA-256 of the blob; for one that has a manifest of chunks, that one's SHA-256 behind it.
 BLOB_NAME_BYTES = (32, 64)
 BLOB_REQUEST_BYTES_MAX = max(BLOB_NAME_BYTES) + BLOB_REQUEST_END.size
-BLOB_FRAME_BYTES = 64 * 1024
+# With its length in front it fills one Yamux frame (`streams.WRITE_BYTES`).
+BLOB_FRAME_BYTES = WRITE_BYTES - 4
 BLOB_SECONDS = 60.0
 BLOBS_SERVED = 16
 BLOBS_SERVED_PER_PEER = 4
