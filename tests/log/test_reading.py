@@ -169,3 +169,23 @@ def test_hostile_values_break_nothing(tmp_path_factory, value, budget, replicate
         log.rebuild()
         assert dump(log) == contents
         assert log.history(digest_of(definition))[0].value == value
+
+
+def test_what_another_process_stored_is_noticed_and_told_apart(log):
+    assert not log.changed_elsewhere()
+    ingest(log, RUNS[:3])
+    assert not log.changed_elsewhere(), "its own changes are no news"
+    row = log.last_row()
+    with Log.open(log.path, NETWORK) as other:
+        ingest(other, RUNS[3:5])
+    assert log.changed_elsewhere()
+    assert not log.changed_elsewhere()
+    assert log.keys_after(row) == [(run.time, run.id) for run in RUNS[3:5]]
+    assert log.keys_after(log.last_row()) == []
+
+
+def test_export_of_one_task_takes_what_is_about_none_along(log):
+    other = sealed(key(1), run_body(1.0, task=b"o" * 32), seq=41)
+    identity = sealed(key(1), Verification(run=RUNS[0].id, stage="L1", verdict="pass"), kind="verification", seq=42)
+    ingest(log, [*RUNS[:3], other, identity])
+    assert set(log.iter_raw(task=digest_of())) == set(pairs([*RUNS[:3], identity]))

@@ -24,6 +24,7 @@ from autoresearch.records import DEFAULT_NETWORK, Note, format_id
 from autoresearch.tasks import load_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
+from tests.log.dumping import dump
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +131,34 @@ def test_an_old_copy_of_the_whole_data_folder_catches_up_before_anything_is_sign
     wait_for(lambda: ids(first) == ids(second))
     with Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as log:
         assert log.forks() == []
+
+
+def test_an_old_copy_that_reaches_nobody_forks_for_all_to_see(start: Start, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    first = start()
+    second = start(first)
+    work(first, task, 1)
+    first.kill()
+    shutil.copytree(first.paths.data, tmp_path / "copy")
+    first.start()
+    work(first, task, 2)
+    newest = ids(first)
+    wait_for(lambda: ids(second) >= newest)
+    first.kill()
+    second.kill()
+
+    shutil.rmtree(first.paths.data)
+    shutil.copytree(tmp_path / "copy", first.paths.data)
+    first.start()
+    work(first, task, 1)
+    second.start()
+    wait_for(lambda: ids(first) == ids(second))
+    with (
+        Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as one,
+        Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as other,
+    ):
+        assert one.forks() == other.forks() != []
+        assert dump(one) == dump(other)
 
 
 def test_a_node_whose_peers_are_all_away_goes_on_without_them(start: Start, tmp_path: Path) -> None:
