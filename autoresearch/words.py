@@ -41,6 +41,29 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
 }
 
 
+class RunState(StrEnum):
+    """How far others stand behind a run."""
+
+    REPORTED = "reported"
+    PROVISIONAL = "provisional"
+    CONFIRMED = "confirmed"
+    NOT_REPLICATED = "not replicated"
+    DISPUTED = "disputed"
+    REFUTED = "refuted"
+    FRAUD = "fraud"
+
+
+RUN_STATE_SENTENCES: dict[RunState, str] = {
+    RunState.REPORTED: "its author's word alone",
+    RunState.PROVISIONAL: "others measured it and came to the same number",
+    RunState.CONFIRMED: "others ran it against its parent with seeds of their own, and it is better",
+    RunState.NOT_REPLICATED: "others ran it against its parent with seeds of their own, and it is not better",
+    RunState.DISPUTED: "somebody came to another number; others are asked",
+    RunState.REFUTED: "others measured it and came to another number",
+    RunState.FRAUD: "its own records prove that it is false",
+}
+
+
 class WorkState(StrEnum):
     """What the daemon is doing about work."""
 

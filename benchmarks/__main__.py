@@ -21,6 +21,7 @@ BENCHMARKS = {
     "peers_idle": "the network process with 10 peers and nothing to say",
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
     "attestation": "how fast it is known whose word a record carries",
+    "null": "how often luck is taken for progress by the rule of verification",
     "overhead": "sandbox and harness over plain `python train.py`",
     "proposer": "the built-in search against random search and Optuna",
 }

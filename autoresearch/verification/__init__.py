@@ -1,5 +1,24 @@
 """Who verifies what, and what it takes to count. Pure."""
 
 from autoresearch.verification import ecvrf
+from autoresearch.verification.choosing import Rules, expected, is_chosen, question, seeds
+from autoresearch.verification.states import EVALUATE, REPLICATE, Judgement, Report, judge
+from autoresearch.verification.statistics import ERROR, LOOKS, Finding, judge_pairs
 
-__all__ = ["ecvrf"]
+__all__ = [
+    "ERROR",
+    "EVALUATE",
+    "LOOKS",
+    "REPLICATE",
+    "Finding",
+    "Judgement",
+    "Report",
+    "Rules",
+    "ecvrf",
+    "expected",
+    "is_chosen",
+    "judge",
+    "judge_pairs",
+    "question",
+    "seeds",
+]

@@ -1,0 +1,61 @@
+"""Who verifies what: private sortition by a verifiable random function, and the seeds that follow from it. Pure.
+
+Nobody knows beforehand who will be chosen, the author least of all, and everybody can check it afterwards: the
+verifier's proof goes into its record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from autoresearch.verification import ecvrf
+
+_DOMAIN = b"autoresearch/verify/1"
+_SEEDS = b"autoresearch/verify-seeds/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What all peers of a network hold to when they verify.
+
+    ``quorum`` of the ``committee``, the number of voices expected to be chosen, must have spoken; the committee doubles
+    every ``patience_ms`` in which too few did. Below ``everybody`` voices everybody is chosen, below ``least`` nothing
+    gets further than provisional. A device verifies nothing that is younger than its own first word by less than
+    ``age_ms``. ``tolerance`` is how far an evaluation may lie from the claim, relative to the metric's noise.
+    """
+
+    committee: int = 9
+    quorum: int = 3
+    everybody: int = 10
+    least: int = 4
+    patience_ms: int = 1_800_000
+    age_ms: int = 86_400_000
+
+
+def question(run: bytes, stage: str, round_number: int) -> bytes:
+    """The function's input for a run, a stage and a round (0, or more after a dispute)."""
+    return hashlib.sha256(_DOMAIN + run + stage.encode() + round_number.to_bytes(4, "big")).digest()
+
+
+def expected(rules: Rules, round_number: int, waited_ms: int) -> int:
+    """How many voices are to be chosen: three times as many after a dispute, twice as many for each wait in vain."""
+    doublings: int = min(max(waited_ms, 0) // rules.patience_ms, 16)
+    return int(rules.committee * 3**round_number) << doublings
+
+
+def is_chosen(output: bytes, *, chosen: int, voices: int, devices: int, rules: Rules) -> bool:
+    """Whether a device whose proof stands for ``output`` is chosen, where ``chosen`` of ``voices`` are expected to be.
+
+    A participant's devices share its chance, so that more machines are not more lots.
+    """
+    if voices < rules.everybody:
+        return True
+    lot = int.from_bytes(output, "big")
+    return lot * voices * max(devices, 1) < chosen << (8 * ecvrf.OUTPUT_BYTES)
+
+
+def seeds(output: bytes, count: int) -> list[int]:
+    """The seeds, below 2**63, of a verifier's pairs: drawn by its proof, so that nobody picks them."""
+    digests = (hashlib.sha256(_SEEDS + output + number.to_bytes(4, "big")).digest() for number in range(count))
+    return [int.from_bytes(digest[:8], "big") >> 1 for digest in digests]

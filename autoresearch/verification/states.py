@@ -1,0 +1,119 @@
+"""From what others measured to the word for a run. Pure: the same reports give the same word, in any order.
+
+reported → provisional → confirmed | not replicated
+        ↘ disputed → provisional | refuted            fraud: proven by records alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from autoresearch.verification.choosing import Rules
+from autoresearch.verification.statistics import LOOKS, Finding, judge_pairs, standard_error
+from autoresearch.words import RunState
+
+EVALUATE, REPLICATE = "evaluate", "replicate"
+# A dispute is decided by two thirds of the new committee.
+DECIDING_SHARE = 2 / 3
+# A confirmation is the word of at least so many participants besides the author.
+CONFIRMING_VOICES = 2
+
+
+class Report(NamedTuple):
+    """One verification, by whom and of what: an evaluation that passed or failed, or pairs of runs.
+
+    ``voice`` is whose word it is, ``attested`` whether that counts, ``order`` sorts reports: time and id.
+    ``improvements`` are the differences of the pairs, positive where the run is better than its parent, ``values`` the
+    run's own values in them.
+    """
+
+    voice: bytes
+    attested: bool
+    order: tuple[int, bytes]
+    stage: str
+    round: int = 0
+    passed: bool = True
+    improvements: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+
+
+class Judgement(NamedTuple):
+    """The word for a run; the network's value with its standard error and number of runs; how many voices spoke."""
+
+    state: RunState
+    value: float | None
+    error: float | None
+    runs: int
+    voices: int
+
+
+def judge(
+    reports: Iterable[Report],
+    *,
+    author: bytes,
+    voices: int,
+    rules: Rules,
+    noise: float,
+    minimum_effect: float,
+    fraud: bool = False,
+) -> Judgement:
+    """The word for a run, from the reports on it.
+
+    ``author`` is the author's voice, whose own reports never count, ``voices`` how many attested voices there are. One
+    voice has one report for each stage and round, its first. Below ``rules.least`` voices nothing passes provisional.
+    """
+    heard = _heard(reports, author)
+    pairs = [report for report in heard if report.stage == REPLICATE]
+    improvements = [value for report in pairs for value in report.improvements][: LOOKS[-1]]
+    values = [value for report in pairs for value in report.values][: LOOKS[-1]]
+    speakers = len({report.voice for report in heard})
+    measured = (
+        median(values) if values else None,
+        standard_error(values, noise=noise) if len(values) > 1 else None,
+        len(values),
+        speakers,
+    )
+    if fraud:
+        return Judgement(RunState.FRAUD, *measured)
+    state = _evaluated([report for report in heard if report.stage == EVALUATE], voices, rules)
+    if state is not RunState.PROVISIONAL or voices < rules.least:
+        return Judgement(state, *measured)
+    if len({report.voice for report in pairs}) >= CONFIRMING_VOICES:
+        finding = judge_pairs(improvements, noise=noise, minimum_effect=minimum_effect)
+        if finding is not Finding.OPEN:
+            better = finding is Finding.BETTER
+            state = RunState.CONFIRMED if better else RunState.NOT_REPLICATED
+    return Judgement(state, *measured)
+
+
+def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:
+    """The reports that count, in their order: of attested voices besides the author's, one for each stage and round."""
+    first: dict[tuple[bytes, str, int], Report] = {}
+    for report in sorted(reports, key=lambda report: report.order):
+        if report.attested and report.voice != author:
+            first.setdefault((report.voice, report.stage, report.round), report)
+    return sorted(first.values(), key=lambda report: report.order)
+
+
+def _evaluated(evaluations: Sequence[Report], voices: int, rules: Rules) -> RunState:
+    """What the evaluations come to. One that fails opens a dispute; it never rejects."""
+    state, last = RunState.REPORTED, max((report.round for report in evaluations), default=0)
+    quorum = min(rules.quorum, max(voices - 1, 1))
+    for number in range(last + 1):
+        spoken = [report for report in evaluations if report.round == number]
+        if number and state is not RunState.DISPUTED:
+            break  # nobody asked for this round
+        if number == 0:
+            if any(not report.passed for report in spoken):
+                state = RunState.DISPUTED
+            elif len(spoken) >= quorum:
+                state = RunState.PROVISIONAL
+            continue
+        passed = sum(report.passed for report in spoken)
+        if len(spoken) >= quorum and passed >= DECIDING_SHARE * len(spoken):
+            state = RunState.PROVISIONAL
+        elif len(spoken) >= quorum and len(spoken) - passed >= DECIDING_SHARE * len(spoken):
+            state = RunState.REFUTED
+    return state

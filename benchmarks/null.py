@@ -1,0 +1,66 @@
+"""How often luck is taken for progress: changes that change nothing, and how many of them others would confirm.
+
+Each candidate is the best-looking of many by its author's own runs, which is what a swarm would publish; the author's
+runs don't count, so its luck is worth nothing. Pairs come from three other participants.
+"""
+
+from __future__ import annotations
+
+import random
+
+from autoresearch.verification import EVALUATE, LOOKS, REPLICATE, Report, Rules, judge
+from autoresearch.words import RunState
+
+COMPARED = "at most 1 of 100 confirmed; and, by the author's own word, how many look better than their parent"
+NOISE = 0.02
+CANDIDATES = 100
+REPETITIONS = {True: 20, False: 200}
+TRIED = 50
+VERIFIERS = 3
+# Real improvements, in standard deviations of one run, to see that the rule still finds something.
+EFFECTS = (1, 2, 3, 5)
+
+
+def measure(*, quick: bool) -> dict[str, float]:
+    """Of 100 null candidates, averaged over repetitions: confirmed; those that look better to their author; power."""
+    dice = random.Random(1)
+    repetitions = REPETITIONS[quick]
+    confirmed, pairs = [], []
+    for _ in range(repetitions):
+        found = [verified(dice, 0.0) for _ in range(CANDIDATES)]
+        confirmed.append(sum(state is RunState.CONFIRMED for state, _ in found))
+    lucky = sum(min(dice.gauss(0, NOISE) for _ in range(TRIED)) < dice.gauss(0, NOISE) for _ in range(CANDIDATES))
+    figures = {
+        "confirmed": sum(confirmed) / repetitions,
+        "confirmed_at_most": max(confirmed),
+        "of": CANDIDATES,
+        "better_by_own_word": lucky,
+    }
+    for effect in EFFECTS:
+        found = [verified(dice, effect * NOISE) for _ in range(CANDIDATES * repetitions // 10)]
+        pairs = [count for state, count in found if state is RunState.CONFIRMED]
+        figures[f"confirmed_share_{effect}_sd"] = len(pairs) / len(found)
+        figures[f"pairs_{effect}_sd"] = sum(pairs) / max(len(pairs), 1)
+    return figures
+
+
+def verified(dice: random.Random, effect: float) -> tuple[RunState, int]:
+    """The word for a candidate that is really better by ``effect``, and after how many pairs it was said."""
+    rules = Rules()
+    reports = [Report(bytes([1, who]), attested=True, order=(who, b""), stage=EVALUATE) for who in range(VERIFIERS)]
+    for number in range(LOOKS[-1]):
+        child, parent = dice.gauss(-effect, NOISE), dice.gauss(0.0, NOISE)
+        pair = Report(
+            bytes([1, number % VERIFIERS]),
+            attested=True,
+            order=(10 + number, b""),
+            stage=REPLICATE,
+            round=number // VERIFIERS,
+            improvements=(parent - child,),
+            values=(child,),
+        )
+        reports.append(pair)
+        judgement = judge(reports, author=b"", voices=5, rules=rules, noise=NOISE, minimum_effect=0.0)
+        if judgement.state is not RunState.PROVISIONAL:
+            return judgement.state, number + 1
+    return judgement.state, LOOKS[-1]

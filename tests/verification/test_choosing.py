@@ -1,0 +1,50 @@
+"""Who is chosen: as many as should be, nobody by his own choice, and more machines are not more lots."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from autoresearch.verification import Rules, ecvrf, expected, is_chosen, question, seeds
+
+RULES = Rules()
+RUN = hashlib.sha256(b"run").digest()
+
+
+def outputs(count: int) -> list[bytes]:
+    return [hashlib.sha512(number.to_bytes(4, "big")).digest() for number in range(count)]
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_as_many_are_chosen_as_are_expected(devices: int) -> None:
+    chosen = sum(is_chosen(out, chosen=9, voices=200, devices=devices, rules=RULES) for out in outputs(20_000))
+    assert chosen / 20_000 * 200 * devices == pytest.approx(9, rel=0.15)
+
+
+def test_in_a_small_network_everybody_is_chosen() -> None:
+    assert all(is_chosen(out, chosen=1, voices=9, devices=8, rules=RULES) for out in outputs(100))
+
+
+def test_the_committee_grows_when_nobody_comes_and_after_a_dispute() -> None:
+    assert expected(RULES, 0, 0) == 9
+    assert expected(RULES, 0, RULES.patience_ms - 1) == 9
+    assert expected(RULES, 0, 2 * RULES.patience_ms) == 36
+    assert expected(RULES, 1, 0) == 27
+    assert expected(RULES, 0, 10**15) == expected(RULES, 0, 10**16)
+
+
+def test_every_run_stage_and_round_is_a_question_of_its_own() -> None:
+    asked = {
+        question(run, stage, number) for run in outputs(3) for stage in ("evaluate", "replicate") for number in (0, 1)
+    }
+    assert len(asked) == 12
+
+
+def test_the_seeds_follow_from_the_proof_and_from_nothing_else() -> None:
+    proof = ecvrf.prove(bytes(32), question(RUN, "replicate", 0))
+    drawn = seeds(ecvrf.output(proof), 8)
+    assert drawn == seeds(ecvrf.output(proof), 8)
+    assert len(set(drawn)) == 8
+    assert all(0 <= seed < 2**63 for seed in drawn)
+    assert drawn[:3] == seeds(ecvrf.output(proof), 3)

@@ -1,0 +1,128 @@
+"""The word for a run: what it takes, who counts, and that the order of arrival means nothing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.verification import EVALUATE, REPLICATE, Judgement, Report, Rules, judge
+from autoresearch.words import RUN_STATE_SENTENCES, RunState
+
+AUTHOR = b"author"
+RULES = Rules()
+NOISE = 0.02
+
+
+def says(who: int, *, passed: bool = True, number: int = 0, attested: bool = True) -> Report:
+    return Report(b"v%d" % who, attested, (number * 100 + who, b""), EVALUATE, number, passed)
+
+
+def pairs(who: int, *improvements: float, number: int = 0) -> Report:
+    values = tuple(1.0 - value for value in improvements)
+    return Report(b"v%d" % who, True, (1000 + number * 100 + who, b""), REPLICATE, number, True, improvements, values)
+
+
+def word(*reports: Report, voices: int = 5, **known: object) -> Judgement:
+    given = {"noise": NOISE, "minimum_effect": 0.0} | known
+    return judge(reports, author=AUTHOR, voices=voices, rules=RULES, **given)  # type: ignore[arg-type]
+
+
+QUORUM = (says(1), says(2), says(3))
+
+
+def test_the_authors_word_alone_is_reported() -> None:
+    assert word().state is RunState.REPORTED
+    assert word(says(1), says(2)).state is RunState.REPORTED
+
+
+def test_a_quorum_makes_it_provisional_and_pairs_of_two_others_confirm_it() -> None:
+    assert word(*QUORUM).state is RunState.PROVISIONAL
+    assert word(*QUORUM, pairs(1, 0.3, 0.31)).state is RunState.PROVISIONAL
+    confirmed = word(*QUORUM, pairs(1, 0.3), pairs(2, 0.31))
+    assert confirmed.state is RunState.CONFIRMED
+    assert confirmed.value == pytest.approx(0.695)
+    assert (confirmed.runs, confirmed.voices) == (2, 3)
+
+
+def test_what_others_find_no_better_is_not_replicated() -> None:
+    nothing = [pairs(who, 0.001, -0.001, 0.002, -0.002) for who in (1, 2)]
+    assert word(*QUORUM, *nothing).state is RunState.NOT_REPLICATED
+
+
+def test_pairs_without_an_evaluation_confirm_nothing() -> None:
+    assert word(pairs(1, 0.3), pairs(2, 0.3)).state is RunState.REPORTED
+
+
+def test_one_failure_opens_a_dispute_and_never_rejects() -> None:
+    disputed = (says(1), says(2), says(3), says(4, passed=False))
+    assert word(*disputed).state is RunState.DISPUTED
+    assert word(*disputed, pairs(1, 0.3), pairs(2, 0.3)).state is RunState.DISPUTED
+    cleared = [says(who, number=1) for who in (5, 6, 7)]
+    assert word(*disputed, *cleared, voices=9).state is RunState.PROVISIONAL
+    condemned = [says(who, number=1, passed=False) for who in (5, 6, 7)]
+    assert word(*disputed, *condemned, voices=9).state is RunState.REFUTED
+    split = [says(5, number=1), says(6, number=1, passed=False), says(7, number=1), says(8, number=1, passed=False)]
+    assert word(*disputed, *split, voices=9).state is RunState.DISPUTED
+
+
+def test_a_second_round_that_nobody_asked_for_counts_for_nothing() -> None:
+    assert word(*[says(who, number=1, passed=False) for who in (5, 6, 7)]).state is RunState.REPORTED
+
+
+def test_only_attested_voices_besides_the_author_count_each_once() -> None:
+    strangers = [says(who, attested=False) for who in range(10)]
+    assert word(*strangers).state is RunState.REPORTED
+    own = [Report(AUTHOR, True, (n, b""), EVALUATE) for n in range(10)]
+    assert word(*own).state is RunState.REPORTED
+    again = [says(1), *(Report(b"v1", True, (n, b""), EVALUATE) for n in range(200, 210))]
+    assert word(*again).state is RunState.REPORTED
+
+
+def test_a_small_network_gets_as_far_as_provisional() -> None:
+    good = (says(1), pairs(1, 0.3), pairs(2, 0.3))
+    assert word(*good, voices=2).state is RunState.PROVISIONAL
+    assert word(*QUORUM, *good, voices=3).state is RunState.PROVISIONAL
+    assert word(*QUORUM, *good, voices=4).state is RunState.CONFIRMED
+
+
+def test_fraud_is_fraud_whatever_others_say() -> None:
+    assert word(*QUORUM, pairs(1, 0.3), pairs(2, 0.3), fraud=True).state is RunState.FRAUD
+
+
+def test_a_thousand_keys_with_one_mailbox_have_one_vote() -> None:
+    crowd = [Report(b"one mailbox", True, (number, b""), EVALUATE, 0, False) for number in range(1000)]
+    assert word(*crowd, *QUORUM).voices == 4
+    cleared = [says(who, number=1) for who in (5, 6)]
+    swarm = [Report(b"one mailbox", True, (500 + number, b""), EVALUATE, 1, False) for number in range(1000)]
+    assert word(*QUORUM, *crowd, *cleared, *swarm).state is RunState.PROVISIONAL
+
+
+def test_every_word_has_a_sentence() -> None:
+    assert set(RUN_STATE_SENTENCES) == set(RunState)
+
+
+REPORTS = st.lists(
+    st.builds(
+        Report,
+        voice=st.sampled_from([AUTHOR, b"v1", b"v2", b"v3", b"v4"]),
+        attested=st.booleans(),
+        order=st.tuples(st.integers(0, 5), st.binary(min_size=2, max_size=2)),
+        stage=st.sampled_from([EVALUATE, REPLICATE]),
+        round=st.integers(0, 2),
+        passed=st.booleans(),
+        improvements=st.lists(st.floats(-1, 1), max_size=3).map(tuple),
+        values=st.lists(st.floats(-1, 1), max_size=3).map(tuple),
+    ),
+    max_size=12,
+    unique_by=lambda report: report.order,
+)
+
+
+@given(REPORTS, st.integers(0, 12), st.integers(0, 1000))
+@settings(max_examples=200)
+def test_the_order_of_arrival_means_nothing(reports: list[Report], voices: int, seed: int) -> None:
+    mixed = random.Random(seed).sample(reports, len(reports))
+    assert word(*mixed, voices=voices) == word(*reports, voices=voices)
