@@ -163,6 +163,9 @@ class Watch(INotifee):
             inbound=getattr(first, "direction", Direction.UNKNOWN) == Direction.INBOUND,
             connected_ms=self._since_ms.get(peer, 0),
             seen_ms=self._now_ms(),
+            # One that is refused stands until the janitor comes by.
+            blocked=peer in self._book.blocked,
+            shut_out=self._reasons.get(peer, ""),
             bytes_in=bytes_in,
             bytes_out=bytes_out,
             agent=greeting.agent if greeting else "",
