@@ -1,4 +1,4 @@
-"""The form of a node's address: a multiaddr over TCP, with the peer id of the node at its end. Pure."""
+"""The form of a node's address: a multiaddr over TCP, direct or through a relay, with its peer id at the end. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from autoresearch.errors import UsageError
 ADDRESS_CHARACTERS_MAX = 256
 PORT_MAX = 65_535
 LISTEN_ADDRESS = re.compile(r"/(?P<kind>ip4|ip6)/(?P<host>[0-9A-Fa-f.:]+)/tcp/(?P<port>[0-9]{1,5})")
+PEER = r"/p2p/[1-9A-HJ-NP-Za-km-z]{2,128}"
 PEER_ADDRESS = re.compile(
     r"/(?P<kind>ip4|ip6|dns|dns4|dns6)/(?P<host>[0-9A-Za-z.:_-]+)/tcp/(?P<port>[0-9]{1,5})"
-    r"/p2p/(?P<peer>[1-9A-HJ-NP-Za-km-z]{2,128})"
+    rf"(?:{PEER}/p2p-circuit)?{PEER}"
 )
 ADDRESS_BEGINNINGS = ("/ip4/", "/ip6/", "/dns/", "/dns4/", "/dns6/")
 

@@ -16,6 +16,7 @@ TEA = Manifest(
     (b"t" * 32,),
     (ADDRESS, f"/dns4/node.example.org/tcp/4001/p2p/{PEER}"),
 )
+RELAYED = f"/ip4/203.0.113.7/tcp/4001/p2p/{PEER[:-1]}M/p2p-circuit/p2p/{PEER}"
 
 keys = st.binary(min_size=32, max_size=32)
 ports = st.integers(1, 65535)

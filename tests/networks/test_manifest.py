@@ -26,7 +26,7 @@ from autoresearch.networks import (
 )
 from autoresearch.networks.manifest import ATTESTORS_MAX, BOOTSTRAP_MAX, PARTICIPANTS_MAX, TASKS_MAX
 from autoresearch.records import DEFAULT_NETWORK, Network, encode
-from tests.networks.making import ADDRESS, PEER, TEA, manifests
+from tests.networks.making import ADDRESS, PEER, RELAYED, TEA, manifests
 
 VECTOR = Path(__file__).parent / "tea.txt"
 
@@ -74,12 +74,19 @@ def test_networks_of_one_name_differ_by_their_nonce_and_by_every_constant() -> N
         {"bootstrap": (f"/ip4/999.1.1.1/tcp/1/p2p/{PEER}",)},
         {"bootstrap": (f"/ip6/127.0.0.1/tcp/1/p2p/{PEER}",)},
         {"bootstrap": (f"/ip4/127.0.0.1/tcp/70000/p2p/{PEER}",)},
+        {"bootstrap": (f"/ip4/127.0.0.1/tcp/1/p2p-circuit/p2p/{PEER}",)},
         {"bootstrap": (ADDRESS,) * (BOOTSTRAP_MAX + 1)},
     ],
 )
 def test_a_network_out_of_bounds_does_not_exist(changes: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         replace(TEA, **changes)
+
+
+def test_a_node_at_a_relay_may_be_where_to_begin() -> None:
+    relayed = TEA.with_bootstrap((RELAYED,))
+    assert relayed.bootstrap == (RELAYED, *TEA.bootstrap)
+    assert read_invite(write_invite(relayed)) == relayed
 
 
 def test_the_largest_network_fits_on_the_wire_and_is_too_long_for_an_invite() -> None:
