@@ -21,7 +21,7 @@ SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "40"))
 DAEMONS = int(os.environ.get("AUTORESEARCH_CHAOS_DAEMONS", "3"))
 SEED = int(os.environ.get("AUTORESEARCH_CHAOS_SEED", "1"))
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 4 * SETTLE_SECONDS)]
 
 
 def kill_and_restart(made: Swarm, chance: random.Random) -> None:
