@@ -15,7 +15,7 @@ from autoresearch.identity import KeyPair, create_identity, delegation, load_ide
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Body, Claim, Note, Record, Run, format_id
+from autoresearch.records import BlobRef, Body, Claim, Note, Record, Run, Verification, format_id
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
@@ -56,7 +56,7 @@ class Notebook:
             self.manifest = load_manifest(paths.manifest)
             # Called with each record of this node, once it is on the disk: tell others now.
             self.announce: Callable[[Record], None] = lambda _: None
-            self.log = opened.enter_context(Log.open(paths.log, self.manifest.network))
+            self.log = opened.enter_context(Log.open(paths.log, self.manifest.network, trust=self.manifest.trust))
             self.blobs = opened.enter_context(BlobStore(paths.blobs))
             self._opened = opened.pop_all()
 
@@ -151,6 +151,10 @@ class Notebook:
     def publish_abandoned(self, plan: Plan, reason: str, now_ms: int) -> Published:
         """Close a run of which nobody saw the end."""
         return self.publish_run(plan, abandoned(reason), now_ms)
+
+    def publish_verification(self, body: Verification, now_ms: int) -> Record:
+        """Append what this node measured of somebody else's run."""
+        return self._append("verification", body, now_ms, links=[body.run])
 
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
+from autoresearch.answers.standing import VERIFYING_PARTICIPANTS
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import SubjectView, leaderboard, run, statistics
-from autoresearch.words import STOPPED, RunStatus
+from autoresearch.words import STOPPED, RunState, RunStatus
 
-CONFIRMED = "confirmed"
-# Fewer than this and verifiers could not be drawn so that the author has no say.
-VERIFYING_PARTICIPANTS = 4
+# What may still turn out to be the best, and as far down the board as such a subject is looked for.
+OPEN_STATES = (RunState.REPORTED, RunState.PROVISIONAL, RunState.DISPUTED)
+OPEN_ROWS = 20
 # As far down the board as a confirmed subject is looked for.
 BOARD_ROWS = 200
 DEFAULT_ROWS = 20
@@ -66,11 +67,14 @@ def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS) -> TopAn
 
 
 def leaders(log: Log, task: FoundTask) -> tuple[SubjectView | None, SubjectView | None]:
-    """The best confirmed subject, and the best of the others."""
-    board = leaderboard(log, task.digest, BOARD_ROWS)
-    confirmed = next((subject for subject in board if subject.state == CONFIRMED), None)
-    reported = next((subject for subject in board if subject.state != CONFIRMED), None)
-    return confirmed, reported
+    """The best confirmed subject, and the best of those that are not found to be wrong or no better."""
+    checked = log.verified_runs(task.digest)
+    confirmed = None
+    if checked:
+        board = leaderboard(log, task.digest, BOARD_ROWS, only=checked)
+        confirmed = next((subject for subject in board if subject.state == RunState.CONFIRMED), None)
+    board = leaderboard(log, task.digest, OPEN_ROWS)
+    return confirmed, next((subject for subject in board if subject.state in OPEN_STATES), None)
 
 
 def closed(baseline: float, best: float, floor: float | None) -> float | None:

@@ -6,6 +6,7 @@ import msgspec
 
 from autoresearch.answers.finding import FoundTask
 from autoresearch.answers.models import LogAnswer, RecordView, ShowAnswer
+from autoresearch.answers.standing import standing_view
 from autoresearch.answers.summaries import summary
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
@@ -50,7 +51,8 @@ def show_answer(log: Log, record_id: bytes) -> ShowAnswer:
     forked = log.forked(record)
     return ShowAnswer(
         record=record_view(record),
-        run=run_view(StoredRun(record, forked)) if isinstance(record.body, Run) else None,
+        run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
+        standing=standing_view(log, record) if isinstance(record.body, Run) else None,
         body=plain_body(record),
         links=[format_id(link) for link in record.links],
         forked=forked,

@@ -190,12 +190,48 @@ class LogAnswer(Answer, frozen=True, kw_only=True):
     records: list[RecordView]
 
 
+class Measured(Answer, frozen=True, kw_only=True):
+    """What one participant measured of a run.
+
+    ``stage`` is "evaluate", the run once more as it was, or "replicate", pairs with its parent and seeds of the
+    verifier's own. ``counts`` unless its author is not attested, is the run's own author, or its proof does not hold.
+    """
+
+    id: str
+    author: str
+    time_ms: int
+    stage: str
+    round: int
+    verdict: str
+    value: float | None
+    values: list[float]
+    parent_values: list[float]
+    counts: bool
+    device: str
+
+
+class StandingView(Answer, frozen=True, kw_only=True):
+    """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
+
+    ``value`` is the median of others' runs with seeds of their own, with its standard error and their number.
+    """
+
+    state: str
+    reason: str
+    voices: int
+    value: float | None
+    error: float | None
+    runs: int
+    measured: list[Measured]
+
+
 class ShowAnswer(Answer, frozen=True, kw_only=True):
-    """One record, whole. ``run`` is there when it is a run; ``body`` has bytes as hex."""
+    """One record, whole. ``run`` and ``standing`` are there when it is a run; ``body`` has bytes as hex."""
 
     schema: str = "autoresearch.show/1"
     record: RecordView
     run: RunView | None = None
+    standing: StandingView | None = None
     body: dict[str, object] = {}
     links: list[str] = []
     forked: bool = False
@@ -244,6 +280,12 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Pause, for ever or until a time."""
 
     until_ms: TimeMs | None = None
+
+
+class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Measure a run of somebody else here: its id, or an unambiguous beginning of it."""
+
+    run: Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class BlockRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

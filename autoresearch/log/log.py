@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
+from autoresearch.identity import Trust
 from autoresearch.log.connection import transaction
 from autoresearch.log.heads import appending, read_head, write_head
 from autoresearch.log.quota import ALL_DAYS, Stored, bucket
@@ -41,8 +42,9 @@ class Log(Tables):
     take turns as well.
     """
 
-    def __init__(self, path: Path, network: Network, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, network: Network, *, read_only: bool = False, trust: Trust | None = None) -> None:
         super().__init__(open_database(path, network, read_only=read_only))
+        self.trust = trust or Trust()
         self.path = path
         self.network = network
         self.read_only = read_only
@@ -56,12 +58,14 @@ class Log(Tables):
             self.rebuild()
 
     @classmethod
-    def open(cls, path: Path, network: Network, *, read_only: bool = False) -> Log:
+    def open(cls, path: Path, network: Network, *, read_only: bool = False, trust: Trust | None = None) -> Log:
         """Open the log, creating it unless ``read_only``, which takes a missing file for an empty log.
+
+        ``trust`` says whose verifications count in what is read from it; without it nobody's.
 
         Raises Refused when a newer version or another network wrote the file, or it is no log.
         """
-        return cls(path, network, read_only=read_only)
+        return cls(path, network, read_only=read_only, trust=trust)
 
     def __enter__(self) -> Log:
         return self

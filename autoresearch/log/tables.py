@@ -97,6 +97,11 @@ class Tables(Reader):
         query = "SELECT id, run, stage, verdict, value, author, time FROM verification WHERE run = ? ORDER BY time, id"
         return [VerificationRow(*row) for row in self._rows(query, run)]
 
+    def verified_runs(self, task: bytes) -> set[bytes]:
+        """The runs on a task that somebody else measured."""
+        query = "SELECT DISTINCT run FROM verification WHERE run IN (SELECT id FROM run WHERE task = ?)"
+        return {row[0] for row in self._rows(query, task)}
+
     def statuses(self, task: bytes) -> dict[str, int]:
         """How many runs on a task ended in which way."""
         return dict(self._rows("SELECT status, count(*) FROM run WHERE task = ? GROUP BY status", task))

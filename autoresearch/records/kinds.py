@@ -117,6 +117,7 @@ class Verification(Body, frozen=True, kw_only=True):
 
     run: Hash
     stage: Name
+    round: Annotated[int, Meta(ge=0, le=16)] = 0
     verdict: Literal["pass", "fail", "unavailable", "error"]
     value: float | None = None
     tolerance: float | None = None

@@ -8,6 +8,17 @@ from autoresearch.views.models import (
     SubjectView,
     TaskStatistics,
 )
+from autoresearch.views.standing import (
+    Duty,
+    counted_reports,
+    duty_for,
+    fits,
+    judgement,
+    make_duty,
+    next_duty,
+    roster_of,
+    state_of,
+)
 from autoresearch.views.views import (
     best,
     history,
@@ -17,22 +28,29 @@ from autoresearch.views.views import (
     run,
     run_view,
     runs,
-    state_of,
     statistics,
 )
 
 __all__ = [
     "ClaimView",
+    "Duty",
     "HistoryEntry",
     "LineageStep",
     "RunView",
     "SubjectView",
     "TaskStatistics",
     "best",
+    "counted_reports",
+    "duty_for",
+    "fits",
     "history",
+    "judgement",
     "leaderboard",
     "lineage",
     "live_claims",
+    "make_duty",
+    "next_duty",
+    "roster_of",
     "run",
     "run_view",
     "runs",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import msgspec
 
 from autoresearch.errors import UsageError
@@ -15,21 +17,16 @@ from autoresearch.views.models import (
     SubjectView,
     TaskStatistics,
 )
+from autoresearch.views.standing import state_of
 
 MAX_LINEAGE = 1000
 
 _genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
 
 
-def state_of(run: bytes) -> str:
-    """The word for how far others stand behind a run or the subject that it stands for. The one place that says so."""
-    del run  # nothing but the author's word counts yet
-    return "reported"
-
-
 def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
     """The newest runs on a task first."""
-    return [run_view(stored) for stored in log.runs(task, limit=limit, author=author)]
+    return [run_view(log, stored) for stored in log.runs(task, limit=limit, author=author)]
 
 
 def run(log: Log, run_id: bytes) -> RunView:
@@ -37,7 +34,7 @@ def run(log: Log, run_id: bytes) -> RunView:
     record = log.get(run_id)
     if not isinstance(record.body, Run):
         raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.")
-    return run_view(StoredRun(record, log.forked(record)))
+    return run_view(log, StoredRun(record, log.forked(record)))
 
 
 def history(log: Log, task: bytes) -> list[HistoryEntry]:
@@ -77,14 +74,16 @@ def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
     ]
 
 
-def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
+def leaderboard(log: Log, task: bytes, limit: int = 50, *, only: Set[bytes] | None = None) -> list[SubjectView]:
     """The best subjects of a task first, by mean ± noise/√n: only ok runs with the task's full budget.
 
-    Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
+    ``only`` leaves out subjects whose first run is not among these. Empty as long as the task's own record is not in
+    the log: without it nobody knows which direction is better.
     """
     rules = log.rules(task)
     sign = -1.0 if rules and rules.direction == "maximize" else 1.0
-    return [_subject(row, position, sign) for position, row in enumerate(log.ranked(task, limit=limit), start=1)]
+    rows = enumerate(log.ranked(task, limit=limit), start=1)
+    return [_subject(log, row, position, sign) for position, row in rows if only is None or row.first in only]
 
 
 def best(log: Log, task: bytes) -> SubjectView | None:
@@ -102,7 +101,7 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
         parent = log.find(parse_id(path[-1].parent))
         if parent is None or not isinstance(parent.body, Run):
             break
-        path.append(run_view(StoredRun(parent, log.forked(parent))))
+        path.append(run_view(log, StoredRun(parent, log.forked(parent))))
     steps: list[LineageStep] = []
     for view in reversed(path):
         subject = log.subject(bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
@@ -121,7 +120,7 @@ def statistics(log: Log, task: bytes) -> TaskStatistics:
     )
 
 
-def run_view(stored: StoredRun) -> RunView:
+def run_view(log: Log, stored: StoredRun) -> RunView:
     """A run as the views show it."""
     record, body = stored.record, stored.record.body
     assert isinstance(body, Run)
@@ -130,7 +129,7 @@ def run_view(stored: StoredRun) -> RunView:
         task=body.task.hex(),
         mode=body.mode,
         status=body.status,
-        state=state_of(record.id),
+        state=state_of(log, record.id),
         reason=body.reason,
         value=body.value,
         metrics=body.metrics,
@@ -163,7 +162,7 @@ def run_view(stored: StoredRun) -> RunView:
     )
 
 
-def _subject(row: SubjectRow, position: int, sign: float) -> SubjectView:
+def _subject(log: Log, row: SubjectRow, position: int, sign: float) -> SubjectView:
     assert row.rank is not None
     return SubjectView(
         position=position,
@@ -172,7 +171,7 @@ def _subject(row: SubjectRow, position: int, sign: float) -> SubjectView:
         runs=row.runs,
         mean=row.mean,
         score=sign * row.rank,
-        state=state_of(row.first),
+        state=state_of(log, row.first),
         title=row.title,
         author=row.author.hex(),
         parent=_id(row.parent),

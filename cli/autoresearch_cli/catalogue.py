@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "demo": Entry("demo", "Watch this machine do research for a few minutes."),
         "run": Entry("run", "Run a task folder once, as it stands."),
         "work": Entry("work", "Let the daemon run experiments."),
+        "verify": Entry("verify", "Measure somebody else's run on this machine."),
         "pause": Entry("control", "Stop working, for ever or for a while."),
         "resume": Entry("control", "End a pause."),
         "finish": Entry("control", "Finish the run in hand, then stop working."),

@@ -23,6 +23,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    VerifyRequest,
     WorkRequest,
 )
 from autoresearch.errors import (
@@ -44,6 +45,8 @@ STALE = "stale"
 BASE_URL = "http://autoresearch"
 # The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
 TIMEOUT_SECONDS = 10.0
+# The daemon may fetch the run's files from other nodes first.
+VERIFY_SECONDS = 150.0
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
 ERRORS: dict[int, type[AutoresearchError]] = {
@@ -118,6 +121,10 @@ class Client:
         manifest = blob.manifest.hex() if blob.manifest else None
         request = FetchRequest(sha256=blob.sha256.hex(), size=blob.size, manifest=manifest, seconds=seconds)
         self._ask("POST", "/v1/fetch", Health, request, seconds=seconds + TIMEOUT_SECONDS)
+
+    def verify(self, request: VerifyRequest) -> RunAccepted:
+        """Queue the verification of a run."""
+        return self._ask("POST", "/v1/verify", RunAccepted, request, seconds=VERIFY_SECONDS)
 
     def stop(self) -> None:
         """Ask the daemon to end; it does so after answering."""

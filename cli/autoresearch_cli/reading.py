@@ -74,7 +74,8 @@ def open_notebook() -> Iterator[NotebookReader]:
     """Open the notebook; a machine without one has an empty one. Nothing is written."""
     paths = here.paths()
     with ExitStack() as stack:
-        log = stack.enter_context(Log.open(paths.log, here.manifest().network, read_only=True))
+        manifest = here.manifest()
+        log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         yield NotebookReader(log, blobs, device_key())
 

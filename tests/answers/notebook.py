@@ -9,6 +9,7 @@ from pathlib import Path
 from autoresearch.identity import KeyPair
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import DEFAULT_NETWORK, Note, Run, Task, encode
+from autoresearch.tasks import seed_for
 
 START_MS = 1_790_000_000_000
 BASELINE = "DEPTH = 4\nLR = 0.1\n\n\ndef build_model():\n    return DEPTH\n"
@@ -70,14 +71,15 @@ class Notebook:
 
     def run(self, task, value=None, *, source=BASELINE, parent=None, status="ok", by=None, log=b"", **fields):
         """Publish a run and return its id."""
+        digest = hashlib.sha256(source.encode()).digest()
         body = Run(
             task=task,
             status=status,
             value=value,
             source=self.blobs.put(source.encode()),
-            source_digest=hashlib.sha256(source.encode()).digest(),
+            source_digest=digest,
             parent=parent,
-            seed=1,
+            seed=seed_for(task, digest, fields.get("replicate", 0)),
             budget=BUDGET,
             log=self.blobs.put(log) if log else None,
             **fields,

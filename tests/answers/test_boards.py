@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from autoresearch.answers import best_answer, find_task, task_status, top_answer
 from autoresearch.answers.boards import closed
-from autoresearch.records import format_id
+from autoresearch.records import Verification, format_id
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -68,8 +68,11 @@ def test_what_is_only_reported_is_never_shown_as_confirmed(story):
 
 
 def test_a_confirmed_subject_ranks_before_a_better_reported_one(story, monkeypatch):
-    def state_of(run):
+    def state_of(_, run):
         return "confirmed" if run == story.deeper else "reported"
+
+    checked = Verification(run=story.deeper, stage="evaluate", verdict="pass", value=1.0)
+    story.notebook.append("verification", checked, by=story.notebook.other)
 
     monkeypatch.setattr("autoresearch.views.views.state_of", state_of)
     task = find_task(story.notebook.log)

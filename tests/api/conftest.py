@@ -63,6 +63,10 @@ class SmallNode:
         self.asked.append(("dial", request))
         return self.peers()
 
+    async def verify(self, request):
+        self.asked.append(("verify", request))
+        return RunAccepted(assignment="check-1")
+
     async def block(self, request):
         self.asked.append(("block", request))
         return self.peers()

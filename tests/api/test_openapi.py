@@ -13,6 +13,7 @@ QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
     "/v1/run": {"folder": "/task"},
     "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
+    "/v1/verify": {"run": "bafyrei"},
     "/v1/peers/block": {"peer": "12D3KooW"},
     "/v1/fetch": {"sha256": "0" * 64, "size": 1},
 }

@@ -29,7 +29,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
 | `top` | `autoresearch.top/1` |
 | `log` | `autoresearch.log/1` |
-| `show`, `run` | `autoresearch.show/1` |
+| `show`, `run`, `verify` | `autoresearch.show/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |
 | `diff` | `autoresearch.diff/1` |
@@ -50,7 +50,16 @@ milliseconds, durations milliseconds, sizes bytes.
 | `task list` | `autoresearch.tasks/1` |
 """
 # What the daemon's API reads is described with the API.
-REQUESTS = {"WorkRequest", "PauseRequest", "RunRequest", "FetchRequest", "BlockRequest", "RunAccepted", "Health"}
+REQUESTS = {
+    "WorkRequest",
+    "PauseRequest",
+    "RunRequest",
+    "FetchRequest",
+    "BlockRequest",
+    "VerifyRequest",
+    "RunAccepted",
+    "Health",
+}
 
 
 def documents() -> list[type[msgspec.Struct]]:

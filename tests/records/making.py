@@ -4,6 +4,7 @@ import hashlib
 
 from autoresearch.identity import KeyPair
 from autoresearch.records import BlobRef, Network, Run, Task, encode, seal
+from autoresearch.tasks import seed_for
 
 NOW_MS = 1_800_000_000_000
 NETWORK = Network(name="test")
@@ -24,8 +25,10 @@ def key(number):
 
 
 def run_body(value=1.0, *, source=b"source", **fields):
-    given = {"task": digest_of(), "status": "ok", "source": BLOB, "seed": 1, "budget": 1e12} | fields
-    return Run(value=value, source_digest=hashlib.sha256(source).digest(), **given)
+    given = {"task": digest_of(), "status": "ok", "source": BLOB, "budget": 1e12} | fields
+    given.setdefault("source_digest", hashlib.sha256(source).digest())
+    given.setdefault("seed", seed_for(given["task"], given["source_digest"], given.get("replicate", 0)))
+    return Run(value=value, **given)
 
 
 def task_body(definition=None):

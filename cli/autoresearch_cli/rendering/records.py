@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import LogAnswer, RecordView, ShowAnswer
+from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer
 from autoresearch.views import RunView
 from autoresearch_cli.rendering.figures import age, duration, moment, one_line, size, value
 from autoresearch_cli.rendering.ids import short
@@ -29,7 +29,15 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines += [("link", link) for link in answer.links]
     if answer.forked:
         lines.append(("!", "its author signed two records with one number: it counts only when others verify it"))
+    if answer.standing:
+        lines.append(("state", f"{answer.standing.state}: {answer.standing.reason}"))
+        if answer.standing.value is not None:
+            error = "" if answer.standing.error is None else f" ± {value(answer.standing.error)}"
+            runs = f"median of {answer.standing.runs} runs of others"
+            lines.append(("network", f"{value(answer.standing.value)}{error}, {runs}"))
     print_labelled(lines)
+    if answer.standing and answer.standing.measured:
+        print_verifications(answer)
 
 
 def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
@@ -63,6 +71,30 @@ def run_lines(run: RunView) -> list[tuple[str, str]]:
         ("source", run.source),
     ]
     return [(label, text) for label, text in known if text]
+
+
+def print_verifications(answer: ShowAnswer) -> None:
+    """What was claimed and what others measured, side by side."""
+    if answer.run is None or answer.standing is None:
+        return
+    rows = [("the claim", answer.run.author[:KEY_CHARACTERS], value(answer.run.value), "", "")]
+    rows += [
+        (
+            f"{found.stage}{f' {found.round + 1}' if found.round else ''}",
+            found.author[:KEY_CHARACTERS],
+            value(found.value) if found.value is not None else pairs(found),
+            found.verdict,
+            "" if found.counts else "does not count",
+        )
+        for found in answer.standing.measured
+    ]
+    print_table(("", "by", "measured", "verdict", ""), rows)
+
+
+def pairs(found: Measured) -> str:
+    """The pairs of a replication: the parent's value, then the run's."""
+    both = zip(found.parent_values, found.values, strict=False)
+    return ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
 
 
 def _plain(item: object) -> str:

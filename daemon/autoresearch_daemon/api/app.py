@@ -50,6 +50,7 @@ ROUTES = (
     Route("POST", "/v1/run", control.post_run),
     Route("POST", "/v1/peers/block", control.post_block),
     Route("POST", "/v1/fetch", control.post_fetch),
+    Route("POST", "/v1/verify", control.post_verify),
     Route("POST", "/v1/stop", control.post_stop),
 )
 

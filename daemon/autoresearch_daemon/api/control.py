@@ -12,6 +12,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    VerifyRequest,
     WorkRequest,
 )
 from autoresearch.records import BlobRef
@@ -57,6 +58,11 @@ def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:
 def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
     """Begin to connect to another node, and stay connected."""
     return node.dial(asked)
+
+
+async def post_verify(node: NodePort, asked: VerifyRequest) -> RunAccepted:
+    """Measure a run of somebody else here."""
+    return await node.verify(asked)
 
 
 async def post_block(node: NodePort, asked: BlockRequest) -> PeersAnswer:

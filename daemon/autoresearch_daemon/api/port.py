@@ -16,6 +16,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    VerifyRequest,
     WorkRequest,
 )
 from autoresearch.log import BlobStore, Log
@@ -69,6 +70,10 @@ class NodePort(Protocol):
 
     def dial(self, request: DialRequest) -> PeersAnswer:
         """Begin to connect to an address, and stay connected. Raises Refused when the network is off."""
+        ...
+
+    async def verify(self, request: VerifyRequest) -> RunAccepted:
+        """Queue the verification of a run. Raises NotFound, UsageError, Refused."""
         ...
 
     async def block(self, request: BlockRequest) -> PeersAnswer:

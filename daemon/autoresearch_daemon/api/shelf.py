@@ -37,7 +37,7 @@ async def open_shelf(app: web.Application) -> AsyncIterator[None]:
     """Open the shelf when the application starts, close it when it ends."""
     node = app[NODE]
     with (
-        Log.open(node.log.path, node.log.network, read_only=True) as log,
+        Log.open(node.log.path, node.log.network, read_only=True, trust=node.log.trust) as log,
         BlobStore(node.blobs.root, read_only=True) as blobs,
         ThreadPoolExecutor(READERS, thread_name_prefix="api-reader") as threads,
     ):

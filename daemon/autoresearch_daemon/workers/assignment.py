@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
@@ -22,6 +22,7 @@ from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.words import Why
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.checking import carry_out_check
 from autoresearch_daemon.workers.memory import recall
 
 
@@ -75,6 +76,8 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
     task_data(task, bench)
+    if work.check is not None:
+        return _verify(work, work.check, talk, task, bench)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
     plan = _agree(work, talk, task, place)
     if plan is None:
@@ -95,6 +98,22 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
         folder=str(folder),
         checkpoint=_keep_files(outcome, folder),
     )
+
+
+def _verify(work: protocol.Work, check: protocol.Check, talk: Talk, task: Task, bench: Bench) -> protocol.FromWorker:
+    if task.digest != check.task:
+        raise UsageError("the run is on another task than the one this worker has")
+    talk.say(protocol.Stage(assignment=work.assignment, why=Why.VERIFYING.value))
+
+    def tell(fraction: float, progress: RunProgress) -> None:
+        talk.say(
+            protocol.Progress(assignment=work.assignment, fraction=fraction, step=progress.step, loss=progress.loss)
+        )
+
+    try:
+        return carry_out_check(work.assignment, check, task, bench, on_progress=tell, cancelled=talk.cancelled)
+    finally:
+        shutil.rmtree(bench.scratch, ignore_errors=True)
 
 
 def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Plan | None:

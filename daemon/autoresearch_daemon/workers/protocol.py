@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from autoresearch.research import Measurement, Plan
@@ -55,6 +57,20 @@ class Result(Message, frozen=True, kw_only=True):
     checkpoint: str | None = None
 
 
+class Verified(Message, frozen=True, kw_only=True):
+    """Worker: what a check came to. ``verdict`` is "pass" when it could be measured, whatever the number says."""
+
+    assignment: str
+    verdict: Literal["pass", "fail", "error"]
+    value: float | None = None
+    values: list[float] = []
+    parent_values: list[float] = []
+    reason: str = ""
+    device: str = ""
+    sandbox: int = 0
+    duration_ms: int = 0
+
+
 class Dropped(Message, frozen=True, kw_only=True):
     """Worker: I gave the assignment back before a run began."""
 
@@ -66,6 +82,21 @@ class Failed(Message, frozen=True, kw_only=True):
 
     assignment: str
     sentence: str
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of somebody else to be measured: as it was, or with ``seeds`` beside its parent."""
+
+    run: bytes
+    task: bytes
+    stage: str
+    round: int
+    proof: bytes
+    seeds: list[int]
+    source: str
+    parent_source: str | None
+    replicate: int
+    claim: float | None
 
 
 class Work(Message, frozen=True, kw_only=True):
@@ -80,6 +111,7 @@ class Work(Message, frozen=True, kw_only=True):
     replicate: int
     level: int
     author: bytes
+    check: Check | None = None
 
 
 class Approve(Message, frozen=True, kw_only=True):
@@ -104,7 +136,7 @@ class Quit(Message, frozen=True, kw_only=True):
     """Daemon: end, after the assignment in hand."""
 
 
-FromWorker = Ready | Alive | Stage | Proposal | Progress | Result | Dropped | Failed
+FromWorker = Ready | Alive | Stage | Proposal | Progress | Result | Verified | Dropped | Failed
 FromDaemon = Work | Approve | Decline | Cancel | Quit
 
 encode = msgspec.msgpack.Encoder().encode

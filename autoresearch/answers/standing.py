@@ -1,0 +1,57 @@
+"""How far others stand behind a run, with everything that they measured."""
+
+from __future__ import annotations
+
+from autoresearch.answers.models import Measured, StandingView
+from autoresearch.log import Log
+from autoresearch.records import Record, Verification, format_id
+from autoresearch.views import counted_reports, judgement, roster_of
+from autoresearch.words import RUN_STATE_SENTENCES, RunState
+
+# Fewer than this and verifiers could not be drawn so that the author has no say.
+VERIFYING_PARTICIPANTS = 4
+
+
+def standing_view(log: Log, run: Record) -> StandingView:
+    """The word for a run, why it is no better, and who measured what."""
+    found = judgement(log, run.id)
+    author = roster_of(log).voice(run.author, run.time).voice
+    counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voice != author}
+    return StandingView(
+        state=found.state.value,
+        reason=reason(found.state, len(roster_of(log).voices(run.time))),
+        voices=found.voices,
+        value=found.value,
+        error=found.error,
+        runs=found.runs,
+        measured=[_measured(log.get(row.id), counted) for row in log.verifications(run.id)],
+    )
+
+
+def reason(state: RunState, voices: int) -> str:
+    """The sentence for a state; in a network too small to confirm anything it says so."""
+    sentence = RUN_STATE_SENTENCES[state]
+    if state in (RunState.REPORTED, RunState.PROVISIONAL) and voices < VERIFYING_PARTICIPANTS:
+        return (
+            f"{sentence}; nothing is confirmed with fewer than {VERIFYING_PARTICIPANTS} attested participants "
+            f"(there are {voices})"
+        )
+    return sentence
+
+
+def _measured(record: Record, counted: set[bytes]) -> Measured:
+    body = record.body
+    assert isinstance(body, Verification)
+    return Measured(
+        id=format_id(record.id),
+        author=record.author.hex(),
+        time_ms=record.time,
+        stage=body.stage,
+        round=body.round,
+        verdict=body.verdict,
+        value=body.value,
+        values=list(body.values),
+        parent_values=list(body.parent_values),
+        counts=record.id in counted,
+        device=body.device,
+    )

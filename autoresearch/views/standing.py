@@ -1,0 +1,211 @@
+"""How far others stand behind a run: from the verifications in the log to the word for it, and what is to be done next.
+
+Depends on the records and on whom the network trusts, never on a clock: a verification is judged at its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from autoresearch.identity import Roster
+from autoresearch.log import Log
+from autoresearch.records import Record, Run, Verification
+from autoresearch.tasks import seed_for
+from autoresearch.verification import (
+    EVALUATE,
+    LOOKS,
+    REPLICATE,
+    Judgement,
+    Report,
+    Rules,
+    ecvrf,
+    expected,
+    is_chosen,
+    judge,
+    question,
+    seeds,
+)
+from autoresearch.words import RunState
+
+RULES = Rules()
+# A replay on another machine may differ a little: within three standard deviations over seeds it is the same.
+REPLAY_NOISES = 3.0
+# Where the noise is not known a replay must give the same number, give or take rounding.
+REPLAY_RELATIVE = 1e-6
+# A change counts that is better by at least this share of the noise over seeds.
+MINIMUM_EFFECT_NOISES = 0.5
+# Pairs that one verifier runs.
+PAIRS = 2
+# As far down the board as there is something worth checking.
+CHECKED_ROWS = 10
+_ALL = 1_000_000
+_rosters: WeakKeyDictionary[Log, tuple[int, Roster]] = WeakKeyDictionary()
+
+
+class Duty(NamedTuple):
+    """A verification that somebody is chosen for: of which run, which stage and round, with which proof and seeds."""
+
+    run: bytes
+    stage: str
+    round: int
+    proof: bytes
+    seeds: tuple[int, ...]
+
+
+def roster_of(log: Log) -> Roster:
+    """Who is who in a log, as the network trusts."""
+    row = log.last_row()
+    known = _rosters.get(log)
+    if known is None or known[0] != row:
+        kinds = ("identity", "attestation", "withdrawal")
+        records = [record for kind in kinds for record in log.records(kind=kind, limit=_ALL)]
+        known = _rosters[log] = (row, Roster(records, log.trust))
+    return known[1]
+
+
+def judgement(log: Log, run_id: bytes) -> Judgement:
+    """How far others stand behind a run."""
+    record = log.get(run_id)
+    body = record.body
+    assert isinstance(body, Run)
+    roster = roster_of(log)
+    rules = log.rules(body.task)
+    noise = rules.noise if rules else 0.0
+    reports = [report for _, report in counted_reports(log, record)]
+    return judge(
+        reports,
+        author=roster.voice(record.author, record.time).voice,
+        voices=_voices(roster, record),
+        rules=RULES,
+        noise=noise,
+        minimum_effect=MINIMUM_EFFECT_NOISES * noise,
+        fraud=body.seed != seed_for(body.task, body.source_digest, body.replicate),
+    )
+
+
+def state_of(log: Log, run_id: bytes) -> str:
+    """The word for how far others stand behind a run or the subject that it stands for. The one place that says so."""
+    return judgement(log, run_id).state.value
+
+
+def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
+    """The verifications of a run whose proofs hold, as reports; whether their authors are attested they say."""
+    body = run.body
+    assert isinstance(body, Run)
+    roster, rules = roster_of(log), log.rules(body.task)
+    sign = -1.0 if rules and rules.direction == "maximize" else 1.0
+    for row in log.verifications(run.id):
+        record = log.get(row.id)
+        check = record.body
+        assert isinstance(check, Verification)
+        output = ecvrf.verify(record.author, question(run.id, check.stage, check.round), check.proof)
+        if output is None or check.verdict in ("unavailable", "error") or not _chosen(roster, run, record, output):
+            continue
+        voice = roster.voice(record.author, record.time)
+        order = (record.time, record.id)
+        if check.stage == EVALUATE:
+            passed = check.value is not None and fits(body.value, check.value, rules.noise if rules else 0.0)
+            yield record, Report(voice.voice, voice.attested, order, EVALUATE, check.round, passed)
+        elif check.stage == REPLICATE and list(check.seeds) == seeds(output, len(check.seeds)):
+            if not len(check.values) == len(check.parent_values) == len(check.seeds):
+                continue
+            pairs = zip(check.parent_values, check.values, strict=True)
+            better = tuple(sign * (before - after) for before, after in pairs)
+            yield (
+                record,
+                Report(
+                    voice.voice,
+                    voice.attested,
+                    order,
+                    REPLICATE,
+                    check.round,
+                    improvements=better,
+                    values=tuple(check.values),
+                ),
+            )
+
+
+def fits(claim: float | None, own: float, noise: float) -> bool:
+    """Whether a replay comes to the claim."""
+    if claim is None:
+        return False
+    return abs(own - claim) <= max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))
+
+
+def next_duty(
+    log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
+) -> Duty | None:
+    """What this device is to verify next among the best of a task, the best first, or None.
+
+    ``seed`` is the device's secret key, for the proof. ``skip`` names runs, stages and rounds that are left out.
+    """
+    me = roster_of(log).voice(device, now_ms)
+    if not me.attested:
+        return None
+    for row in log.ranked(task, limit=CHECKED_ROWS):
+        duty = duty_for(log, row.first, device, seed, now_ms)
+        if duty is not None and (duty.run, duty.stage, duty.round) not in skip:
+            return duty
+    return None
+
+
+def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> Duty | None:
+    """What this device is to do about one run, or None: nothing is wanted, it has spoken, or others are chosen."""
+    run, roster = log.get(run_id), roster_of(log)
+    me = roster.voice(device, now_ms).voice
+    if roster.voice(run.author, run.time).voice == me:
+        return None
+    heard = [report for _, report in counted_reports(log, run)]
+    for stage, number in _wanted(log, run, heard):
+        if any(report.voice == me and report.stage == stage and report.round == number for report in heard):
+            continue
+        duty = make_duty(run_id, stage, number, seed)
+        if _is_chosen(roster, run, device, now_ms, ecvrf.output(duty.proof), number):
+            return duty
+    return None
+
+
+def make_duty(run_id: bytes, stage: str, number: int, seed: bytes) -> Duty:
+    """The duty with its proof, whether or not the device is chosen for it."""
+    proof = ecvrf.prove(seed, question(run_id, stage, number))
+    drawn = seeds(ecvrf.output(proof), PAIRS) if stage == REPLICATE else ()
+    return Duty(run_id, stage, number, proof, tuple(drawn))
+
+
+def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, int]]:
+    """Which stages and rounds still want a verifier."""
+    state = judgement(log, run.id).state
+    body = run.body
+    assert isinstance(body, Run)
+    if state is RunState.REPORTED:
+        yield EVALUATE, 0
+    elif state is RunState.DISPUTED:
+        yield EVALUATE, 1
+    elif state is RunState.PROVISIONAL and body.parent is not None:
+        attested = _voices(roster_of(log), run)
+        pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
+        if attested >= RULES.least and pairs < LOOKS[-1]:
+            yield REPLICATE, 0
+
+
+def _chosen(roster: Roster, run: Record, record: Record, output: bytes) -> bool:
+    body = record.body
+    assert isinstance(body, Verification)
+    return _is_chosen(roster, run, record.author, record.time, output, body.round)
+
+
+def _is_chosen(roster: Roster, run: Record, device: bytes, time_ms: int, output: bytes, number: int) -> bool:
+    root = roster.voice(device, time_ms).root
+    return is_chosen(
+        output,
+        chosen=expected(RULES, number, time_ms - run.time),
+        voices=_voices(roster, run),
+        devices=len(roster.devices(root, run.time)),
+        rules=RULES,
+    )
+
+
+def _voices(roster: Roster, run: Record) -> int:
+    return len(roster.voices(run.time))

@@ -1,0 +1,63 @@
+"""``verify``: measure somebody else's run on this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from autoresearch.answers import Event, ShowAnswer, VerifyRequest
+from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.records import format_id
+from autoresearch_cli import here
+from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.progress import choose_display
+from autoresearch_cli.rendering.records import print_verifications
+from autoresearch_cli.watching import Watch, text_in
+
+app = command_app()
+apps = {"verify": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch verify @", "run the best once more, here"),
+        ("autoresearch verify g3xk", "any run; any unique beginning of an id will do"),
+        ("autoresearch verify @ --json | jq .run.state", "what it is now"),
+        see="show, top, work --only verify",
+    )
+)
+def verify(reference: Reference, *, json: Json = False) -> None:
+    """Run somebody's train.py once more on this machine, compare with what was claimed, and publish what came out."""
+    with open_notebook() as notebook:
+        run = format_id(notebook.resolve(reference))
+    event = _wait_for(run, json=json)
+    with open_notebook() as notebook:
+        shown = notebook.show(run)
+    if json:
+        print_json(shown)
+    else:
+        _report(shown, event)
+    if text_in(event, "verdict") != "pass":
+        raise typer.Exit(1)
+
+
+def _wait_for(run: str, *, json: bool) -> Event:
+    """Have the daemon do it and wait for the end."""
+    with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
+        accepted = client.verify(VerifyRequest(run=run))
+        watch = Watch(display, only=accepted.assignment)
+        for event in events:
+            if event.kind == "verified" and text_in(event, "assignment") == accepted.assignment:
+                return event
+            if watch.take(event):
+                raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch logs")
+    raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
+
+
+def _report(shown: ShowAnswer, event: Event) -> None:
+    print_verifications(shown)
+    if reason := text_in(event, "reason"):
+        say(reason)
+    say(f"the run is {text_in(event, 'state')} now")
+    say("→ autoresearch show ID, autoresearch top")

@@ -1,0 +1,129 @@
+"""Verifications that this node is chosen for: found, made ready (their files fetched), published when they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import structlog
+
+from autoresearch.answers import RunInHand
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.notebook import Notebook
+from autoresearch.records import BlobRef, Record, Run, Verification, short_id
+from autoresearch.verification import EVALUATE
+from autoresearch.views import Duty, duty_for, fits, make_duty, next_duty
+from autoresearch_daemon.workers import protocol
+
+logger = structlog.get_logger()
+
+# A duty that could not be done, because a file is nowhere or the run broke here, is not tried again for so long.
+AGAIN_MS = 600_000
+REASON_CHARACTERS = 1000
+
+
+class Duties:
+    """Those that are ready or in hand, by name. ``fetch(blob)`` gets a blob from other nodes."""
+
+    def __init__(self, notebook: Notebook, fetch: Callable[[BlobRef], Awaitable[None]]) -> None:
+        self._notebook = notebook
+        self._fetch = fetch
+        self._checks: dict[str, protocol.Check] = {}
+        self._tried_ms: dict[tuple[bytes, str, int], int] = {}
+        self._names = 0
+
+    async def find(self, task: bytes, now_ms: int) -> tuple[str, RunInHand] | None:
+        """The next thing to verify on a task, with its files here; its name and how people see it."""
+        device = self._notebook.identity.device
+        duty = next_duty(self._notebook.log, task, device.public, bytes(device.key), now_ms, skip=self._skipped(now_ms))
+        if duty is None:
+            return None
+        self._tried_ms[duty.run, duty.stage, duty.round] = now_ms
+        try:
+            return await self._ready(duty)
+        except AutoresearchError as error:
+            logger.info("a run cannot be verified now", run=short_id(duty.run), reason=str(error))
+            return None
+
+    async def ask(self, run: bytes, now_ms: int) -> tuple[str, RunInHand]:
+        """What a person wants verified: what the protocol wants of this node, or an evaluation. Raises NotFound."""
+        record = self._notebook.log.get(run)
+        if not isinstance(record.body, Run):
+            raise UsageError(f"{short_id(run)} is a {record.kind}, not a run")
+        if record.body.status != "ok":
+            raise Refused(f"{short_id(run)} has no value to verify: it ended as {record.body.status}")
+        device = self._notebook.identity.device
+        seed = bytes(device.key)
+        duty = duty_for(self._notebook.log, run, device.public, seed, now_ms) or make_duty(run, EVALUATE, 0, seed)
+        return await self._ready(duty)
+
+    def check(self, name: str) -> protocol.Check | None:
+        """What a worker needs for a duty."""
+        return self._checks.get(name)
+
+    def task(self, name: str) -> bytes:
+        """The digest of the task that a duty is on."""
+        return self._checks[name].task
+
+    def drop(self, name: str) -> None:
+        """A duty is not done after all."""
+        self._checks.pop(name, None)
+
+    def publish(self, name: str, found: protocol.Verified, now_ms: int) -> tuple[Record, Verification]:
+        """Append the record of what was measured. Raises AutoresearchError."""
+        check = self._checks.pop(name)
+        body = Verification(
+            run=check.run,
+            stage=check.stage,
+            round=check.round,
+            verdict=self._verdict(check, found),
+            value=found.value,
+            seeds=list(check.seeds),
+            values=found.values,
+            parent_values=found.parent_values,
+            proof=check.proof,
+            device=found.device[:120],
+            sandbox=found.sandbox,
+            duration_ms=found.duration_ms,
+            reason=found.reason[:REASON_CHARACTERS],
+        )
+        return self._notebook.publish_verification(body, now_ms), body
+
+    def _verdict(self, check: protocol.Check, found: protocol.Verified) -> Literal["pass", "fail", "error"]:
+        if found.verdict != "pass" or check.stage != EVALUATE or found.value is None:
+            return found.verdict
+        rules = self._notebook.log.rules(check.task)
+        return "pass" if fits(check.claim, found.value, rules.noise if rules else 0.0) else "fail"
+
+    async def _ready(self, duty: Duty) -> tuple[str, RunInHand]:
+        log = self._notebook.log
+        run = log.get(duty.run).body
+        assert isinstance(run, Run)
+        parent = log.find(run.parent) if run.parent and duty.seeds else None
+        if duty.seeds and (parent is None or not isinstance(parent.body, Run)):
+            raise NotFound(f"the parent of {short_id(duty.run)} is not here")
+        check = protocol.Check(
+            run=duty.run,
+            task=run.task,
+            stage=duty.stage,
+            round=duty.round,
+            proof=duty.proof,
+            seeds=list(duty.seeds),
+            source=await self._source(run),
+            parent_source=await self._source(parent.body) if parent and isinstance(parent.body, Run) else None,
+            replicate=run.replicate,
+            claim=run.value,
+        )
+        self._names += 1
+        name = f"duty-{self._names}"
+        self._checks[name] = check
+        title = f"checking {short_id(duty.run)}: {run.title}"[:120]
+        return name, RunInHand(title=title, hypothesis="", kind="verification", parent=None, replicate=run.replicate)
+
+    async def _source(self, run: Run) -> str:
+        await self._fetch(run.source)
+        return self._notebook.blobs.get(run.source.sha256).decode("utf-8")
+
+    def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
+        self._tried_ms = {key: at for key, at in self._tried_ms.items() if at > now_ms - AGAIN_MS}
+        return set(self._tried_ms)

@@ -1,0 +1,132 @@
+"""Daemons that verify each other: an honest best is confirmed, an invented number is refuted, and the board says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.clock import now_ms
+
+from autoresearch.answers import BestAnswer, PeersAnswer, ShowAnswer
+from autoresearch.identity import Trust, create_identity
+from autoresearch.networks import Manifest, save_manifest
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import Network, format_id
+from autoresearch.research import Measurement, plan_as_it_stands
+from autoresearch.tasks import load_task
+from autoresearch.words import RunStatus
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.toy import write_toy_task
+
+pytestmark = pytest.mark.slow
+
+PARTICIPANTS = 5
+VERIFY_SECONDS = 240
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> list[Path]:
+    """Homes of participants who know each other: a private network names them all."""
+    made = [tmp_path / f"home{number}" for number in range(PARTICIPANTS)]
+    roots = []
+    for home in made:
+        paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+        paths.create()
+        roots.append(create_identity(paths.keys).root.public)
+    manifest = Manifest(Network(name="friends", nonce=bytes(16)), trust=Trust(participants=frozenset(roots)))
+    for home in made:
+        save_manifest(Paths.from_environment({"AUTORESEARCH_HOME": str(home)}).manifest, manifest)
+    return made
+
+
+@pytest.fixture
+def daemons(homes: list[Path]) -> Iterator[list[Daemon]]:
+    """Daemons that are not started yet; stopped at the end."""
+    made = [Daemon(home) for home in homes]
+    yield made
+    for daemon in made:
+        if daemon.process and daemon.process.poll() is None:
+            daemon.stop()
+
+
+def start(daemons: list[Daemon]) -> None:
+    """Start them all, connected to the first."""
+    first = ""
+    for daemon in daemons:
+        daemon.settings |= {
+            "AUTORESEARCH_NETWORK_ENABLED": "true",
+            "AUTORESEARCH_NETWORK_LAN": "false",
+            "AUTORESEARCH_NETWORK_LISTEN": "/ip4/127.0.0.1/tcp/0",
+            "AUTORESEARCH_NETWORK_EXCHANGE_SECONDS": "5",
+            "AUTORESEARCH_NETWORK_BOOTSTRAP": first,
+        }
+        daemon.start()
+        wait_for(lambda daemon=daemon: bool(asked(daemon, "/v1/peers", PeersAnswer).addresses))
+        first = first or asked(daemon, "/v1/peers", PeersAnswer).addresses[0]
+
+
+def asked(daemon: Daemon, path: str, answer: type) -> object:
+    with daemon.client() as client:
+        return msgspec.json.decode(client.get(path).content, type=answer)
+
+
+def state_of(daemon: Daemon, run: str) -> str:
+    with daemon.client() as client:
+        response = client.get(f"/v1/runs/{run}")
+    return msgspec.json.decode(response.content, type=ShowAnswer).standing.state if response.status_code == 200 else ""
+
+
+def fabricate(home: Path, folder: Path) -> str:
+    """Publish a run with a number that nobody measured."""
+    task = load_task(folder)
+    source = task.baseline.decode().replace("0.", "0.1", 1)
+    measurement = Measurement(
+        status=RunStatus.OK,
+        reason="",
+        value=0.0,
+        metrics={},
+        curve=[],
+        duration_ms=1000,
+        cpu_ms=1000,
+        peak_memory_bytes=1,
+        sandbox=2,
+        device="cpu",
+        environment={},
+    )
+    with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(home)})) as notebook:
+        notebook.publish_identity(now_ms())
+        notebook.publish_task(task, now_ms())
+        plan = plan_as_it_stands(task, source, title="too good to be true")
+        return format_id(notebook.publish_run(plan, measurement, now_ms()).record.id)
+
+
+def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
+    homes: list[Path], daemons: list[Daemon], tmp_path: Path
+) -> None:
+    folder = write_toy_task(tmp_path / "task")
+    invented = fabricate(homes[4], folder)
+    start(daemons)
+    author, verifiers = daemons[0], daemons[1:4]
+    author.post("/v1/work", task=str(folder), runs=12, verify_share=0)
+    wait_for(lambda: author.status().state == "idle")
+    for verifier in verifiers:
+        verifier.post("/v1/work", task=str(folder), verify_share=1)
+
+    wait_for(lambda: all(state_of(daemon, invented) == "refuted" for daemon in daemons), VERIFY_SECONDS)
+
+    def confirmed(daemon: Daemon) -> str:
+        best = asked(daemon, "/v1/best", BestAnswer).confirmed
+        return best.id if best else ""
+
+    wait_for(lambda: all(confirmed(daemon) for daemon in daemons), VERIFY_SECONDS)
+    wait_for(lambda: len({confirmed(daemon) for daemon in daemons}) == 1)
+    best = asked(author, "/v1/best", BestAnswer)
+    assert best.confirmed.author == author.status().device_key
+    assert best.confirmed.id != invented
+    shown = asked(author, f"/v1/runs/{best.confirmed.id}", ShowAnswer).standing
+    assert shown.voices >= 3
+    assert shown.value == pytest.approx(best.confirmed.mean)
+    assert all(found.counts for found in shown.measured)

@@ -1,0 +1,144 @@
+"""The word for a run from real records: who is trusted, whose proof holds, what numbers say, who verifies next."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoresearch.identity import KeyPair, Trust
+from autoresearch.log import Log
+from autoresearch.records import Identity, Record, Verification
+from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
+from autoresearch.views import duty_for, judgement, next_duty
+from autoresearch.words import RunState
+from tests.records.making import NETWORK, NOW_MS, key, run_body, task_body
+
+AUTHOR, *OTHERS = (key(number) for number in range(1, 8))
+ROOTS = {pair.public: key(100 + number) for number, pair in enumerate([AUTHOR, *OTHERS])}
+STRANGER = key(50)
+TRUST = Trust(participants=frozenset(root.public for root in ROOTS.values()))
+HOUR = 3_600_000
+
+
+class Story:
+    """A log in which everybody has an identity, and a parent and a child of one author."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.now_ms = log, NOW_MS
+        for device, root in zip([AUTHOR, *OTHERS], ROOTS.values(), strict=True):
+            self.append(root, "identity", Identity(action="delegate", root=root.public, device=device.public))
+            self.append(device, "identity", Identity(action="profile", root=root.public))
+        self.append(AUTHOR, "task", task_body())
+        self.parent = self.append(AUTHOR, "run", run_body(1.5, source=b"parent"))
+        self.run = self.append(AUTHOR, "run", run_body(1.2, source=b"child", parent=self.parent.id))
+
+    def append(self, author: KeyPair, kind: str, body: object) -> Record:
+        self.now_ms += 1000
+        return self.log.append(author, kind, body, now_ms=self.now_ms)
+
+    def evaluate(self, who: KeyPair, value: float | None, *, number: int = 0, proof: bytes | None = None) -> Record:
+        proof = ecvrf.prove(bytes(who.key), question(self.run.id, EVALUATE, number)) if proof is None else proof
+        body = Verification(run=self.run.id, stage=EVALUATE, round=number, verdict="pass", value=value, proof=proof)
+        return self.append(who, "verification", body)
+
+    def replicate(
+        self, who: KeyPair, parents: list[float], children: list[float], *, own_seeds: bool = False
+    ) -> Record:
+        proof = ecvrf.prove(bytes(who.key), question(self.run.id, REPLICATE, 0))
+        drawn = list(range(len(children))) if own_seeds else seeds(ecvrf.output(proof), len(children))
+        body = Verification(
+            run=self.run.id,
+            stage=REPLICATE,
+            verdict="pass",
+            proof=proof,
+            seeds=drawn,
+            values=children,
+            parent_values=parents,
+        )
+        return self.append(who, "verification", body)
+
+    @property
+    def state(self) -> RunState:
+        return judgement(self.log, self.run.id).state
+
+
+@pytest.fixture
+def story(tmp_path):
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
+        yield Story(log)
+
+
+def test_what_others_measure_and_replicate_is_confirmed(story: Story) -> None:
+    assert story.state is RunState.REPORTED
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.21)
+    assert story.state is RunState.PROVISIONAL
+    story.replicate(OTHERS[0], [1.5, 1.52], [1.2, 1.21])
+    assert story.state is RunState.PROVISIONAL
+    story.replicate(OTHERS[1], [1.49, 1.5], [1.19, 1.22])
+    found = judgement(story.log, story.run.id)
+    assert found.state is RunState.CONFIRMED
+    assert found.value == pytest.approx(1.205)
+    assert (found.runs, found.voices) == (4, 3)
+
+
+def test_a_claim_that_nobody_comes_to_is_disputed_and_then_refuted(story: Story) -> None:
+    story.evaluate(OTHERS[0], 1.4)
+    assert story.state is RunState.DISPUTED
+    for who in OTHERS[1:4]:
+        story.evaluate(who, 1.41, number=1)
+    assert story.state is RunState.REFUTED
+
+
+def test_whose_word_does_not_count(story: Story) -> None:
+    for who in (AUTHOR, STRANGER):
+        story.evaluate(who, 1.2)
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2, proof=ecvrf.prove(bytes(who.key), b"another question"))
+    assert story.state is RunState.REPORTED
+    with Log.open(story.log.path, NETWORK, read_only=True) as trusting_nobody:
+        for who in OTHERS[:3]:
+            story.evaluate(who, 1.2)
+        assert judgement(trusting_nobody, story.run.id).state is RunState.REPORTED
+    assert story.state is RunState.PROVISIONAL
+
+
+def test_seeds_that_do_not_follow_from_the_proof_count_for_nothing(story: Story) -> None:
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    for who in OTHERS[:2]:
+        story.replicate(who, [1.5, 1.5], [1.2, 1.2], own_seeds=True)
+    assert story.state is RunState.PROVISIONAL
+
+
+def test_a_seed_that_somebody_chose_is_fraud(story: Story) -> None:
+    body = run_body(0.9, source=b"lucky", seed=12345)
+    assert judgement(story.log, story.append(AUTHOR, "run", body).id).state is RunState.FRAUD
+
+
+def test_duties_lead_a_run_from_reported_to_confirmed_and_then_there_are_none(story: Story) -> None:
+    done = []
+    for _ in range(40):
+        for who in OTHERS:
+            duty = duty_for(story.log, story.run.id, who.public, bytes(who.key), story.now_ms)
+            if duty is None:
+                continue
+            done.append(duty.stage)
+            if duty.stage == EVALUATE:
+                story.evaluate(who, 1.2, number=duty.round)
+            else:
+                story.replicate(who, [1.5] * len(duty.seeds), [1.2] * len(duty.seeds))
+    assert story.state is RunState.CONFIRMED
+    assert done == [EVALUATE] * 3 + [REPLICATE] * 2
+
+
+def test_nobody_verifies_his_own_run_and_strangers_verify_nothing(story: Story) -> None:
+    task = story.run.body.task
+    for who in (AUTHOR, STRANGER):
+        assert next_duty(story.log, task, who.public, bytes(who.key), story.now_ms) is None
+    duty = next_duty(story.log, task, OTHERS[0].public, bytes(OTHERS[0].key), story.now_ms)
+    assert duty is not None
+    assert duty.run == story.run.id
+    skipped = {(duty.run, duty.stage, duty.round)}
+    other = next_duty(story.log, task, OTHERS[0].public, bytes(OTHERS[0].key), story.now_ms, skip=skipped)
+    assert other is not None
+    assert other.run == story.parent.id
