@@ -25,23 +25,20 @@ from autoresearch.answers import (
     StatusAnswer,
     VerifyRequest,
     WorkRequest,
-    published_task,
     record_view,
 )
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Claim, Record, Run, format_id, short_id
+from autoresearch.records import BlobRef, Claim, Record, Run
 from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.views import judgement
 from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.duties import Duties
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.folders import existing_folder
@@ -49,6 +46,7 @@ from autoresearch_daemon.keeping import Keeper
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.status import status_answer
+from autoresearch_daemon.verifying import Verifying
 from autoresearch_daemon.workers import Pool, protocol
 
 logger = structlog.get_logger()
@@ -108,7 +106,15 @@ class Node:
                 gossip=settings.network.gossip,
                 exchange_seconds=settings.network.exchange_seconds,
             )
-        self.duties = Duties(self.notebook, lambda blob: self.fetch(blob, FETCH_SECONDS))
+        self.verifying = Verifying(
+            self.notebook,
+            self.events,
+            self.service,
+            paths,
+            take=self.take,
+            load=lambda folder: self._load(folder or settings.work.task),
+            fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
+        )
         self._keepers: list[asyncio.Task[None]] = []
         self._names = 0
 
@@ -135,7 +141,7 @@ class Node:
         except AutoresearchError as error:
             self._block(error)
         self.take(service.Tick())
-        keepers = (self._tick(), self.keeper.keep(), self._look_for_duties())
+        keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
     async def wait(self) -> None:
@@ -164,18 +170,6 @@ class Node:
             if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
                 self.take(service.Blocked(Why.CANNOT_RECORD, None))
                 self._block(self.runs.record_waiting())
-            await asyncio.sleep(TICK_SECONDS)
-
-    async def _look_for_duties(self) -> None:
-        """Have the next verification ready, if this node is asked to verify and chosen to."""
-        while True:
-            order = self.service.asked.order
-            if self.service.asked.working and order.verify_share > 0 and self.service.duty is None:
-                with suppress(AutoresearchError):
-                    task = self._load(order.task or self.settings.work.task)
-                    found = await self.duties.find(task.digest, now_ms())
-                    if found is not None:
-                        self.take(service.DutyReady(*found))
             await asyncio.sleep(TICK_SECONDS)
 
     def _warnings(self) -> list[str]:
@@ -227,7 +221,7 @@ class Node:
             replicate=assignment.replicate,
             level=int(self.level or 0),
             author=self.author(),
-            check=self.duties.check(assignment.duty) if assignment.duty else None,
+            check=self.verifying.check(assignment),
         )
 
     def _folder(self, assignment: service.Assignment) -> str:
@@ -252,53 +246,14 @@ class Node:
                 self._block(self.runs.finish(message))
                 self.take(service.Finished(worker, counted=counts(message)))
             case protocol.Verified():
-                self._verified(worker, message)
+                self._block(self.verifying.finish(worker, message))
+                self.take(service.Finished(worker, counted=False))
             case protocol.Dropped():
                 self.take(service.Dropped(worker))
             case protocol.Failed():
                 logger.warning("assignment failed", worker=worker, reason=message.sentence)
                 self.events.tell("run_failed", message.sentence, now_ms(), assignment=message.assignment, worker=worker)
                 self.take(service.Failed(worker, message.sentence))
-
-    # --- verification ---
-
-    def _verified(self, worker: str, message: protocol.Verified) -> None:
-        assignment = self.service.workers[worker].assignment
-        duty = assignment.duty if assignment else ""
-        try:
-            record, body = self.duties.publish(duty, message, now_ms())
-        except (AutoresearchError, KeyError) as error:
-            self._block(error if isinstance(error, AutoresearchError) else None)
-        else:
-            state = judgement(self.log, body.run).state
-            text = f"{short_id(body.run)}: {body.verdict}, now {state.value}"
-            told = {
-                "run": format_id(body.run),
-                "id": format_id(record.id),
-                "verdict": body.verdict,
-                "state": state.value,
-            }
-            self.events.tell("verified", text, now_ms(), assignment=message.assignment, reason=body.reason, **told)
-        self.take(service.Finished(worker, counted=False))
-
-    async def verify(self, request: VerifyRequest) -> RunAccepted:
-        """Queue the verification of a run that a person names."""
-        run = self.log.resolve(request.run)
-        name, _ = await self.duties.ask(run, now_ms())
-        folder = self._folder_of(self.duties.task(name))
-        self._names += 1
-        assignment = f"check-{os.getpid()}-{self._names}"
-        self.take(service.RunAsked(service.Assignment(assignment, folder, duty=name)))
-        return RunAccepted(assignment=assignment)
-
-    def _folder_of(self, task: bytes) -> str:
-        """A folder of the task with this digest: the configured one, the one that ships, or one that is written."""
-        for folder in (self.service.asked.order.task, self.settings.work.task, ""):
-            with suppress(AutoresearchError):
-                if self._load(folder).digest == task:
-                    return folder
-        place = self.paths.published_tasks / task.hex()
-        return str(published_task(self.log, self.blobs, task, place).folder)
 
     # --- runs ---
 
@@ -371,6 +326,10 @@ class Node:
         """End a pause."""
         self.take(service.ResumeAsked())
         return self.status()
+
+    async def verify(self, request: VerifyRequest) -> RunAccepted:
+        """Queue the verification of a run that a person names."""
+        return RunAccepted(assignment=await self.verifying.ask(request.run))
 
     def finish(self) -> StatusAnswer:
         """Make the runs in hand the last."""

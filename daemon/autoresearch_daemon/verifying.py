@@ -1,0 +1,99 @@
+"""The node's part in verification: looks for duties while it works, takes a person's wish, publishes what came out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from autoresearch.answers import published_task
+from autoresearch.errors import AutoresearchError
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import BlobRef, format_id, short_id
+from autoresearch.tasks import Task
+from autoresearch.views import judgement
+from autoresearch_daemon import service
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.duties import Duties
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.workers import protocol
+
+LOOK_SECONDS = 5.0
+
+
+class Verifying:
+    """Between the node's state machine and its duties.
+
+    ``take(event)`` gives the machine an event, ``load(folder)`` reads a task folder (empty: the configured one or the
+    one that ships), ``fetch(blob)`` gets a blob from other nodes.
+    """
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        events: Events,
+        machine: service.Service,
+        paths: Paths,
+        *,
+        take: Callable[[service.Input], None],
+        load: Callable[[str], Task],
+        fetch: Callable[[BlobRef], Awaitable[None]],
+    ) -> None:
+        self._notebook = notebook
+        self._events = events
+        self._machine = machine
+        self._paths = paths
+        self._take = take
+        self._load = load
+        self._duties = Duties(notebook, fetch)
+        self._names = 0
+
+    async def keep(self) -> None:
+        """Have the next verification ready whenever this node works, verifies and is chosen. Until cancelled."""
+        while True:
+            asked = self._machine.asked
+            if asked.working and asked.order.verify_share > 0 and self._machine.duty is None:
+                with suppress(AutoresearchError):
+                    found = await self._duties.find(self._load(asked.order.task).digest, now_ms())
+                    if found is not None:
+                        self._take(service.DutyReady(*found))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def ask(self, reference: str) -> str:
+        """Queue the verification of a run that a person names; returns the assignment. Raises AutoresearchError."""
+        name, _ = await self._duties.ask(self._notebook.log.resolve(reference), now_ms())
+        folder = self._folder_of(self._duties.task(name))
+        self._names += 1
+        assignment = f"check-{os.getpid()}-{self._names}"
+        self._take(service.RunAsked(service.Assignment(assignment, folder, duty=name)))
+        return assignment
+
+    def check(self, assignment: service.Assignment) -> protocol.Check | None:
+        """What a worker needs for an assignment, if that is a verification."""
+        return self._duties.check(assignment.duty) if assignment.duty else None
+
+    def finish(self, worker: str, found: protocol.Verified) -> AutoresearchError | None:
+        """Publish what a worker measured, and tell people. An error means that it is not recorded, and why."""
+        assignment = self._machine.workers[worker].assignment
+        if assignment is None or self._duties.check(assignment.duty) is None:
+            return None
+        try:
+            record, body = self._duties.publish(assignment.duty, found, now_ms())
+        except AutoresearchError as error:
+            return error
+        state = judgement(self._notebook.log, body.run).state.value
+        told = {"run": format_id(body.run), "id": format_id(record.id), "verdict": body.verdict, "state": state}
+        text = f"{short_id(body.run)}: {body.verdict}, now {state}"
+        self._events.tell("verified", text, now_ms(), assignment=found.assignment, reason=body.reason, **told)
+        return None
+
+    def _folder_of(self, task: bytes) -> str:
+        """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""
+        for folder in (self._machine.asked.order.task, ""):
+            with suppress(AutoresearchError):
+                if self._load(folder).digest == task:
+                    return folder
+        place = self._paths.published_tasks / task.hex()
+        return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
