@@ -11,7 +11,16 @@ from types import TracebackType
 from typing import Self
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.identity import KeyPair, create_identity, delegation, load_identity
+from autoresearch.identity import (
+    DELEGATION_MS,
+    Device,
+    KeyPair,
+    create_identity,
+    delegation,
+    devices_of,
+    is_due,
+    load_identity,
+)
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
@@ -23,6 +32,8 @@ from autoresearch.running import Level, Progress, detect_level
 from autoresearch.tasks import Task, load_task
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
+# More records than this no honest root or device key has about itself.
+IDENTITY_RECORDS = 1000
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
 CLAIM_MARGIN_SECONDS = 60
 
@@ -91,11 +102,32 @@ class Notebook:
         return self._append("note", note, now_ms, accept_fork=True)
 
     def publish_identity(self, now_ms: int) -> None:
-        """Say once that the root key lets this device speak for it, and that the device belongs to that root key."""
-        if self.log.head(self.identity.root.public) is None:
-            self._append("identity", delegation(self.identity), now_ms, signer=self.identity.root)
-        if not self.log.records(kind="identity", author=self.author, limit=1):
-            self._append("identity", IdentityBody(action="profile", root=self.identity.root.public), now_ms)
+        """Say that the root key lets this device speak for it, and that the device belongs to that root key.
+
+        Said once, and the first again before it expires, as far as the root key lies here in the clear.
+        """
+        root = self.identity.root
+        if isinstance(root, KeyPair) and is_due(self.device(now_ms), now_ms):
+            self.delegate(root, now_ms)
+        said = self.log.records(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
+        if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in said):
+            self._append("identity", IdentityBody(action="profile", root=root.public), now_ms)
+
+    def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:
+        """Let a device, this one if none is named, speak for the root key for a while from now on."""
+        body = delegation(self.identity, device=device, expires_ms=now_ms + DELEGATION_MS)
+        return self._append("identity", body, now_ms, signer=root)
+
+    def revoke(self, root: KeyPair, device: bytes, now_ms: int, *, reason: str = "") -> Record:
+        """Take a device's voice away: what it signs from now on is nobody's word but its own."""
+        body = IdentityBody(action="revoke", root=root.public, device=device, reason=reason)
+        return self._append("identity", body, now_ms, signer=root)
+
+    def device(self, now_ms: int) -> Device | None:
+        """How this device stands with its root key, or None when it was never named."""
+        return next(
+            (row for row in own_devices(self.log, self.identity.root.public, now_ms) if row.key == self.author), None
+        )
 
     def publish_task(self, task: Task, now_ms: int) -> None:
         """Publish a task unless the log has it, with its harness and baseline as blobs."""
@@ -246,6 +278,15 @@ class Notebook:
     def _value_of(self, run: bytes | None) -> float | None:
         record = self.log.find(run) if run else None
         return record.body.value if record and isinstance(record.body, Run) else None
+
+
+def own_devices(log: Log, root: bytes, now_ms: int) -> list[Device]:
+    """The devices of a root key as the log has them."""
+    records = log.records(kind="identity", author=root, limit=IDENTITY_RECORDS)
+    named = {record.body.device for record in records if isinstance(record.body, IdentityBody) and record.body.device}
+    for device in named:
+        records += log.records(kind="identity", author=device, limit=IDENTITY_RECORDS)
+    return devices_of(records, root, now_ms)
 
 
 def run_once(

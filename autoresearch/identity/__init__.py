@@ -1,8 +1,51 @@
 """Who signs: keys, their files, and the delegation of a device key by a root key."""
 
-from autoresearch.identity.identity import Identity, create_identity, delegation, load_identity
+from autoresearch.identity.devices import DELEGATION_MS, RENEWAL_MS, Device, DeviceState, devices_of, is_due, standing
+from autoresearch.identity.enrolling import ANSWER, REQUEST, read_answer, read_request, write_answer, write_request
+from autoresearch.identity.identity import (
+    Identity,
+    LockedKey,
+    adopt_root,
+    back_up_root,
+    create_identity,
+    delegation,
+    load_identity,
+    own_device,
+    protect_root,
+    restore_identity,
+    unlock,
+)
 from autoresearch.identity.keys import KeyPair
 from autoresearch.identity.roster import Roster, Voice
 from autoresearch.identity.trust import Trust
 
-__all__ = ["Identity", "KeyPair", "Roster", "Trust", "Voice", "create_identity", "delegation", "load_identity"]
+__all__ = [
+    "ANSWER",
+    "DELEGATION_MS",
+    "RENEWAL_MS",
+    "REQUEST",
+    "Device",
+    "DeviceState",
+    "Identity",
+    "KeyPair",
+    "LockedKey",
+    "Roster",
+    "Trust",
+    "Voice",
+    "adopt_root",
+    "back_up_root",
+    "create_identity",
+    "delegation",
+    "devices_of",
+    "is_due",
+    "load_identity",
+    "own_device",
+    "protect_root",
+    "read_answer",
+    "read_request",
+    "restore_identity",
+    "standing",
+    "unlock",
+    "write_answer",
+    "write_request",
+]

@@ -1,7 +1,7 @@
 """Ed25519 keys and the files that hold them. The only place that reads or writes a secret key.
 
-A key file is text: a first line that says what it is, then the 32-byte seed in hexadecimal. Keys lie in the clear for
-now; the first line leaves room for a form that is encrypted at rest.
+A plain key file is text: a first line that says what it is, then the 32-byte seed in hexadecimal. A root key may lie
+encrypted instead: :mod:`autoresearch.identity.sealing`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from autoresearch.errors import NotFound, Refused
 
 _HEADER = "autoresearch key 1 ed25519 plain"
 _SEED_BYTES = 32
+_FILE_BYTES_MAX = 16_384
 
 
 @dataclass(frozen=True)
@@ -49,22 +50,48 @@ class KeyPair:
 
 
 def write_key(path: Path, pair: KeyPair) -> None:
-    """Write a key file that only its owner can read. Raises Refused when something is there already."""
+    """Write a plain key file that only its owner can read. Raises Refused when something is there already."""
+    write_private(path, plain(pair))
+
+
+def plain(pair: KeyPair) -> bytes:
+    """The content of a plain key file."""
+    return f"{_HEADER}\n{bytes(pair.key).hex()}\n".encode("ascii")
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read; on the disk when this returns. Raises Refused when one is there."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileExistsError as error:
         raise Refused(f"{path} exists; keys are never overwritten.", hint="move it away first") from error
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+    except OSError as error:
+        raise Refused(f"{path} can't be written: {error.strerror}.") from error
+    with os.fdopen(descriptor, "wb") as file:
         os.fchmod(file.fileno(), 0o600)
-        file.write(f"{_HEADER}\n{bytes(pair.key).hex()}\n")
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     sync_folder(path.parent)
 
 
+def replace_private(path: Path, content: bytes) -> None:
+    """Put other content in the place of a private file: the old one or the new one is there, never half of one."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    write_private(temporary, content)
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
 def read_key(path: Path) -> KeyPair:
     """The key in ``path``. Raises NotFound, or Refused when others can read it or it is no key file."""
+    return parse_key(read_private(path), path)
+
+
+def read_private(path: Path) -> bytes:
+    """The content of a key file. Raises NotFound, or Refused when others can reach it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError as error:
@@ -74,7 +101,12 @@ def read_key(path: Path) -> KeyPair:
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
             raise Refused(f"Others can read the key {path}.", hint=f"chmod 600 {path}")
-        lines = file.read(1024).decode("ascii", errors="replace").splitlines()
+        return file.read(_FILE_BYTES_MAX)
+
+
+def parse_key(content: bytes, path: Path) -> KeyPair:
+    """The key that a plain file holds; ``path`` is for the words. Raises Refused."""
+    lines = content.decode("ascii", errors="replace").splitlines()
     if len(lines) != 2 or lines[0] != _HEADER:
         raise Refused(f"{path} is not a key file that this version understands.")
     try:

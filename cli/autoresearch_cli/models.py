@@ -92,12 +92,51 @@ class DoctorAnswer(Answer, frozen=True, kw_only=True):
 
 
 class IdentityAnswer(Answer, frozen=True, kw_only=True):
-    """The keys of this participant, in hexadecimal: the root key for the person, the device key for this machine."""
+    """The keys of this participant, in hexadecimal: the root key for the person, the device key for this machine.
+
+    ``root_key`` says how the root key lies here: plain, encrypted, or elsewhere.
+    """
 
     schema: str = "autoresearch.id/1"
     participant: str
     device_key: str
     folder: str
+    root_key: str = "plain"
+
+
+class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A device of a participant. ``until`` is when its delegation ends or ended; null: never."""
+
+    device_key: str
+    state: str
+    since: int
+    until: int | None = None
+    this: bool = False
+
+
+class DevicesAnswer(Answer, frozen=True, kw_only=True):
+    """The devices of this participant, as the log here has them."""
+
+    schema: str = "autoresearch.devices/1"
+    participant: str
+    devices: list[DeviceRow]
+
+
+class EnrolAnswer(Answer, frozen=True, kw_only=True):
+    """A step of making a second machine a device of the same participant; ``text`` is to be pasted on the other one."""
+
+    schema: str = "autoresearch.add_device/1"
+    step: str
+    device_key: str
+    text: str = ""
+
+
+class BackupAnswer(Answer, frozen=True, kw_only=True):
+    """An encrypted backup of the root key."""
+
+    schema: str = "autoresearch.backup/1"
+    participant: str
+    file: str
 
 
 class NetworkAnswer(Answer, frozen=True, kw_only=True):

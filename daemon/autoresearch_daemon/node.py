@@ -28,6 +28,7 @@ from autoresearch.answers import (
     record_view,
 )
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused
+from autoresearch.identity import standing
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
@@ -55,6 +56,8 @@ logger = structlog.get_logger()
 TICK_SECONDS = 5.0
 # How long a worker's next verification may wait for the files of the run.
 FETCH_SECONDS = 60.0
+# How often the node looks whether its delegation is due for renewal.
+RENEW_SECONDS = 3600
 # How long a record that could not be written waits before the next try.
 RETRY_SECONDS = 60
 # How long a start waits for a peer to tell what this device signed last; a node whose peers are all away goes on then.
@@ -89,6 +92,8 @@ class Node:
         self._proposals: dict[str, protocol.Proposal] = {}
         self._tasks: dict[str, Task] = {}
         self._retry_ms = 0
+        self._renew_ms = 0
+        self._standing = ""
         self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
         self.keeper = Keeper(
             self.notebook,
@@ -136,7 +141,7 @@ class Node:
             await self.exchange.first(ASK_PEERS_SECONDS)
             self.take(service.Blocked(Why.ASKING_PEERS, None))
         try:
-            self.notebook.publish_identity(now_ms())
+            self._renew()
             self._block(self.runs.close_left_over())
         except AutoresearchError as error:
             self._block(error)
@@ -167,14 +172,28 @@ class Node:
             self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
             if self.exchange:
                 self.exchange.look()
+            if now_ms() >= self._renew_ms:
+                try:
+                    self._renew()
+                except AutoresearchError as error:
+                    self._block(error)
             if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
                 self.take(service.Blocked(Why.CANNOT_RECORD, None))
                 self._block(self.runs.record_waiting())
             await asyncio.sleep(TICK_SECONDS)
 
+    def _renew(self) -> None:
+        """Publish who this device speaks for, and again in time; say so where only a person can."""
+        self._renew_ms = now_ms() + RENEW_SECONDS * 1000
+        self.notebook.publish_identity(now_ms())
+        self._standing = standing(self.notebook.device(now_ms()), now_ms())
+        if self._standing:
+            logger.warning("identity", reason=self._standing)
+
     def _warnings(self) -> list[str]:
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
-        return leaks + (self.exchange.warnings() if self.exchange else [])
+        identity = [self._standing] if self._standing else []
+        return leaks + identity + (self.exchange.warnings() if self.exchange else [])
 
     def _behind(self) -> str | None:
         return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None

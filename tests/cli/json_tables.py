@@ -41,7 +41,10 @@ milliseconds, durations milliseconds, sizes bytes.
 | `logs` | the daemon's own log lines, without a schema |
 | `config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `paths` | `autoresearch.paths/1` |
-| `id new`, `show` | `autoresearch.id/1` |
+| `id new`, `show`, `renew`, `passphrase`, `restore` | `autoresearch.id/1` |
+| `id devices`, `revoke` | `autoresearch.devices/1` |
+| `id add-device` | `autoresearch.add_device/1` |
+| `id backup` | `autoresearch.backup/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |

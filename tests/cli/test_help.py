@@ -13,7 +13,11 @@ from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled
 
 DOCS = Path(__file__).parents[2] / "docs"
-GROUPS = {"config": ("show", "get", "set", "path"), "id": ("new", "show"), "task": ("new", "show")}
+GROUPS = {
+    "config": ("show", "get", "set", "path"),
+    "id": ("new", "show", "devices", "add-device", "renew", "revoke", "passphrase", "backup", "restore"),
+    "task": ("new", "show"),
+}
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
 HEAVY = {"torch", "libp2p", "aiohttp", "trio", "zmq", "structlog", "multiaddr"}

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from autoresearch_cli.models import (
     ConfigAnswer,
+    DevicesAnswer,
     DoctorAnswer,
     DownAnswer,
     ExportAnswer,
@@ -53,6 +54,7 @@ DOCUMENTS: list[tuple[type[msgspec.Struct], tuple[str, ...]]] = [
     (ConfigAnswer, ("config", "path")),
     (PathsAnswer, ("paths",)),
     (IdentityAnswer, ("id", "show")),
+    (DevicesAnswer, ("id", "devices")),
     (NetworkAnswer, ("network", "show")),
     (NetworkAnswer, ("network", "invite")),
     (NetworkAnswer, ("network", "trust", "ab" * 32)),

@@ -58,17 +58,17 @@ def test_paths_are_all_below_the_home(cli: Cli, home: Path) -> None:
 def test_keys_are_made_once_and_only_shown_in_public(cli: Cli, paths: Paths) -> None:
     missing = cli("id", "show")
     assert (missing.exit_code, missing.stdout) == (4, "")
-    made = cli("id", "new")
+    made = cli("id", "new", "--no-passphrase")
     assert made.exit_code == 0
     assert cli("id", "show").stdout == made.stdout
-    assert cli("id", "new").exit_code == 6
+    assert cli("id", "new", "--no-passphrase").exit_code == 6
     for file in paths.keys.glob("*.key"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert file.read_text().split()[-1] not in made.output
 
 
 def test_keys_that_others_can_read_are_refused_with_the_remedy(cli: Cli, paths: Paths) -> None:
-    cli("id", "new")
+    cli("id", "new", "--no-passphrase")
     key = paths.keys / "device.key"
     key.chmod(0o644)
     refused = cli("id", "show")

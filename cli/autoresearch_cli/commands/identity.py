@@ -1,23 +1,41 @@
-"""``id``: this participant's keys."""
+"""``id``: this participant's keys and devices."""
 
 from __future__ import annotations
 
-from autoresearch.errors import NotFound
-from autoresearch.identity import Identity, create_identity, load_identity
-from autoresearch_cli import here
-from autoresearch_cli.models import IdentityAnswer
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from pathlib import Path
+from typing import Annotated
 
-app = command_app("This participant's keys.")
+import typer
+
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.identity import (
+    ANSWER,
+    REQUEST,
+    Identity,
+    KeyPair,
+    back_up_root,
+    create_identity,
+    load_identity,
+    protect_root,
+    restore_identity,
+    unlock,
+)
+from autoresearch_cli import enrolling, here
+from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.passphrases import passphrase
+from autoresearch_cli.rendering.figures import moment
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
+
+app = command_app("This participant's keys and devices.")
 apps = {"id": app}
 
 
 @app.callback(
     epilog=examples(
         ("autoresearch id show", "who this machine is in the notebook"),
-        ("autoresearch id new", "make the keys before the daemon's first start does"),
-        ("autoresearch id show --json", "the same for a program"),
+        ("autoresearch id passphrase", "encrypt the root key"),
+        ("autoresearch id backup ~/root-backup", "an encrypted copy, for the day the disk dies"),
         see="doctor, paths, log --mine",
     )
 )
@@ -27,18 +45,28 @@ def identity() -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch id new", "make both keys; existing ones are never overwritten"),
-        ("autoresearch id new && autoresearch id show", "and look at them"),
-        ("autoresearch id new --json", "the same for a program"),
-        see="id show, paths",
+        ("autoresearch id new", "make both keys; asks for the root key's passphrase"),
+        ("autoresearch id new --no-passphrase", "leave the root key in the clear"),
+        ("AUTORESEARCH_PASSPHRASE=… autoresearch id new --json", "the same for a program"),
+        see="id show, id backup, paths",
     )
 )
-def new(*, json: Json = False) -> None:
-    """Make a root key and a device key. The daemon does so at its first start when there are none."""
+def new(
+    *,
+    no_passphrase: Annotated[
+        bool, typer.Option("--no-passphrase", help="Leave the root key in the clear, for this user alone.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make a root key and a device key. The daemon does so at its first start, in the clear, when there are none."""
     here.paths().create()
-    _report(create_identity(here.paths().keys), json=json)
+    secret = None if no_passphrase else passphrase("for the new root key", confirm=True)
+    made = create_identity(here.paths().keys, passphrase=secret)
+    _report(made, encrypted=secret is not None, json=json)
+    if secret is not None and not json:
+        say("→ autoresearch id renew, once this machine is in your network: it signs what the daemon can't")
     if not json:
-        say(f"→ keep a copy of {here.paths().keys} in a safe place: nobody can restore it")
+        say("→ autoresearch id backup FILE: nobody else can restore the root key")
 
 
 @app.command(
@@ -46,23 +74,206 @@ def new(*, json: Json = False) -> None:
         ("autoresearch id show", "both public keys"),
         ("autoresearch id show --json | jq -r .device_key", "the device key for a program"),
         ("autoresearch log --mine", "what this device published"),
-        see="id new, doctor",
+        see="id new, id devices, doctor",
     )
 )
 def show(*, json: Json = False) -> None:
     """The public keys, in hexadecimal. The secret halves are never printed."""
+    _report(_loaded(), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id devices", "which machines speak for this participant"),
+        ("autoresearch id devices --json | jq '.devices[].state'", "how each stands, for a program"),
+        ("autoresearch id revoke 3f9a", "take one's voice away"),
+        see="id add-device, id revoke, id renew",
+    )
+)
+def devices(*, json: Json = False) -> None:
+    """The devices that the root key has named, as the log here has them."""
+    mine = _loaded()
+    rows = enrolling.rows(mine)
+    if json:
+        listed = [
+            DeviceRow(device_key=r.key.hex(), state=r.state, since=r.since_ms, until=r.until_ms, this=_is(r.key, mine))
+            for r in rows
+        ]
+        print_json(DevicesAnswer(participant=mine.root.public.hex(), devices=listed))
+        return
+    table = [
+        (r.key.hex(), r.state, moment(r.until_ms) if r.until_ms else "never", "this one" * _is(r.key, mine))
+        for r in rows
+    ]
+    print_table(("device key", "state", "until", ""), table)
+
+
+@app.command(
+    name="add-device",
+    epilog=examples(
+        ("autoresearch id add-device", "on the new machine: print its request"),
+        ("autoresearch id add-device autoresearch-device:…", "where the root key is: print the answer"),
+        ("autoresearch id add-device autoresearch-delegation:…", "on the new machine again: done"),
+        see="id devices, id revoke",
+    ),
+)
+def add_device(
+    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="The request, or the answer to it.")] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """Make a second machine speak for the same participant. Neither text holds a secret; check whose request it is."""
+    here.paths().create()
+    if not text:
+        enrolling.request(json=json)
+    elif text.startswith(REQUEST):
+        enrolling.approve(text, _unlocked(_loaded()), json=json)
+    elif text.startswith(ANSWER):
+        enrolling.adopt(text, json=json)
+    else:
+        raise UsageError("that is neither a request nor an answer", hint="autoresearch id add-device prints a request")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id renew", "let this device speak for the root key for 90 days more"),
+        ("autoresearch down && autoresearch id renew && autoresearch up", "when the daemon runs"),
+        ("autoresearch id renew --json", "the same for a program"),
+        see="id devices, id show",
+    )
+)
+def renew(*, json: Json = False) -> None:
+    """Delegate this device anew. The daemon does it by itself while the root key lies here in the clear."""
+    mine = _unlocked(_loaded())
+    enrolling.renew(mine)
+    _report(_loaded(), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id revoke 3f9a", "the device whose key begins so"),
+        ("autoresearch id revoke 3f9a --reason 'laptop stolen'", "and say why, for all to read"),
+        ("autoresearch id devices", "what the devices are"),
+        see="id devices, id add-device",
+    )
+)
+def revoke(
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="A device key or its beginning.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for all to read.")] = "",
+    json: Json = False,
+) -> None:
+    """Take a device's voice away, everywhere, from now on. What it published before keeps its word."""
+    mine = _loaded()
+    found = [row.key for row in enrolling.rows(mine) if row.key.hex().startswith(device.lower())]
+    if not found:
+        raise NotFound(f"this participant has no device {device}", hint="autoresearch id devices")
+    if len(found) > 1:
+        raise UsageError(f"{device} can mean several devices", hint="type more characters")
+    enrolling.revoke(_unlocked(mine), found[0], reason)
+    devices(json=json)
+
+
+@app.command(
+    name="passphrase",
+    epilog=examples(
+        ("autoresearch id passphrase", "encrypt the root key, or change its passphrase"),
+        ("autoresearch id passphrase --remove", "lay it in the clear"),
+        ("autoresearch id show", "how the root key lies here"),
+        see="id backup, id renew",
+    ),
+)
+def change_passphrase(
+    *,
+    remove: Annotated[bool, typer.Option("--remove", help="Lay the root key in the clear.")] = False,
+    json: Json = False,
+) -> None:
+    """Encrypt the root key with a passphrase. The daemon needs only the device key; `id renew` then asks for it."""
+    mine = _unlocked(_loaded())
+    secret = None if remove else passphrase("that the root key gets", confirm=True)
+    protect_root(here.paths().keys, _root(mine), secret)
+    _report(_loaded(), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id backup ~/root-backup", "an encrypted copy of the root key"),
+        ("autoresearch id restore ~/root-backup", "on another machine"),
+        ("autoresearch id backup ~/root-backup && ssh-keygen -y -f ~/root-backup", "and check that it opens"),
+        see="id restore, id passphrase",
+    )
+)
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Write an encrypted copy of the root key. Device keys are not in it: a restored machine gets a new one."""
+    mine = _unlocked(_loaded())
+    back_up_root(file.expanduser(), _root(mine), passphrase("for the backup", confirm=True))
+    if json:
+        print_json(BackupAnswer(participant=mine.root.public.hex(), file=str(file)))
+    else:
+        say(f"the root key lies encrypted in {file}; without the passphrase nobody can use it, you included")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id restore ~/root-backup", "the same participant on this machine, with a new device key"),
+        ("autoresearch id devices", "then look which devices are left"),
+        ("autoresearch id revoke 3f9a", "and revoke the one that was lost"),
+        see="id backup, id renew",
+    )
+)
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `id backup` wrote.")], *, json: Json = False
+) -> None:
+    """Put the root key back from a backup, onto a machine without keys."""
     try:
-        found = load_identity(here.paths().keys)
+        content = file.expanduser().read_bytes()
+    except OSError as error:
+        raise NotFound(f"{file} can't be read: {error.strerror}") from error
+    here.paths().create()
+    restored = restore_identity(here.paths().keys, content, passphrase("of the backup"))
+    _report(restored, encrypted=True, json=json)
+    if not json:
+        say("→ let this node catch up first (autoresearch up, autoresearch peers), then autoresearch id renew")
+
+
+def _loaded() -> Identity:
+    try:
+        return load_identity(here.paths().keys)
     except NotFound as error:
         raise NotFound("there are no keys yet", hint="autoresearch id new, or start the daemon") from error
-    _report(found, json=json)
 
 
-def _report(found: Identity, *, json: bool) -> None:
+def _unlocked(mine: Identity) -> Identity:
+    """With the root key at hand; asks for the passphrase where it needs one."""
+    if isinstance(mine.root, KeyPair):
+        return mine
+    return unlock(here.paths().keys, mine, passphrase("of the root key") if mine.root.here else "")
+
+
+def _root(mine: Identity) -> KeyPair:
+    assert isinstance(mine.root, KeyPair)
+    return mine.root
+
+
+def _is(device: bytes, mine: Identity) -> bool:
+    return device == mine.device.public
+
+
+def _report(found: Identity, *, json: bool, encrypted: bool = False) -> None:
+    plain = isinstance(found.root, KeyPair)
+    lies = "plain" if plain else "encrypted" if found.root.here else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(
-        participant=found.root.public.hex(), device_key=found.device.public.hex(), folder=str(here.paths().keys)
+        participant=found.root.public.hex(),
+        device_key=found.device.public.hex(),
+        folder=str(here.paths().keys),
+        root_key="encrypted" if encrypted else lies,
     )
     if json:
         print_json(answer)
         return
-    print_labelled([("participant", answer.participant), ("device key", answer.device_key), ("folder", answer.folder)])
+    lines = [("participant", answer.participant), ("device key", answer.device_key), ("folder", answer.folder)]
+    print_labelled([*lines, ("root key", answer.root_key)])

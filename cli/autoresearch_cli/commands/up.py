@@ -45,6 +45,7 @@ def up(
             say("the daemon runs already: --workers counts from its next start (autoresearch down)")
         _report(UpAnswer(state="already_running", pid=status.pid, working=work), json=json)
         return
+    first = not (here.paths().keys / "device.key").exists()
     process = starting.start(workers=workers, detached=not foreground)
     if foreground:
         _pass_on_signals(process)
@@ -59,6 +60,8 @@ def up(
         process.terminate()
         raise
     _report(UpAnswer(state="started", pid=process.pid, working=work), json=json)
+    if first and not json:
+        say("made a root key, which lies in the clear → autoresearch id passphrase encrypts it")
     if foreground:
         code = process.wait()
         raise typer.Exit(code if code >= 0 else 128 - code)

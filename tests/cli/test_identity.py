@@ -1,0 +1,143 @@
+"""``id``: passphrases, devices, renewal, a second machine, backup, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autoresearch.identity import KeyPair, LockedKey, Roster, Trust, load_identity
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import DAY_MS, DEFAULT_NETWORK
+from tests.cli.conftest import Cli
+
+WORDS = "correct horse battery staple"
+
+
+def rows(cli: Cli) -> dict[str, str]:
+    answer = json.loads(cli("id", "devices", "--json").stdout)
+    return {row["device_key"]: row["state"] for row in answer["devices"]}
+
+
+def test_without_a_terminal_somebody_must_say_how_the_root_key_lies(cli: Cli, paths: Paths) -> None:
+    refused = cli("id", "new")
+    assert refused.exit_code == 2
+    assert "AUTORESEARCH_PASSPHRASE" in refused.stderr
+    assert not (paths.keys / "root.key").exists()
+
+
+def test_an_encrypted_identity_works_without_the_passphrase(
+    cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    made = json.loads(cli("id", "new", "--json").stdout)
+    assert made["root_key"] == "encrypted"
+    assert not paths.log.exists()  # so that another network can still be joined
+    assert cli("id", "renew").exit_code == 0
+    monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
+    assert json.loads(cli("id", "show", "--json").stdout) == made
+    assert rows(cli) == {made["device_key"]: "active"}
+    with Notebook(paths) as notebook:
+        before = notebook.log.count("identity")
+        notebook.publish_identity(notebook.device(0).until_ms)  # type: ignore[union-attr,arg-type]
+        assert notebook.log.count("identity") == before
+
+
+def test_a_plain_root_key_renews_by_itself_and_a_revoked_device_stays_revoked(cli: Cli, paths: Paths) -> None:
+    cli("id", "new", "--no-passphrase")
+    cli("id", "renew")
+    key = json.loads(cli("id", "show", "--json").stdout)["device_key"]
+    with Notebook(paths) as notebook:
+        start_ms = notebook.device(0).since_ms  # type: ignore[union-attr]
+        for day in (1, 59, 61, 62, 130):
+            notebook.publish_identity(start_ms + day * DAY_MS)
+        assert notebook.log.count("identity") == 4  # two at first, then on days 61 and 130
+        roster = Roster(notebook.log.records(kind="identity", limit=99), Trust())
+        for day in range(200):
+            assert roster.voice(notebook.author, start_ms + day * DAY_MS + 1).root == notebook.identity.root.public
+    assert rows(cli) == {key: "active"}
+
+
+def test_a_revoked_device_is_not_renewed(cli: Cli, paths: Paths) -> None:
+    cli("id", "new", "--no-passphrase")
+    cli("id", "renew")
+    key = json.loads(cli("id", "show", "--json").stdout)["device_key"]
+    assert cli("id", "revoke", "zz").exit_code == 4
+    assert cli("id", "revoke", key[:12], "--reason", "stolen").exit_code == 0
+    assert rows(cli) == {key: "revoked"}
+    with Notebook(paths) as notebook:
+        notebook.publish_identity(notebook.device(0).until_ms + 1)  # type: ignore[union-attr,operator]
+    assert rows(cli) == {key: "revoked"}
+    assert cli("id", "renew").exit_code == 0
+    assert rows(cli) == {key: "active"}
+
+
+def test_a_second_machine_joins_the_participant(
+    cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    first = json.loads(cli("id", "new", "--json").stdout)
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "second"))
+    request = cli("id", "add-device").stdout.strip()
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "home"))
+    assert cli("id", "add-device", request[:-2]).exit_code == 2
+    answer = cli("id", "add-device", request).stdout.strip()
+    assert "waiting" in rows(cli).values()
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "third"))
+    assert cli("id", "add-device", answer).exit_code == 6  # for another device
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "second"))
+    monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
+    done = cli("id", "add-device", answer)
+    assert done.exit_code == 0, done.output
+    second = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "second")})
+    mine = load_identity(second.keys)
+    assert mine.root == LockedKey(bytes.fromhex(first["participant"]), here=False)
+    assert rows(cli)[mine.device.public.hex()] == "active"
+    renewed = cli("id", "renew")
+    assert (renewed.exit_code, "not on this machine" in renewed.stderr) == (6, True)
+
+
+def test_an_answer_of_somebody_else_or_another_network_is_refused(cli: Cli, paths: Paths) -> None:
+    from autoresearch.identity import write_answer
+    from autoresearch.records import Identity, Network, seal
+
+    cli("id", "add-device")
+    from autoresearch.identity import own_device
+
+    device, root = own_device(paths.keys).public, KeyPair.generate()
+    body = Identity(action="delegate", root=root.public, device=device)
+    other = seal(root, Network(name="other"), "identity", body, seq=1, prev=b"", time_ms=1_800_000_000_000)
+    assert "another network" in cli("id", "add-device", write_answer(other)).stderr
+    thief = seal(KeyPair.generate(), DEFAULT_NETWORK, "identity", body, seq=1, prev=b"", time_ms=1_770_000_000_000)
+    assert cli("id", "add-device", write_answer(thief)).exit_code == 6
+    assert not (paths.keys / "root.pub").exists()
+
+
+def test_backup_and_restore(cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("id", "new", "--no-passphrase")
+    first = json.loads(cli("id", "show", "--json").stdout)
+    file = tmp_path / "backup"
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    assert cli("id", "backup", str(file)).exit_code == 0
+    assert cli("id", "backup", str(file)).exit_code == 6
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "second"))
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "a wrong guess")
+    assert cli("id", "restore", str(file)).exit_code == 6
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    second = json.loads(cli("id", "restore", str(file), "--json").stdout)
+    assert second["participant"] == first["participant"]
+    assert second["device_key"] != first["device_key"]
+    assert second["root_key"] == "encrypted"
+
+
+def test_a_passphrase_is_set_and_removed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("id", "new", "--no-passphrase")
+    assert cli("id", "passphrase").exit_code == 2
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    assert json.loads(cli("id", "passphrase", "--json").stdout)["root_key"] == "encrypted"
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "wrong")
+    assert cli("id", "passphrase", "--remove").exit_code == 6
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    assert json.loads(cli("id", "passphrase", "--remove", "--json").stdout)["root_key"] == "plain"
