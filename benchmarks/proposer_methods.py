@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from autoresearch.proposers import PastRun, Problem, best_run, propose
 from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.space import Genome, Space
-from autoresearch.proposers.tpe import anywhere
+from autoresearch.proposers.variation import anywhere
 from autoresearch.tasks import source_digest
 
 if TYPE_CHECKING:

@@ -1,52 +1,46 @@
-"""Which genome to try next, given what was tried on this base: far moves first, readable small ones later."""
+"""Which genome to try next, given what was tried on this base: the one with the largest expected improvement."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from autoresearch.proposers import tpe
-from autoresearch.proposers.additive import Additive, fit
 from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.evidence import PastRun
+from autoresearch.proposers.gaussian import Belief, Process, expected_improvement, fit
 from autoresearch.proposers.genes import Gene
 from autoresearch.proposers.proposal import ProposalKind
 from autoresearch.proposers.space import Genome, Space
+from autoresearch.proposers.variation import anywhere, around, crossing, few_changes
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The dials of the search; the defaults were chosen by trying others on the shipped task."""
 
-    start: int = 8
+    start: int = 3
     """Working runs before anything is learnt from them."""
     random_share: float = 0.03
-    """Share of proposals from the whole space, for ever: the models may be wrong."""
+    """Share of proposals from the whole space, for ever: the model may be wrong."""
     good_share: float = 0.15
     least_good: int = 3
     most_good: int = 25
     """The good, from which moves start: this share of what worked, within these bounds."""
-    drawn: int = 96
+    drawn: int = 24
     """Genomes drawn for one proposal."""
-    kept: int = 24
-    """Of those, how many the additive model passes on to the density ratio, which costs more."""
+    rounds: int = 6
+    beam: int = 6
+    mutants: int = 8
+    """So often the most promising few of them have this many changed copies each, which compete with them."""
     spread: float = 0.15
-    """How far a move goes where it follows the density of the good, in widths of a range."""
+    """How far a genome around a good one lies from it, in widths of a range."""
     step: float = 0.2
     """How far a single change goes."""
-    ratio_weight: float = 0.5
-    """Weight of the density ratio against the additive model, each in its own standard deviations."""
-    model_noise: float = 0.3
-    """What the additive model leaves unexplained, in standard deviations of the scores."""
-    model_prior: float = 0.3
-    """How large one gene's coefficient is believed to be before anything is seen."""
-    patch_gain: float = 0.2
-    """What a patch of the catalogue is believed to gain before anything is seen, in standard deviations."""
-    boldness: float = 1.0
-    """How far the additive model's draws go from its mean, in posterior standard deviations."""
     least_weight: float = 0.3
-    """Weight of the worst runs in the additive model; the best weigh 1."""
+    """Weight of the worst runs in the model; the best weigh 1."""
+    belief: Belief = field(default_factory=Belief)
+    """What the model believes before it has seen anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +68,10 @@ Fresh = Callable[[Genome], bool]
 
 # A move with at most so many changes to one parent is told as such: a person can read what did it.
 MOST_LOCAL = 5
-# Rows of the additive model, at most: the best half of them and a sample of the rest.
-MOST_ROWS = 600
+# Rows of the model, at most: the best half of them and a sample of the rest. The time grows with the cube.
+MOST_ROWS = 200
+# Claims that the model is told of, at most: the last by digest are left out alike by everybody.
+MOST_CLAIMS = 50
 
 
 def next_move(
@@ -89,7 +85,7 @@ def next_move(
 ) -> Move | None:
     """The next genome that is allowed and fresh; None when none was found in many tries.
 
-    ``working`` is ordered, best first. A claim counts as a bad run: look elsewhere meanwhile.
+    ``working`` is ordered, best first. A claim is taken to score what is expected of it: look elsewhere meanwhile.
     """
     genes = list(space.genes.values())
 
@@ -101,25 +97,21 @@ def next_move(
     share = round(settings.good_share * len(working))
     good = list(working[: min(settings.most_good, max(settings.least_good, share))])
     parents = [trial for trial in good if trial.weight == 1] or good
+    scale = _scale([trial.score for trial in working])
+    model = _model(genes, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
+    best = min(model.at(trial.genome)[0] for trial in good)
+
+    def promise(genome: Genome) -> float:
+        return float(f"{expected_improvement(*model.at(genome), best):.9g}")
+
     drawn = _draw(genes, parents, working, draws, usable, settings)
     if not drawn:
         return _random(genes, draws, usable)
-    model = _model(genes, working, failed, draws, settings)
-    coefficients = model.sample(draws, settings.boldness)
-    promise = [-model.predict(genome, coefficients) for genome in drawn]
-    ranked = sorted(range(len(drawn)), key=lambda i: (-round(promise[i], 9), i))[: settings.kept]
-    bad = [trial.genome for trial in (*working[len(good) :], *failed)]
-    bad = draws.sample(bad, tpe.MOST_BAD) + list(claimed)
-    ratio = tpe.ratio(tpe.density(genes, [trial.genome for trial in good]), tpe.density(genes, bad))
-    first = _standard([promise[i] for i in ranked])
-    second = _standard([ratio(drawn[i]) for i in ranked])
-    total = [round(a + settings.ratio_weight * b, 9) for a, b in zip(first, second, strict=True)]
-    genome = drawn[ranked[max(range(len(ranked)), key=lambda i: (total[i], -i))]]
+    genome = _climb(genes, drawn, promise, draws, usable, settings)
     parent = min(parents, key=lambda trial: (_changes(trial.genome, genome), trial.score))
-    genome = _without_ballast(parent.genome, genome, lambda g: model.predict(g, coefficients), usable)
-    expected = parent.score + model.predict(genome) - model.predict(parent.genome)
+    genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
-    return Move(genome, "local" if local else "tpe", parent, expected)
+    return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
 
 
 def _draw(
@@ -130,22 +122,19 @@ def _draw(
     usable: Fresh,
     settings: Settings,
 ) -> list[Genome]:
-    """Genomes to choose from: from the density of the good, from crossings of two, and from a few changes to one."""
+    """Genomes to choose from: around the good, from crossings of two, and from a few changes to one."""
     drawn: list[Genome] = []
     partners = working[: max(len(parents), len(working) // 3)]
     for _ in range(3 * settings.drawn):
-        parent = parents[min(len(parents) - 1, draws.geometric(0.5))].genome
+        genome = parents[min(len(parents) - 1, draws.geometric(0.5))].genome
         way = draws.below(3)
         if way == 0:
             centre = draws.choice(parents).genome
-            genome = tpe.around(genes, centre, settings.spread, len(parents), draws)
-        else:
-            genome = parent
-            if way == 1:
-                other = draws.choice(partners).genome
-                genome = {name: value if draws.chance(0.7) else other[name] for name, value in parent.items()}
-            if way == 2 or draws.chance(0.5):
-                genome = tpe.few_changes(genes, genome, 1 + draws.geometric(0.5), settings.step, draws)
+            genome = around(genes, centre, settings.spread, 1 / (len(parents) + 2), draws)
+        if way == 1:
+            genome = crossing(genome, draws.choice(partners).genome, 0.7, draws)
+        if way == 2 or (way == 1 and draws.chance(0.5)):
+            genome = few_changes(genes, genome, 1 + draws.geometric(0.5), settings.step, draws)
         if usable(genome):
             drawn.append(genome)
         if len(drawn) == settings.drawn:
@@ -153,60 +142,94 @@ def _draw(
     return drawn
 
 
-def _without_ballast(parent: Genome, genome: Genome, score: Callable[[Genome], float], usable: Fresh) -> Genome:
-    """The genome without the changes that the drawn model expects nothing from: what is left can be read."""
+def _climb(
+    genes: Sequence[Gene],
+    drawn: Sequence[Genome],
+    promise: Callable[[Genome], float],
+    draws: Draws,
+    usable: Fresh,
+    settings: Settings,
+) -> Genome:
+    """The most promising genome after some rounds in which the best few are varied."""
+    ranked = sorted(((promise(genome), genome) for genome in drawn), key=lambda item: -item[0])
+    for _ in range(settings.rounds):
+        best = ranked[: settings.beam]
+        for _, genome in best[:]:
+            for _ in range(settings.mutants):
+                mutant = few_changes(genes, genome, 1 + draws.geometric(0.7), settings.step, draws)
+                if usable(mutant):
+                    best.append((promise(mutant), mutant))
+        ranked = sorted(best, key=lambda item: -item[0])
+    return ranked[0][1]
+
+
+def _without_ballast(parent: Genome, genome: Genome, promise: Callable[[Genome], float], usable: Fresh) -> Genome:
+    """The genome without the changes that promise nothing: what is left can be read."""
     for name, old in parent.items():
         if genome[name] != old:
             shorter = {**genome, name: old}
-            if score(shorter) <= score(genome) and usable(shorter):
+            if usable(shorter) and promise(shorter) >= promise(genome):
                 genome = shorter
     return genome
-
-
-def _standard(values: Sequence[float]) -> list[float]:
-    """The values with mean 0 and standard deviation 1 (or all 0)."""
-    mean = math.fsum(values) / len(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) or 1.0
-    return [(value - mean) / deviation for value in values]
 
 
 def _changes(before: Genome, after: Genome) -> int:
     return sum(after[name] != value for name, value in before.items())
 
 
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Between scores and what the model sees: the logarithm of the distance to a little below the best.
+
+    A step near the best counts there as much as a large one among bad runs; the worst fifth is all the same.
+    """
+
+    floor: float
+    cap: float
+    centre: float
+    deviation: float
+
+    def standard(self, score: float) -> float:
+        return (math.log(min(score, self.cap) - self.floor) - self.centre) / self.deviation
+
+    def score(self, standard: float) -> float:
+        return self.floor + math.exp(self.centre + self.deviation * min(standard, self.standard(self.cap)))
+
+
+def _scale(scores: Sequence[float]) -> _Scale:
+    """The scale of sorted scores."""
+    best, middle, cap = scores[0], scores[len(scores) // 2], scores[(len(scores) - 1) * 4 // 5]
+    margin = 0.3 * (middle - best)
+    floor = best - (margin if margin > 1e-9 * abs(best) else abs(best) or 1.0)
+    logs = [math.log(min(score, cap) - floor) for score in scores]
+    centre = math.fsum(logs) / len(logs)
+    deviation = math.sqrt(math.fsum((log - centre) ** 2 for log in logs) / len(logs)) or 1.0
+    return _Scale(floor, cap, centre, deviation)
+
+
 def _model(
     genes: Sequence[Gene],
     working: Sequence[Trial],
     failed: Sequence[Trial],
+    claimed: Sequence[Genome],
+    scale: _Scale,
     draws: Draws,
     settings: Settings,
-) -> Additive:
-    """The additive model; a failure counts as the worst fifth, and bad runs weigh less than good ones."""
-    count = len(working)
-    cap = working[(count - 1) * 4 // 5].score
+) -> Process:
+    """The model of what was tried; a failure counts as the worst fifth, and bad runs weigh less than good ones."""
     rows = [
-        (
-            trial.genome,
-            min(trial.score, cap),
-            trial.weight * max(settings.least_weight, 1.0 - i / max(1, count)),
-        )
+        (trial.genome, scale.standard(trial.score), trial.weight * max(settings.least_weight, 1.0 - i / len(working)))
         for i, trial in enumerate(working)
     ]
-    rows += [(trial.genome, cap, trial.weight * settings.least_weight) for trial in failed]
+    rows += [(trial.genome, scale.standard(scale.cap), trial.weight * settings.least_weight) for trial in failed]
     if len(rows) > MOST_ROWS:
         rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
-    return fit(
-        genes,
-        rows,
-        noise=settings.model_noise,
-        prior=settings.model_prior,
-        patch_gain=settings.patch_gain,
-    )
+    return fit(genes, rows, claimed, settings.belief)
 
 
 def _random(genes: Sequence[Gene], draws: Draws, usable: Fresh) -> Move | None:
     for _ in range(200):
-        genome = tpe.anywhere(genes, draws)
+        genome = anywhere(genes, draws)
         if usable(genome):
             return Move(genome, "random", None, None)
     return None

@@ -8,7 +8,7 @@ from typing import Literal
 
 from autoresearch.proposers.edits import Value
 
-ProposalKind = Literal["baseline", "random", "tpe", "local", "replicate"]
+ProposalKind = Literal["baseline", "random", "model", "local", "replicate"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from autoresearch.proposers.evidence import Candidate, Evidence
 class Replication:
     """The policy; the defaults were chosen by trying others on the shipped task."""
 
-    children: int = 3
+    children: int = 6
     """So many sources must start from the apparent best for each further seed of it."""
     most: int = 4
     """Seeds that the apparent best gets."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from autoresearch.proposers import PastRun, Problem, tpe
+from autoresearch.proposers import PastRun, Problem
 from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.space import Space, space_of
+from autoresearch.proposers.variation import anywhere
 from autoresearch.tasks import source_digest
 
 TRAIN = (Path(__file__).parents[2] / "experiments" / "train.py").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def memory(seed: int, count: int, *, space: Space | None = None) -> list[PastRun
     draws, noise = Draws(seed.to_bytes(8, "big")), random.Random(seed)
     runs = [past(f"{seed} baseline", source_digest(TRAIN), space.default(), 3.0)]
     for i in range(count):
-        genome = tpe.anywhere(list(space.genes.values()), draws)
+        genome = anywhere(list(space.genes.values()), draws)
         digest = hashlib.sha256(repr(sorted(genome.items())).encode()).digest()
         value = 2.0 + abs(float(genome["LR"]) - 0.01) * 20 - 0.3 * bool(genome["+muon"]) + noise.gauss(0, 0.02)
         runs.append(past(f"{seed} {i}", digest, genome, value if space.allows(genome) else None))

@@ -30,7 +30,7 @@ def led(children: int) -> list[PastRun]:
 def test_a_leader_is_repeated_once_something_is_built_on_it() -> None:
     assert propose(problem(), led(0), [], worker="w", counter=6).kind != "replicate"
 
-    again = propose(problem(), led(3), [], worker="w", counter=6)
+    again = propose(problem(), led(6), [], worker="w", counter=6)
 
     assert (again.kind, again.replicate) == ("replicate", 1)
     assert (again.genome["LR"], again.change) == (0.01, {})
@@ -39,7 +39,7 @@ def test_a_leader_is_repeated_once_something_is_built_on_it() -> None:
 
 
 def test_a_repeat_that_runs_already_is_not_asked_for_twice() -> None:
-    runs = led(5)
+    runs = led(8)
     first = propose(problem(), runs, [], worker="w", counter=6)
     claim = LiveClaim(first.source_digest, first.replicate, first.genome)
 

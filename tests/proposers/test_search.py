@@ -146,7 +146,7 @@ def test_a_hand_written_leader_becomes_the_base() -> None:
     proposal = propose(given, runs, [], worker="w", counter=1)
 
     assert proposal.base == hand.source_digest
-    assert proposal.kind in {"local", "tpe"}
+    assert proposal.kind in {"local", "model"}
     assert "F.silu" in proposal.source
     assert "+relu2" not in proposal.genome  # its search text is gone
     assert proposal.parent == hand.id

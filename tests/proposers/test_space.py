@@ -1,17 +1,12 @@
-"""Genes, spaces and the model behave at their edges."""
+"""Genes and spaces behave at their edges."""
 
 from __future__ import annotations
 
-import random
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.proposers.additive import features, fit
 from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.space import space_of
-from autoresearch.proposers.tpe import anywhere, density, ratio
 from tests.proposers.conftest import TRAIN
 
 SPACE = space_of(TRAIN)
@@ -52,32 +47,3 @@ def test_draws_are_the_same_on_every_version() -> None:
     assert (draws.below(10), draws.sample("abcdef", 3)) == (2, ["d", "b", "a"])
     assert (draws.normal().hex(), draws.geometric(0.2)) == ("-0x1.f139461aada2cp+0", 5)
     assert Draws(b"ab", b"c").uniform().hex() == "0x1.64b4589037638p-1"  # where a part ends counts
-
-
-def test_the_additive_model_finds_what_adds_up() -> None:
-    draws, noise = Draws(b"model"), random.Random(1)
-    genomes = [anywhere(GENES, draws) for _ in range(120)]
-    rows = [(g, 2.0 - 0.5 * bool(g["+muon"]) + noise.gauss(0, 0.05), 1.0) for g in genomes]
-
-    model = fit(GENES, rows, noise=0.3, prior=0.5)
-
-    gain = model.predict({**SPACE.default(), "+muon": True}) - model.predict(SPACE.default())
-    assert gain == pytest.approx(-0.5, abs=0.1)
-    assert len(model.mean) == len(features(GENES, SPACE.default()))
-
-
-def test_before_anything_is_known_patches_are_believed_to_help() -> None:
-    rows = [(SPACE.default(), 2.0, 1.0), (SPACE.default(), 2.2, 1.0)]
-
-    model = fit(GENES, rows, noise=0.3, prior=0.3, patch_gain=0.2)
-
-    assert model.predict({**SPACE.default(), "+muon": True}) < model.predict(SPACE.default())
-
-
-def test_the_ratio_prefers_the_side_of_the_good() -> None:
-    draws = Draws(b"ratio")
-    good = [{**anywhere(GENES, draws), "+muon": True, "LR": 0.01} for _ in range(10)]
-    bad = [{**anywhere(GENES, draws), "+muon": False, "LR": 0.0005} for _ in range(30)]
-    score = ratio(density(GENES, good), density(GENES, bad))
-
-    assert score({**SPACE.default(), "+muon": True, "LR": 0.01}) > score(SPACE.default())
