@@ -16,12 +16,14 @@ from autoresearch.identity.identity import (
     unlock,
 )
 from autoresearch.identity.keys import KeyPair
+from autoresearch.identity.mailbox import DISPOSABLE, Mailbox, TagCost, domain_tag, mail_tag, mailbox
 from autoresearch.identity.roster import Roster, Voice
 from autoresearch.identity.trust import Trust
 
 __all__ = [
     "ANSWER",
     "DELEGATION_MS",
+    "DISPOSABLE",
     "RENEWAL_MS",
     "REQUEST",
     "Device",
@@ -29,7 +31,9 @@ __all__ = [
     "Identity",
     "KeyPair",
     "LockedKey",
+    "Mailbox",
     "Roster",
+    "TagCost",
     "Trust",
     "Voice",
     "adopt_root",
@@ -37,8 +41,11 @@ __all__ = [
     "create_identity",
     "delegation",
     "devices_of",
+    "domain_tag",
     "is_due",
     "load_identity",
+    "mail_tag",
+    "mailbox",
     "own_device",
     "protect_root",
     "read_answer",

@@ -1,0 +1,134 @@
+"""Mail addresses: which spellings are one mailbox, which domains are throw-away, and the tag that is published. Pure.
+
+An address itself is never published. Merging too much harms one person, merging too little gives anybody many voices,
+so that rules of well-known providers are followed and a plus part is dropped everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from nacl.pwhash import argon2id
+
+from autoresearch.errors import Refused, UsageError
+
+ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
+LOCAL_MAX = 64
+_LOCAL = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
+_DOMAIN = re.compile(r"(?=.{4,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
+_TAG_BYTES = 32
+
+# Domains that are other names of the same mailboxes.
+ALIASES = {
+    "googlemail.com": "gmail.com",
+    "pm.me": "proton.me",
+    "protonmail.com": "proton.me",
+    "protonmail.ch": "proton.me",
+    "me.com": "icloud.com",
+    "mac.com": "icloud.com",
+    "ymail.com": "yahoo.com",
+    "rocketmail.com": "yahoo.com",
+    "ya.ru": "yandex.ru",
+    "yandex.com": "yandex.ru",
+}
+# Providers that ignore dots before the at sign.
+DOTLESS = frozenset({"gmail.com", "proton.me"})
+# Where many strangers have their mailbox: a limit on persons for each domain does not count there.
+BIG = frozenset(
+    {"gmail.com", "proton.me", "icloud.com", "yahoo.com", "yandex.ru", "outlook.com", "hotmail.com", "live.com"}
+    | {"gmx.de", "gmx.net", "web.de", "aol.com", "qq.com", "163.com", "126.com", "mail.ru", "fastmail.com"}
+)
+# Well-known givers of throw-away mailboxes; an attestor adds to them.
+DISPOSABLE = frozenset(
+    {"mailinator.com", "guerrillamail.com", "guerrillamail.net", "sharklasers.com", "10minutemail.com", "yopmail.com"}
+    | {"temp-mail.org", "tempmail.com", "trashmail.com", "getnada.com", "maildrop.cc", "dispostable.com", "grr.la"}
+    | {"throwawaymail.com", "mohmal.com", "fakeinbox.com", "mintemail.com", "mailnesia.com", "spamgourmet.com"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TagCost:
+    """What one tag costs whoever makes it (RFC 9106): memory in bytes, and passes. All of a network use the same."""
+
+    memory_bytes: int = 64 << 20
+    passes: int = 3
+
+
+class Mailbox(NamedTuple):
+    """A mailbox: the same for all spellings of its address. ``domain`` is in ASCII."""
+
+    local: str
+    domain: str
+
+    @property
+    def is_big(self) -> bool:
+        """Whether its provider serves everybody."""
+        return self.domain in BIG
+
+
+def mailbox(address: str, *, disposable: frozenset[str] = DISPOSABLE) -> Mailbox:
+    """The mailbox of an address as a person types it.
+
+    Raises:
+        UsageError: it is no address that this program mails to.
+        Refused: its domain, or one above it, gives throw-away mailboxes.
+    """
+    local, at, domain = address.strip().rpartition("@")
+    local, domain = local.lower(), _ascii(domain)
+    if not at or len(address.strip()) > ADDRESS_MAX or len(local) > LOCAL_MAX:
+        raise UsageError("that is no mail address")
+    if not _LOCAL.fullmatch(local) or not _DOMAIN.fullmatch(domain):
+        raise UsageError("that is no mail address", hint="one like you@example.org, in plain letters before the @")
+    parts = domain.split(".")
+    if any(".".join(parts[start:]) in disposable for start in range(len(parts) - 1)):
+        raise Refused("that domain gives throw-away mailboxes", hint="use an address that you keep")
+    domain = ALIASES.get(domain, domain)
+    local = _local(local, domain)
+    if not local:
+        raise UsageError("that is no mail address")
+    return Mailbox(local, domain)
+
+
+def mail_tag(box: Mailbox, network_id: bytes, cost: TagCost) -> bytes:
+    """The 32 bytes that stand for a mailbox in a network: Argon2id, slow by design (a sixth of a second).
+
+    It keeps nobody from testing one address that he suspects, only from testing all there are.
+    """
+    return _slow(f"{box.local}@{box.domain}", b"autoresearch/mail-tag/1", network_id, cost)
+
+
+def domain_tag(box: Mailbox, network_id: bytes, cost: TagCost) -> bytes:
+    """The 32 bytes that stand for a domain, by which persons of one small domain are counted."""
+    return _slow(box.domain, b"autoresearch/domain-tag/1", network_id, cost)
+
+
+def _slow(text: str, purpose: bytes, network_id: bytes, cost: TagCost) -> bytes:
+    salt = hashlib.sha256(purpose + b"\0" + network_id).digest()[: argon2id.SALTBYTES]
+    return argon2id.kdf(_TAG_BYTES, text.encode(), salt, opslimit=cost.passes, memlimit=cost.memory_bytes)
+
+
+def _ascii(domain: str) -> str:
+    """The domain as DNS writes it; empty when it can't be written so."""
+    import idna
+
+    name = domain.strip().rstrip(".")
+    try:
+        return idna.encode(name, uts46=True).decode().lower()
+    except idna.IDNAError:
+        return ""
+
+
+def _local(local: str, domain: str) -> str:
+    local = local.partition("+")[0]
+    if domain.startswith("yahoo."):
+        local = local.partition("-")[0]
+    if domain in DOTLESS:
+        local = local.replace(".", "")
+    if domain == "proton.me":  # which ignores these as well
+        local = local.replace("-", "").replace("_", "")
+    if domain == "yandex.ru":
+        local = local.replace(".", "-")
+    return local.rstrip(".")
