@@ -93,7 +93,7 @@ def mailbox(address: str, *, disposable: frozenset[str] = DISPOSABLE) -> Mailbox
 
 
 def mail_tag(box: Mailbox, network_id: bytes, cost: TagCost) -> bytes:
-    """The 32 bytes that stand for a mailbox in a network: Argon2id, slow by design (a sixth of a second).
+    """The 32 bytes that stand for a mailbox in a network: Argon2id, slow by design.
 
     It keeps nobody from testing one address that he suspects, only from testing all there are.
     """
