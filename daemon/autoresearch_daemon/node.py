@@ -37,6 +37,7 @@ from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.views import roster_of
 from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
@@ -333,6 +334,11 @@ class Node:
         folder = request.task and str(existing_folder(request.task))
         self._load(folder or self.settings.work.task)
         share = self.settings.work.verify_share if request.verify_share is None else request.verify_share
+        if share >= 1 and not roster_of(self.log).voice(self.author(), now_ms()).attested:
+            raise Refused(
+                "this network does not count this participant's word, so there is nothing for it to verify",
+                hint="the network's founder can name it: autoresearch network trust KEY --participant",
+            )
         self.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms, share)))
         return self.status()
 

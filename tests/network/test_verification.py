@@ -130,3 +130,13 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert shown.voices >= 3
     assert shown.value == pytest.approx(best.confirmed.mean)
     assert all(found.counts for found in shown.measured)
+
+
+def test_a_stranger_is_told_that_its_word_does_not_count(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path / "stranger").start()
+    try:
+        refused = daemon.post("/v1/work", verify_share=1)
+        assert refused.status_code == 409
+        assert "does not count this participant's word" in refused.text
+    finally:
+        daemon.stop()
