@@ -22,6 +22,7 @@ BENCHMARKS = {
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
     "attestation": "how fast it is known whose word a record carries",
     "null": "how often luck is taken for progress by the rule of verification",
+    "collusion": "what colluding participants get past the rule of verification",
     "overhead": "sandbox and harness over plain `python train.py`",
     "proposer": "the built-in search against random search and Optuna",
 }
