@@ -65,10 +65,19 @@ class Worker:
         while not isinstance(message := protocol.decode_from_daemon(await self._socket.recv()), protocol.Quit):
             self._hear(message)
         if self._job:
+            # It may still wait for the answer to what it proposed.
+            hearing = asyncio.create_task(self._go_on_hearing())
             await self._job
+            hearing.cancel()
         await self._outbox.join()
         sender.cancel()
         heart.cancel()
+
+    async def _go_on_hearing(self) -> None:
+        while True:
+            message = protocol.decode_from_daemon(await self._socket.recv())
+            if not isinstance(message, protocol.Work):
+                self._hear(message)
 
     def _hear(self, message: protocol.FromDaemon) -> None:
         if isinstance(message, protocol.Work):

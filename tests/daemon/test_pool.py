@@ -1,0 +1,52 @@
+"""Worker processes on a real link: what is in hand is ended before a worker goes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.workers import Pool, protocol
+
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.running import detect_level
+from tests.daemon.toy import write_toy_task
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "home"))
+    paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "home")})
+    with Notebook(paths) as notebook:
+        author = notebook.author
+    task = write_toy_task(tmp_path / "task")
+    level, _ = detect_level()
+
+    async def scene() -> list[protocol.FromWorker]:
+        heard: list[protocol.FromWorker] = []
+        gone = asyncio.Event()
+
+        def on_message(worker: str, message: protocol.FromWorker) -> None:
+            heard.append(message)
+            if isinstance(message, protocol.Ready):
+                work = protocol.Work(
+                    assignment="a", task=str(task), given=True, replicate=0, level=int(level), author=author
+                )
+                pool.send(worker, work)
+            elif isinstance(message, protocol.Proposal):
+                pool.want(0)
+                pool.send(worker, protocol.Approve(assignment="a"))
+
+        pool = Pool(paths.worker_socket, ["cpu"], on_message=on_message, on_lost=lambda _: gone.set())
+        await pool.start()
+        pool.want(1)
+        async with asyncio.timeout(60):
+            await gone.wait()
+        await pool.stop()
+        return heard
+
+    assert isinstance(asyncio.run(scene())[-1], protocol.Result)
