@@ -41,7 +41,18 @@ PAIRS = 2
 # As far down the board as there is something worth checking.
 CHECKED_ROWS = 10
 _ALL = 1_000_000
-_rosters: WeakKeyDictionary[Log, tuple[int, Roster]] = WeakKeyDictionary()
+_ROSTER_KINDS = ("identity", "attestation", "withdrawal")
+
+
+class _Known(NamedTuple):
+    """A roster, and what the log held when it was made: the last record's number, how many of each kind."""
+
+    row: int
+    counts: tuple[int, ...]
+    roster: Roster
+
+
+_rosters: WeakKeyDictionary[Log, _Known] = WeakKeyDictionary()
 
 
 class Duty(NamedTuple):
@@ -58,11 +69,16 @@ def roster_of(log: Log) -> Roster:
     """Who is who in a log, as the network trusts."""
     row = log.last_row()
     known = _rosters.get(log)
-    if known is None or known[0] != row:
-        kinds = ("identity", "attestation", "withdrawal")
-        records = [record for kind in kinds for record in log.records(kind=kind, limit=_ALL)]
-        known = _rosters[log] = (row, Roster(records, log.trust))
-    return known[1]
+    if known is not None and known.row == row:
+        return known.roster
+    counts = tuple(log.count(kind) for kind in _ROSTER_KINDS)
+    if known is not None and known.counts == counts:  # what came since says nothing of anybody
+        roster = known.roster
+    else:
+        records = [record for kind in _ROSTER_KINDS for record in log.records(kind=kind, limit=_ALL)]
+        roster = Roster(records, log.trust)
+    _rosters[log] = _Known(row, counts, roster)
+    return roster
 
 
 def judgement(log: Log, run_id: bytes) -> Judgement:
