@@ -105,10 +105,20 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
     """Ask for work and show what happens, until it is done or a person has seen enough."""
+    seen_enough = False
+
+    def end(*_: object) -> None:
+        """Python throws an interrupt away that comes while it clears up an object: the next event ends it then."""
+        nonlocal seen_enough
+        seen_enough = True
+        raise KeyboardInterrupt
+
     with here.client() as client, choose_display(quiet=json) as display:
         before = client.status()
         watch = Watch(display, standing=lambda: _standing(client))
         try:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, end)
             with client.events() as events:
                 client.work(request)
                 if not json:
@@ -117,7 +127,7 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
                     if json:
                         print_json(event)
                     watch.take(event)
-                    if _is_over(event):
+                    if seen_enough or _is_over(event):
                         break
         except KeyboardInterrupt:
             pass
