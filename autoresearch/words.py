@@ -128,6 +128,61 @@ WHY_SENTENCES: dict[Why, str] = {
 }
 
 
+class AttestReason(StrEnum):
+    """Why an attestor says no."""
+
+    BUSY = "busy"
+    GARBLED = "garbled"
+    OTHER_NETWORK = "other_network"
+    FORGED = "forged"
+    UNKNOWN_DEVICE = "unknown_device"
+    EXPIRED_DEVICE = "expired_device"
+    REVOKED_DEVICE = "revoked_device"
+    ITSELF = "itself"
+    BAD_ADDRESS = "bad_address"
+    THROW_AWAY = "throw_away"
+    ADDRESS_CAP = "address_cap"
+    DOMAIN_CAP = "domain_cap"
+    DOMAIN_FULL = "domain_full"
+    PEER_CAP = "peer_cap"
+    DAY_CAP = "day_cap"
+    NO_SUCH_MAILBOX = "no_such_mailbox"
+    NOT_SENT = "not_sent"
+    NO_REQUEST = "no_request"
+    TOO_LATE = "too_late"
+    OTHER_PEER = "other_peer"
+    WRONG_CODE = "wrong_code"
+    TOO_MANY_TRIES = "too_many_tries"
+    NOT_RECORDED = "not_recorded"
+
+
+ATTEST_SENTENCES: dict[AttestReason, str] = {
+    AttestReason.BUSY: "it has too much to do now; ask again in a minute",
+    AttestReason.GARBLED: "it did not understand what was asked; one of both needs a newer version",
+    AttestReason.OTHER_NETWORK: "it is in another network, or calls its attestor otherwise",
+    AttestReason.FORGED: "the request was not signed by the device that it names, or not just now: look at the clock",
+    AttestReason.UNKNOWN_DEVICE: "it knows of no root key that this device speaks for; ask again in a minute",
+    AttestReason.EXPIRED_DEVICE: "this device's delegation has expired; renew it first: autoresearch id renew",
+    AttestReason.REVOKED_DEVICE: "this device was revoked",
+    AttestReason.ITSELF: "nobody attests himself",
+    AttestReason.BAD_ADDRESS: "that is no mail address that it writes to",
+    AttestReason.THROW_AWAY: "that domain gives throw-away mailboxes; use an address that you keep",
+    AttestReason.ADDRESS_CAP: "it has written to that address often enough today",
+    AttestReason.DOMAIN_CAP: "it has written to that domain often enough today",
+    AttestReason.DOMAIN_FULL: "as many mailboxes of that domain are attested as this network counts",
+    AttestReason.PEER_CAP: "this node or this participant has asked often enough today",
+    AttestReason.DAY_CAP: "it has sent as many mails today as it sends a day",
+    AttestReason.NO_SUCH_MAILBOX: "its mail server refuses mail for that address",
+    AttestReason.NOT_SENT: "it could not send the mail; ask again later",
+    AttestReason.NO_REQUEST: "there is no such request: it was answered already, given up, or never made",
+    AttestReason.TOO_LATE: "the code came too late; ask for a new one",
+    AttestReason.OTHER_PEER: "the request was made through another node; confirm it there",
+    AttestReason.WRONG_CODE: "that is not the code that it mailed for this participant",
+    AttestReason.TOO_MANY_TRIES: "too many wrong codes; ask for a new one",
+    AttestReason.NOT_RECORDED: "it could not write its attestation down; ask again later",
+}
+
+
 class NetworkState(StrEnum):
     """What the network of this node does."""
 

@@ -16,12 +16,14 @@ from autoresearch.identity.identity import (
     unlock,
 )
 from autoresearch.identity.keys import KeyPair
-from autoresearch.identity.mailbox import DISPOSABLE, Mailbox, TagCost, domain_tag, mail_tag, mailbox
-from autoresearch.identity.roster import Roster, Voice
+from autoresearch.identity.mailbox import ADDRESS_MAX, DISPOSABLE, Mailbox, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voice
 from autoresearch.identity.trust import Trust
 
 __all__ = [
+    "ADDRESS_MAX",
     "ANSWER",
+    "BIG_DOMAIN",
     "DELEGATION_MS",
     "DISPOSABLE",
     "RENEWAL_MS",
@@ -33,13 +35,13 @@ __all__ = [
     "LockedKey",
     "Mailbox",
     "Roster",
-    "TagCost",
     "Trust",
     "Voice",
     "adopt_root",
     "back_up_root",
     "create_identity",
     "delegation",
+    "deliverable",
     "devices_of",
     "domain_tag",
     "is_due",

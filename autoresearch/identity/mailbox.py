@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from nacl.pwhash import argon2id
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.records import Network
 
 ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
 LOCAL_MAX = 64
@@ -47,14 +47,6 @@ DISPOSABLE = frozenset(
     | {"temp-mail.org", "tempmail.com", "trashmail.com", "getnada.com", "maildrop.cc", "dispostable.com", "grr.la"}
     | {"throwawaymail.com", "mohmal.com", "fakeinbox.com", "mintemail.com", "mailnesia.com", "spamgourmet.com"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TagCost:
-    """What one tag costs whoever makes it (RFC 9106): memory in bytes, and passes. All of a network use the same."""
-
-    memory_bytes: int = 64 << 20
-    passes: int = 3
 
 
 class Mailbox(NamedTuple):
@@ -92,22 +84,28 @@ def mailbox(address: str, *, disposable: frozenset[str] = DISPOSABLE) -> Mailbox
     return Mailbox(local, domain)
 
 
-def mail_tag(box: Mailbox, network_id: bytes, cost: TagCost) -> bytes:
-    """The 32 bytes that stand for a mailbox in a network: Argon2id, slow by design.
+def deliverable(address: str) -> str:
+    """How an address that is one stands in a mail's envelope: as typed, its domain in ASCII."""
+    local, _, domain = address.strip().rpartition("@")
+    return f"{local}@{_ascii(domain)}"
+
+
+def mail_tag(box: Mailbox, network: Network) -> bytes:
+    """The 32 bytes that stand for a mailbox in a network: Argon2id with the network's cost, slow by design.
 
     It keeps nobody from testing one address that he suspects, only from testing all there are.
     """
-    return _slow(f"{box.local}@{box.domain}", b"autoresearch/mail-tag/1", network_id, cost)
+    return _slow(f"{box.local}@{box.domain}", b"autoresearch/mail-tag/1", network)
 
 
-def domain_tag(box: Mailbox, network_id: bytes, cost: TagCost) -> bytes:
+def domain_tag(box: Mailbox, network: Network) -> bytes:
     """The 32 bytes that stand for a domain, by which persons of one small domain are counted."""
-    return _slow(box.domain, b"autoresearch/domain-tag/1", network_id, cost)
+    return _slow(box.domain, b"autoresearch/domain-tag/1", network)
 
 
-def _slow(text: str, purpose: bytes, network_id: bytes, cost: TagCost) -> bytes:
-    salt = hashlib.sha256(purpose + b"\0" + network_id).digest()[: argon2id.SALTBYTES]
-    return argon2id.kdf(_TAG_BYTES, text.encode(), salt, opslimit=cost.passes, memlimit=cost.memory_bytes)
+def _slow(text: str, purpose: bytes, network: Network) -> bytes:
+    salt = hashlib.sha256(purpose + b"\0" + network.id).digest()[: argon2id.SALTBYTES]
+    return argon2id.kdf(_TAG_BYTES, text.encode(), salt, opslimit=network.tag_passes, memlimit=network.tag_memory_bytes)
 
 
 def _ascii(domain: str) -> str:

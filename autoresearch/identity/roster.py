@@ -14,6 +14,8 @@ from autoresearch.identity.trust import Trust
 from autoresearch.records import Attestation, Identity, Record, Withdrawal
 
 NEVER = 2**63
+# What an attestation says of the domain of a mailbox at a provider that serves everybody: no limit counts there.
+BIG_DOMAIN = "big"
 
 
 class Voice(NamedTuple):
@@ -43,16 +45,22 @@ class _Word(NamedTuple):
     end_ms: int
     attestor: bytes
     tag: bytes
+    domain: str
 
 
 class Roster:
-    """Who is who, by the identity and attestation records of a log and by whom the network trusts."""
+    """Who is who, by the identity and attestation records of a log and by whom the network trusts.
 
-    def __init__(self, records: Iterable[Record], trust: Trust) -> None:
+    Of the mailboxes of one domain only the first ``domain_voices`` count at a time; None: all of them.
+    """
+
+    def __init__(self, records: Iterable[Record], trust: Trust, *, domain_voices: int | None = None) -> None:
         kept = sorted(records, key=lambda record: (record.time, record.id))
         self._trust = trust
+        self._domain_voices = domain_voices
         self._delegations = _delegations(kept)
         self._words = self._words_for(kept)
+        self._domains = self._domains_of()
 
     def voice(self, device: bytes, time_ms: int) -> Voice:
         """Whose word a record carries that this device signed at this time."""
@@ -71,6 +79,23 @@ class Roster:
         """The devices that speak for a root key at this time."""
         return frozenset(device for device in self._delegations if self._root(device, time_ms) == root)
 
+    def words(self, root: bytes, time_ms: int) -> dict[bytes, int]:
+        """The trusted attestors whose word for a root key holds at this time, and when each one's ends (Unix ms)."""
+        found: dict[bytes, int] = {}
+        for word in self._words.get(root, ()):
+            if word.start_ms <= time_ms < word.end_ms:
+                found[word.attestor] = max(word.end_ms, found.get(word.attestor, 0))
+        return found
+
+    def mailboxes(self, domain: str, time_ms: int) -> frozenset[bytes]:
+        """The tags of a domain for which any trusted attestor's word holds at this time."""
+        return frozenset(
+            word.tag
+            for words in self._words.values()
+            for word in words
+            if word.domain == domain and word.start_ms <= time_ms < word.end_ms
+        )
+
     def _root(self, device: bytes, time_ms: int) -> bytes:
         for delegation in self._delegations.get(device, ()):
             if delegation.start_ms <= time_ms < delegation.end_ms:
@@ -79,11 +104,41 @@ class Roster:
 
     def _tag(self, root: bytes, time_ms: int) -> bytes | None:
         """The mail tag that enough attestors agree on, the smallest if there are several."""
-        attestors: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        agreed = self._agreed(root, time_ms)
+        return min((tag for tag, domain in agreed if self._is_among_first(tag, domain, time_ms)), default=None)
+
+    def _agreed(self, root: bytes, time_ms: int) -> list[tuple[bytes, str]]:
+        """The tags and domains that enough attestors agree on at this time."""
+        attestors: defaultdict[tuple[bytes, str], set[bytes]] = defaultdict(set)
         for word in self._words.get(root, ()):
             if word.start_ms <= time_ms < word.end_ms:
-                attestors[word.tag].add(word.attestor)
-        return min((tag for tag, who in attestors.items() if len(who) >= self._trust.needed), default=None)
+                attestors[word.tag, word.domain].add(word.attestor)
+        return [mailbox for mailbox, who in attestors.items() if len(who) >= self._trust.needed]
+
+    def _is_among_first(self, tag: bytes, domain: str, time_ms: int) -> bool:
+        """Whether a mailbox is within its domain's number of voices: those that were attested first come first."""
+        if self._domain_voices is None or domain not in self._domains:
+            return True
+        before = 0
+        for other, subjects in self._domains[domain]:
+            if other == tag:
+                return before < self._domain_voices
+            before += any((other, domain) in self._agreed(root, time_ms) for root in subjects)
+        return False
+
+    def _domains_of(self) -> dict[str, list[tuple[bytes, set[bytes]]]]:
+        """By small domain: its tags, the first attested first, each with the root keys that it was attested for."""
+        first: dict[str, dict[bytes, int]] = defaultdict(dict)
+        subjects: defaultdict[tuple[str, bytes], set[bytes]] = defaultdict(set)
+        for root, words in self._words.items():
+            for word in words:
+                if word.domain not in ("", BIG_DOMAIN):
+                    first[word.domain][word.tag] = min(word.start_ms, first[word.domain].get(word.tag, NEVER))
+                    subjects[word.domain, word.tag].add(root)
+        return {
+            domain: [(tag, subjects[domain, tag]) for tag in sorted(tags, key=lambda tag: (tags[tag], tag))]
+            for domain, tags in first.items()
+        }
 
     def _words_for(self, records: list[Record]) -> dict[bytes, list[_Word]]:
         """The words of trusted attestors by whom they are for. An attestor takes a word back by withdrawing it."""
@@ -100,7 +155,7 @@ class Roster:
             attestor = self._root(record.author, record.time)
             if attestor in self._trust.attestors and attestor != body.subject:
                 end_ms = min(body.expires, taken_back.get((record.author, record.id), NEVER))
-                words[body.subject].append(_Word(body.issued, end_ms, attestor, body.tag))
+                words[body.subject].append(_Word(body.issued, end_ms, attestor, body.tag, body.domain))
         return dict(words)
 
 

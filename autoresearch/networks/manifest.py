@@ -26,6 +26,9 @@ CONSTANTS: dict[str, tuple[int, int]] = {
     "per_day_seq": (1, 1024),
     "per_day": (1, 2**31),
     "per_author": (1, 2**31),
+    "tag_memory_bytes": (8192, 2**30),
+    "tag_passes": (1, 16),
+    "domain_voices": (1, 2**31),
 }
 
 

@@ -76,7 +76,7 @@ def roster_of(log: Log) -> Roster:
         roster = known.roster
     else:
         records = [record for kind in _ROSTER_KINDS for record in log.records(kind=kind, limit=_ALL)]
-        roster = Roster(records, log.trust)
+        roster = Roster(records, log.trust, domain_voices=log.network.domain_voices)
     _rosters[log] = _Known(row, counts, roster)
     return roster
 

@@ -1,16 +1,17 @@
 """Which spellings are one mailbox, what is refused, and what a tag says."""
 
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.identity import Mailbox, TagCost, domain_tag, mail_tag, mailbox
+from autoresearch.identity import Mailbox, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.records import DEFAULT_NETWORK, Network
 
-CHEAP = TagCost(memory_bytes=8192, passes=1)
-NET = b"n" * 16
+CHEAP = Network(name="test", tag_memory_bytes=8192, tag_passes=1)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,13 @@ def test_an_attestor_chooses_which_domains_are_throw_away():
 
 
 def test_a_tag_is_one_for_a_mailbox_a_network_and_a_cost():
-    tag = mail_tag(mailbox("y.ou+x@googlemail.com"), NET, CHEAP)
-    assert tag == mail_tag(mailbox("you@gmail.com"), NET, CHEAP)
+    tag = mail_tag(mailbox("y.ou+x@googlemail.com"), CHEAP)
+    assert tag == mail_tag(mailbox("you@gmail.com"), CHEAP)
     others = [
-        mail_tag(mailbox("me@gmail.com"), NET, CHEAP),
-        mail_tag(mailbox("you@gmail.com"), b"m" * 16, CHEAP),
-        mail_tag(mailbox("you@gmail.com"), NET, TagCost(memory_bytes=8192, passes=2)),
-        domain_tag(mailbox("you@gmail.com"), NET, CHEAP),
+        mail_tag(mailbox("me@gmail.com"), CHEAP),
+        mail_tag(mailbox("you@gmail.com"), replace(CHEAP, nonce=b"m" * 16)),
+        mail_tag(mailbox("you@gmail.com"), replace(CHEAP, tag_passes=2)),
+        domain_tag(mailbox("you@gmail.com"), CHEAP),
     ]
     assert len({tag, *others}) == 5
     assert len(tag) == 32
@@ -98,7 +99,11 @@ def test_a_tag_is_one_for_a_mailbox_a_network_and_a_cost():
 
 def test_tags_stay_what_they_are():
     """A changed tag would split every voice in two: the parameters of the built-in network never move."""
-    assert (TagCost().memory_bytes, TagCost().passes) == (67_108_864, 3)
+    assert (DEFAULT_NETWORK.tag_memory_bytes, DEFAULT_NETWORK.tag_passes) == (67_108_864, 3)
+
+
+def test_a_mail_goes_where_the_person_typed():
+    assert deliverable(" Y.ou+notes@Bücher.example ") == "Y.ou+notes@xn--bcher-kva.example"
 
 
 @given(st.text(string.ascii_lowercase + string.digits + ".-_+", min_size=1, max_size=20))

@@ -34,8 +34,18 @@ def revokes(root: KeyPair, device: KeyPair, time_ms: int) -> Record:
     return sealed(root, body, kind="identity", seq=2, time_ms=time_ms)
 
 
-def attests(attestor: KeyPair, subject: KeyPair, tag: bytes = TAG, *, start: int = NOW_MS, days: int = 180) -> Record:
-    body = Attestation(subject=subject.public, tag=tag, method="code", issued=start, expires=start + days * DAY)
+def attests(
+    attestor: KeyPair,
+    subject: KeyPair,
+    tag: bytes = TAG,
+    *,
+    start: int = NOW_MS,
+    days: int = 180,
+    domain: str = "big",
+) -> Record:
+    body = Attestation(
+        subject=subject.public, tag=tag, method="code", domain=domain, issued=start, expires=start + days * DAY
+    )
     seq = int.from_bytes(subject.public[:3], "big") + 2
     return sealed(attestor, body, kind="attestation", seq=seq, time_ms=start)
 
@@ -118,6 +128,47 @@ def test_a_thousand_keys_with_one_mailbox_are_one_voice() -> None:
     roster = Roster([attests(attestor, one) for one in keys for attestor in ATTESTORS[:2]], TRUST)
     assert {roster.voice(one.public, NOW_MS).voice for one in keys} == {TAG}
     assert roster.voices(NOW_MS) == {TAG}
+
+
+def at_one_domain(count: int, domain: str = "d" * 64, days: int = 180) -> list[Record]:
+    """So many persons with mailboxes of one domain, each attested a minute after the one before."""
+    return [
+        attests(
+            attestor, key(300 + number), bytes([number]) * 32, start=NOW_MS + number * 60_000, domain=domain, days=days
+        )
+        for number in range(count)
+        for attestor in ATTESTORS[:2]
+    ]
+
+
+def test_a_domain_has_so_many_voices_and_no_more() -> None:
+    later = NOW_MS + DAY
+    assert len(Roster(at_one_domain(9), TRUST, domain_voices=3).voices(later)) == 3
+    roster = Roster(at_one_domain(9), TRUST, domain_voices=3)
+    assert [roster.voice(key(300 + number).public, later).attested for number in range(5)] == [True] * 3 + [False] * 2
+    assert len(Roster(at_one_domain(9, domain="big"), TRUST, domain_voices=3).voices(later)) == 9
+    assert len(Roster(at_one_domain(9), TRUST).voices(later)) == 9
+
+
+def test_a_voice_that_ends_makes_room_for_the_next_of_its_domain() -> None:
+    records = [*at_one_domain(1, days=2), *at_one_domain(4)[2:]]
+    roster = Roster(records, TRUST, domain_voices=3)
+    fourth = key(303).public
+    assert not roster.voice(fourth, NOW_MS + DAY).attested
+    assert roster.voice(fourth, NOW_MS + 3 * DAY).attested
+
+
+def test_the_attestors_must_agree_on_the_domain() -> None:
+    words = [attests(ATTESTORS[0], ROOT), attests(ATTESTORS[1], ROOT, domain="d" * 64)]
+    assert not Roster(words, TRUST).voice(ROOT.public, NOW_MS).attested
+
+
+def test_who_gave_his_word_and_until_when() -> None:
+    words = [attests(ATTESTORS[0], ROOT, days=10), attests(ATTESTORS[0], ROOT, start=NOW_MS + 1, days=20)]
+    roster = Roster(words, TRUST)
+    assert roster.words(ROOT.public, NOW_MS + 1) == {ATTESTORS[0].public: NOW_MS + 1 + 20 * DAY}
+    assert roster.words(ROOT.public, NOW_MS + 30 * DAY) == {}
+    assert Roster(at_one_domain(2), TRUST).mailboxes("d" * 64, NOW_MS + DAY) == {b"\0" * 32, b"\x01" * 32}
 
 
 @pytest.mark.parametrize("trust", [TRUST, Trust(), Trust(participants=frozenset({ROOT.public}))])

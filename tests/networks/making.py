@@ -37,6 +37,9 @@ networks = st.builds(
     per_day_seq=st.integers(1, 1024),
     per_day=st.integers(1, 2**31),
     per_author=st.integers(1, 2**31),
+    tag_memory_bytes=st.integers(8192, 2**30),
+    tag_passes=st.integers(1, 16),
+    domain_voices=st.integers(1, 2**31),
 ) | st.just(replace(DEFAULT_NETWORK, nonce=b"n" * 16))
 manifests = (
     st.builds(
