@@ -24,7 +24,7 @@ from autoresearch.identity import (
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Body, Claim, Note, Record, Run, Verification, format_id
+from autoresearch.records import Attestation, BlobRef, Body, Claim, Note, Record, Run, Verification, format_id
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
@@ -187,6 +187,10 @@ class Notebook:
     def publish_verification(self, body: Verification, now_ms: int) -> Record:
         """Append what this node measured of somebody else's run."""
         return self._append("verification", body, now_ms, links=[body.run])
+
+    def publish_attestation(self, body: Attestation, now_ms: int) -> Record:
+        """Say as an attestor that a participant showed a mailbox."""
+        return self._append("attestation", body, now_ms)
 
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""

@@ -73,6 +73,11 @@ class Paths:
         return self.state / "local.sqlite"
 
     @property
+    def attestor(self) -> Path:
+        """What this node attested and refused, when it is an attestor. Never synced; no address is in it."""
+        return self.state / "attestor.sqlite"
+
+    @property
     def spool(self) -> Path:
         """Files of runs in hand."""
         return self.state / "spool"

@@ -69,6 +69,28 @@ class Network(Section, frozen=True, kw_only=True):
     day_mib: Annotated[int, Meta(ge=0, description="MiB a day after which no blobs are served; 0: no limit")] = 0
 
 
+class Attestor(Section, frozen=True, kw_only=True):
+    """A mail account with which this node attests mailboxes. Its password is in a file or a variable, never here."""
+
+    host: Annotated[str, Meta(description="SMTP server; with one, this node attests others' mailboxes")] = ""
+    port: Annotated[int, Meta(ge=1, le=65535, description="its port: 587 for starttls, 465 for tls")] = 587
+    security: Annotated[str, Meta(pattern="^(starttls|tls|none)$", description="starttls, tls or none")] = "starttls"
+    user: Annotated[str, Meta(description="account name; empty: no login")] = ""
+    password_file: Annotated[
+        str, Meta(description="file with the password, for you alone; or set AUTORESEARCH_ATTESTOR_PASSWORD")
+    ] = ""
+    ca_file: Annotated[
+        str, Meta(description="certificates to trust besides the system's, for a server of your own")
+    ] = ""
+    from_address: Annotated[str, Meta(description="the mails' sender; returned mail goes there")] = ""
+    mails_per_address: Annotated[int, Meta(ge=1, description="mails a day to one mailbox")] = 3
+    mails_per_domain: Annotated[int, Meta(ge=1, description="mails a day to one domain, large providers aside")] = 20
+    mails_per_peer: Annotated[int, Meta(ge=1, description="mails a day for one node or participant")] = 10
+    mails_per_day: Annotated[int, Meta(ge=1, description="mails a day in all")] = 50
+    disposable: Annotated[str, Meta(description="more domains to refuse as throw-away, with commas")] = ""
+    disposable_file: Annotated[str, Meta(description="a file with more of them, one a line")] = ""
+
+
 class Api(Section, frozen=True, kw_only=True):
     """The local HTTP API."""
 
@@ -91,6 +113,7 @@ class Settings(Section, frozen=True, kw_only=True):
     work: Work = Work()
     storage: Storage = Storage()
     network: Network = Network()
+    attestor: Attestor = Attestor()
     api: Api = Api()
     logging: Logging = Logging()
 

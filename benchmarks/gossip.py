@@ -48,6 +48,9 @@ class Ear:
         """No blobs here."""
         return None
 
+    async def on_attest(self, peer: str, data: bytes) -> bytes | None:
+        """No attestor."""
+
     def on_change(self) -> None:
         """Nothing."""
 

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from autoresearch.answers.attesting import (
+    AttestAnswer,
+    AttestationView,
+    AttestorAct,
+    AttestorAnswer,
+    AttestRefusal,
+    AttestRequest,
+    CodeView,
+    ConfirmRequest,
+    attest_answer,
+    confirmations,
+)
 from autoresearch.answers.boards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.changes import (
     diff_answer,
@@ -51,8 +63,16 @@ from autoresearch.answers.summaries import one_line
 
 __all__ = [
     "Answer",
+    "AttestAnswer",
+    "AttestRefusal",
+    "AttestRequest",
+    "AttestationView",
+    "AttestorAct",
+    "AttestorAnswer",
     "BestAnswer",
     "BlockRequest",
+    "CodeView",
+    "ConfirmRequest",
     "DialRequest",
     "DiffAnswer",
     "Event",
@@ -81,7 +101,9 @@ __all__ = [
     "VerifyRequest",
     "WorkRequest",
     "WorkerStatus",
+    "attest_answer",
     "best_answer",
+    "confirmations",
     "diff_answer",
     "find_task",
     "lineage_answer",

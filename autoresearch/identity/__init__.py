@@ -15,9 +15,9 @@ from autoresearch.identity.identity import (
     restore_identity,
     unlock,
 )
-from autoresearch.identity.keys import KeyPair
+from autoresearch.identity.keys import KeyPair, read_secret
 from autoresearch.identity.mailbox import ADDRESS_MAX, DISPOSABLE, Mailbox, deliverable, domain_tag, mail_tag, mailbox
-from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voice
+from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voice, Word
 from autoresearch.identity.trust import Trust
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Roster",
     "Trust",
     "Voice",
+    "Word",
     "adopt_root",
     "back_up_root",
     "create_identity",
@@ -52,6 +53,7 @@ __all__ = [
     "protect_root",
     "read_answer",
     "read_request",
+    "read_secret",
     "restore_identity",
     "standing",
     "unlock",

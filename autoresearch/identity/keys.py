@@ -104,6 +104,12 @@ def read_private(path: Path) -> bytes:
         return file.read(_FILE_BYTES_MAX)
 
 
+def read_secret(path: Path) -> str:
+    """The first line of a file with a password. Raises NotFound, or Refused when others can reach it."""
+    lines = read_private(path).decode("utf-8", errors="replace").splitlines()
+    return lines[0] if lines else ""
+
+
 def parse_key(content: bytes, path: Path) -> KeyPair:
     """The key that a plain file holds; ``path`` is for the words. Raises Refused."""
     lines = content.decode("ascii", errors="replace").splitlines()

@@ -38,8 +38,11 @@ class _Delegation(NamedTuple):
     root: bytes
 
 
-class _Word(NamedTuple):
-    """One attestor's word for a participant and a mail tag, from and until (exclusive)."""
+class Word(NamedTuple):
+    """One attestor's word for a participant and a mail tag, from and until (exclusive), Unix milliseconds.
+
+    ``domain`` is the tag of the mailbox's domain, or "big".
+    """
 
     start_ms: int
     end_ms: int
@@ -79,13 +82,9 @@ class Roster:
         """The devices that speak for a root key at this time."""
         return frozenset(device for device in self._delegations if self._root(device, time_ms) == root)
 
-    def words(self, root: bytes, time_ms: int) -> dict[bytes, int]:
-        """The trusted attestors whose word for a root key holds at this time, and when each one's ends (Unix ms)."""
-        found: dict[bytes, int] = {}
-        for word in self._words.get(root, ()):
-            if word.start_ms <= time_ms < word.end_ms:
-                found[word.attestor] = max(word.end_ms, found.get(word.attestor, 0))
-        return found
+    def words(self, root: bytes, time_ms: int) -> list[Word]:
+        """The words of trusted attestors for a root key that hold at this time."""
+        return [word for word in self._words.get(root, ()) if word.start_ms <= time_ms < word.end_ms]
 
     def mailboxes(self, domain: str, time_ms: int) -> frozenset[bytes]:
         """The tags of a domain for which any trusted attestor's word holds at this time."""
@@ -110,9 +109,8 @@ class Roster:
     def _agreed(self, root: bytes, time_ms: int) -> list[tuple[bytes, str]]:
         """The tags and domains that enough attestors agree on at this time."""
         attestors: defaultdict[tuple[bytes, str], set[bytes]] = defaultdict(set)
-        for word in self._words.get(root, ()):
-            if word.start_ms <= time_ms < word.end_ms:
-                attestors[word.tag, word.domain].add(word.attestor)
+        for word in self.words(root, time_ms):
+            attestors[word.tag, word.domain].add(word.attestor)
         return [mailbox for mailbox, who in attestors.items() if len(who) >= self._trust.needed]
 
     def _is_among_first(self, tag: bytes, domain: str, time_ms: int) -> bool:
@@ -140,14 +138,14 @@ class Roster:
             for domain, tags in first.items()
         }
 
-    def _words_for(self, records: list[Record]) -> dict[bytes, list[_Word]]:
+    def _words_for(self, records: list[Record]) -> dict[bytes, list[Word]]:
         """The words of trusted attestors by whom they are for. An attestor takes a word back by withdrawing it."""
         taken_back: dict[tuple[bytes, bytes], int] = {}
         for record in records:
             if isinstance(record.body, Withdrawal):
                 for link in record.links:
                     taken_back.setdefault((record.author, link), record.time)
-        words: defaultdict[bytes, list[_Word]] = defaultdict(list)
+        words: defaultdict[bytes, list[Word]] = defaultdict(list)
         for record in records:
             body = record.body
             if not isinstance(body, Attestation):
@@ -155,7 +153,7 @@ class Roster:
             attestor = self._root(record.author, record.time)
             if attestor in self._trust.attestors and attestor != body.subject:
                 end_ms = min(body.expires, taken_back.get((record.author, record.id), NEVER))
-                words[body.subject].append(_Word(body.issued, end_ms, attestor, body.tag, body.domain))
+                words[body.subject].append(Word(body.issued, end_ms, attestor, body.tag, body.domain))
         return dict(words)
 
 

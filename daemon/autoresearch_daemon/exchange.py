@@ -58,6 +58,7 @@ class Exchange:
         room: Room,
         *,
         on_news: Callable[[Sequence[Record]], None],
+        on_attest: Callable[[str, bytes], Awaitable[bytes | None]] | None = None,
         gossip: bool = True,
         exchange_seconds: float = 60.0,
     ) -> None:
@@ -82,7 +83,7 @@ class Exchange:
             self._ingest,
             on_finished=self._finished,
             open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
-            me=lambda: self.network.info().peer,
+            me=self.me,
         )
         self.network = Network(
             options,
@@ -92,6 +93,7 @@ class Exchange:
                 on_sync=self._sessions.answer,
                 on_blob_request=self._blob,
                 on_peers=self._peers_changed,
+                on_attest=on_attest,
             ),
         )
         self.fetcher = Fetcher(self.network, notebook.blobs, room)
@@ -114,6 +116,22 @@ class Exchange:
     async def synchronise(self, peer: str) -> None:
         """Give a connected peer what it lacks and take what is missing here. Raises AutoresearchError."""
         await self._sessions.open(peer)
+
+    def me(self) -> str:
+        """This host's peer id."""
+        return self.network.info().peer
+
+    def connected(self) -> list[str]:
+        """The peers that are connected now."""
+        return [peer.peer for peer in self.network.peers() if peer.connected]
+
+    async def ask_attestor(self, peer: str, data: bytes) -> bytes:
+        """What a peer replies as an attestor. Raises AutoresearchError, also when it is none."""
+        return await self.network.ask_attestor(peer, data)
+
+    def take_in(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
+        """Store records that a peer gave, as if they had been announced."""
+        self._ingest(pairs, peer)
 
     async def first(self, seconds: float) -> None:
         """Wait for the first exchange of records that comes to its end; without known peers, or then, no longer."""
@@ -260,8 +278,7 @@ class Exchange:
         while True:
             await asyncio.sleep(self._exchange_seconds * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
             self._take_due()
-            connected = [peer.peer for peer in self.network.peers() if peer.connected]
-            if connected:
+            if connected := self.connected():
                 peer = random.choice(connected)  # noqa: S311
                 await self._quietly(self.synchronise(peer), peer)
 
@@ -315,6 +332,7 @@ def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOp
         lan=network.lan,
         relay=network.relay,
         carry=network.carry,
+        attest=bool(settings.attestor.host),
         day_bytes=network.day_mib << 20,
         agent=f"autoresearch/{__version__}",
         devices=tuple(device_name(device) for device in named_devices(settings.work.device)[: settings.work.workers])[

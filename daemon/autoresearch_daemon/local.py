@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.answers import Event
+from autoresearch.answers import CodeView, Event
 from autoresearch.research import Measurement, Plan
 from autoresearch_daemon.service import Asked
 
@@ -54,6 +54,16 @@ class LocalState:
     def save_asked(self, asked: Asked) -> None:
         """Keep what was asked."""
         row = ("asked", msgspec.json.encode(asked))
+        self._connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
+
+    def codes(self) -> list[CodeView]:
+        """The codes that are awaited from attestors; no address is among it."""
+        row = self._connection.execute("SELECT json FROM value WHERE name = 'codes'").fetchone()
+        return msgspec.json.decode(row[0], type=list[CodeView]) if row else []
+
+    def save_codes(self, codes: list[CodeView]) -> None:
+        """Keep which codes are awaited."""
+        row = ("codes", msgspec.json.encode(codes))
         self._connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
 
     def keep(self, run: InHand) -> None:

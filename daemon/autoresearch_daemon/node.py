@@ -40,6 +40,7 @@ from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.views import roster_of
 from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
 from autoresearch_daemon import service
+from autoresearch_daemon.attesting import Desk
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
@@ -101,6 +102,7 @@ class Node:
             quota_bytes=settings.storage.blobs_mib << 20,
             minimum_free_bytes=settings.storage.minimum_free_mib << 20,
         )
+        self.attesting = Desk(self.notebook, self.local, paths, settings.attestor, now_ms=now_ms)
         self.exchange: Exchange | None = None
         if settings.network.enabled:
             self.exchange = Exchange(
@@ -109,9 +111,11 @@ class Node:
                 paths.network_socket,
                 self.keeper,
                 on_news=self._news,
+                on_attest=self.attesting.reply,
                 gossip=settings.network.gossip,
                 exchange_seconds=settings.network.exchange_seconds,
             )
+            self.attesting.connect(self.exchange)
         self.verifying = Verifying(
             self.notebook,
             self.events,
@@ -162,6 +166,7 @@ class Node:
         await self.pool.stop()
         if self.exchange:
             await self.exchange.stop()
+        self.attesting.close()
         self.local.close()
         self.notebook.close()
 
@@ -194,7 +199,7 @@ class Node:
     def _warnings(self) -> list[str]:
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
         identity = [self._standing] if self._standing else []
-        return leaks + identity + (self.exchange.warnings() if self.exchange else [])
+        return leaks + identity + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
 
     def _behind(self) -> str | None:
         return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None

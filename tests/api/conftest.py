@@ -15,16 +15,39 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.local import LocalState
 
 from autoresearch.answers import (
+    AttestorAnswer,
     Health,
     NetworkStatus,
     PeersAnswer,
     RunAccepted,
     StatusAnswer,
+    attest_answer,
     find_task,
     task_status,
 )
 from autoresearch.errors import NotFound, Refused
 from tests.answers.notebook import Notebook, tell
+
+
+class SmallDesk:
+    """Attestation by mail of a node that asks nobody: it notes what it is asked."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def standing(self):
+        return attest_answer(self.node.log, self.node.author(), now_ms=self.node.notebook.now_ms)
+
+    async def ask(self, request):
+        self.node.asked.append(("attest", request))
+        return self.standing()
+
+    async def confirm(self, request):
+        self.node.asked.append(("confirm", request))
+        return self.standing()
+
+    def log(self):
+        return AttestorAnswer(attestor="0" * 64, trusted=False, mailed=0, attested=0, refused=0, acts=[])
 
 
 class SmallNode:
@@ -40,6 +63,7 @@ class SmallNode:
         self.health = Health(status="ready")
         self.listeners = 0
         self.changed = asyncio.Event()
+        self.attesting = SmallDesk(self)
 
     def author(self):
         return self.notebook.mine.public

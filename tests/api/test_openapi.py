@@ -11,6 +11,8 @@ from autoresearch.answers import Answer, Failure
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
+    "/v1/attest": {"address": "you@example.org"},
+    "/v1/attest/confirm": {"token": "0" * 32, "signature": "0" * 128},
     "/v1/run": {"folder": "/task"},
     "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
     "/v1/verify": {"run": "bafyrei"},

@@ -166,8 +166,10 @@ def test_the_attestors_must_agree_on_the_domain() -> None:
 def test_who_gave_his_word_and_until_when() -> None:
     words = [attests(ATTESTORS[0], ROOT, days=10), attests(ATTESTORS[0], ROOT, start=NOW_MS + 1, days=20)]
     roster = Roster(words, TRUST)
-    assert roster.words(ROOT.public, NOW_MS + 1) == {ATTESTORS[0].public: NOW_MS + 1 + 20 * DAY}
-    assert roster.words(ROOT.public, NOW_MS + 30 * DAY) == {}
+    held = [(word.attestor, word.end_ms - NOW_MS) for word in roster.words(ROOT.public, NOW_MS + 11 * DAY)]
+    assert held == [(ATTESTORS[0].public, 1 + 20 * DAY)]
+    assert len(roster.words(ROOT.public, NOW_MS + 1)) == 2
+    assert roster.words(ROOT.public, NOW_MS + 30 * DAY) == []
     assert Roster(at_one_domain(2), TRUST).mailboxes("d" * 64, NOW_MS + DAY) == {b"\0" * 32, b"\x01" * 32}
 
 

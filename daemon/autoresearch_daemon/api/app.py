@@ -51,6 +51,10 @@ ROUTES = (
     Route("POST", "/v1/peers/block", control.post_block),
     Route("POST", "/v1/fetch", control.post_fetch),
     Route("POST", "/v1/verify", control.post_verify),
+    Route("GET", "/v1/attest", control.get_attest),
+    Route("POST", "/v1/attest", control.post_attest),
+    Route("POST", "/v1/attest/confirm", control.post_confirm),
+    Route("GET", "/v1/attestor", control.get_attestor),
     Route("POST", "/v1/stop", control.post_stop),
 )
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from autoresearch.answers import (
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
     BlockRequest,
+    ConfirmRequest,
     DialRequest,
     FetchRequest,
     Health,
@@ -79,6 +83,26 @@ async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
     )
     await node.fetch(blob, asked.seconds)
     return Health(status="here")
+
+
+def get_attest(node: NodePort, _: Nothing) -> AttestAnswer:
+    """How this participant stands with the attestors."""
+    return node.attesting.standing()
+
+
+async def post_attest(node: NodePort, asked: AttestRequest) -> AttestAnswer:
+    """Have attestors write to an address, which is kept nowhere."""
+    return await node.attesting.ask(asked)
+
+
+async def post_confirm(node: NodePort, asked: ConfirmRequest) -> AttestAnswer:
+    """Bring an attestor the root key's answer to its code."""
+    return await node.attesting.confirm(asked)
+
+
+def get_attestor(node: NodePort, _: Nothing) -> AttestorAnswer:
+    """What this node mailed, attested and refused as an attestor."""
+    return node.attesting.log()
 
 
 def post_stop(node: NodePort, _: Nothing) -> Health:

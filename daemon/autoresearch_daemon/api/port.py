@@ -7,7 +7,11 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from autoresearch.answers import (
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
     BlockRequest,
+    ConfirmRequest,
     DialRequest,
     Event,
     Health,
@@ -23,6 +27,26 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.records import BlobRef
 
 
+class AttestPort(Protocol):
+    """Attestation by mail as the API sees it."""
+
+    async def ask(self, request: AttestRequest) -> AttestAnswer:
+        """Have attestors write to an address. Raises UsageError, Refused, NotFound."""
+        ...
+
+    async def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+        """Bring an attestor the answer. Raises NotFound, Refused."""
+        ...
+
+    def standing(self) -> AttestAnswer:
+        """How this participant stands with the attestors."""
+        ...
+
+    def log(self) -> AttestorAnswer:
+        """What this node did as an attestor. Raises Refused when it is none."""
+        ...
+
+
 class NodePort(Protocol):
     """The node as the API sees it: every method returns at once; the errors are those of `autoresearch.errors`."""
 
@@ -34,6 +58,11 @@ class NodePort(Protocol):
     @property
     def blobs(self) -> BlobStore:
         """The blobs, for reading."""
+        ...
+
+    @property
+    def attesting(self) -> AttestPort:
+        """Attestation by mail."""
         ...
 
     def status(self) -> StatusAnswer:

@@ -42,6 +42,10 @@ class Nobody:
         """No blob."""
         return None
 
+    async def on_attest(self, peer: str, data: bytes) -> bytes | None:  # noqa: ARG002
+        """No attestor."""
+        return None
+
     def on_change(self) -> None:
         """Nothing."""
 

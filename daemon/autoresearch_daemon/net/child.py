@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
@@ -28,6 +29,7 @@ PR_SET_PDEATHSIG = 1
 # The loop looks at the link at least so often, whatever ZeroMQ's edge-triggered descriptor says.
 LOOK_SECONDS = 0.5
 BLOB_SECONDS = 30.0
+ATTEST_SECONDS = 50.0
 
 KINDS: dict[type[Exception], link.Kind] = {
     ValueError: "usage",
@@ -50,7 +52,7 @@ class Child:
         self._calls: dict[int, trio.CancelScope] = {}
         self._streams: dict[int, Carried] = {}
         self._numbers = count(1)
-        self._blobs: dict[int, tuple[trio.Event, list[bytes | None]]] = {}
+        self._asked: dict[int, tuple[trio.Event, list[bytes | None]]] = {}
         self._under_way = 0
         self._look: trio.CancelScope | None = None
         self._changed = trio.Event()
@@ -93,15 +95,27 @@ class Child:
 
     async def on_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
         """Ask the daemon for a part of a blob."""
+        data = await self._ask(
+            BLOB_SECONDS,
+            lambda number: link.BlobAsked(request=number, peer=peer, name=name, offset=offset, length=length),
+        )
+        return None if data is None else data[:length]
+
+    async def on_attest(self, peer: str, data: bytes) -> bytes | None:
+        """Have the daemon answer as an attestor."""
+        return await self._ask(ATTEST_SECONDS, lambda number: link.AttestAsked(request=number, peer=peer, data=data))
+
+    async def _ask(self, seconds: float, message: Callable[[int], link.FromChild]) -> bytes | None:
+        """Ask the daemon and wait for its answer, but not for ever."""
         number = next(self._numbers)
-        answered, box = self._blobs[number] = trio.Event(), []
+        answered, box = self._asked[number] = trio.Event(), []
         try:
-            self.send(link.BlobAsked(request=number, peer=peer, name=name, offset=offset, length=length))
-            with trio.move_on_after(BLOB_SECONDS):
+            self.send(message(number))
+            with trio.move_on_after(seconds):
                 await answered.wait()
-            return box[0][:length] if box and box[0] is not None else None
+            return box[0] if box else None
         finally:
-            del self._blobs[number]
+            del self._asked[number]
 
     def on_change(self) -> None:
         """Tell of peers that came or went at once."""
@@ -144,8 +158,8 @@ class Child:
             case link.Cancel():
                 if scope := self._calls.get(message.call):
                     scope.cancel()
-            case link.BlobPart():
-                if waiting := self._blobs.get(message.request):
+            case link.BlobPart() | link.AttestReply():
+                if waiting := self._asked.get(message.request):
                     waiting[1].append(message.data)
                     waiting[0].set()
             case link.Took(stream=link.RECORDS):
@@ -154,7 +168,7 @@ class Child:
             case link.Frame() | link.Took() | link.Close():
                 if carried := self._streams.get(message.stream):
                     carried.hear(message)
-            case link.Publish() | link.Dial() | link.Block() | link.ShutOut() | link.OpenSync() | link.FetchBlob():
+            case link.Call():
                 nursery.start_soon(self._answer, message, host, nursery)
             case link.Quit():
                 return
@@ -185,6 +199,8 @@ class Child:
             case link.FetchBlob():
                 data = await host.fetch_blob(message.peer, message.name, message.offset, message.length)
                 return link.Done(call=message.call, data=data)
+            case link.AskAttestor():
+                return link.Done(call=message.call, data=await host.ask_attestor(message.peer, message.data))
             case link.OpenSync():
                 stream = await host.open_sync(message.peer)
                 number = next(self._numbers)

@@ -27,6 +27,7 @@ from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX_PROTOCOL_ID
 from libp2p.tools.anyio_service import background_trio_service
 from multiaddr import Multiaddr  # type: ignore[import-untyped]
 
+from autoresearch.attesting import MESSAGE_BYTES_MAX
 from autoresearch.networks import MANIFEST_BYTES_MAX
 from autoresearch.records import Record, admit
 from autoresearch_daemon.net import protocols
@@ -69,18 +70,23 @@ class Handlers(Protocol):
     async def on_blob(self, peer: str, name: bytes, offset: int, length: int, /) -> bytes | None:
         """A part of a blob, or ``None``. ``name``: its SHA-256, and behind it that of its manifest if it has one."""
 
+    async def on_attest(self, peer: str, data: bytes, /) -> bytes | None:
+        """A peer asks this node as an attestor; the reply, or ``None``."""
+
     def on_change(self) -> None:
         """A peer came or went."""
 
 
 @dataclass(slots=True)
 class _Places:
-    """Sync streams that peers have open here."""
+    """Streams of one kind that peers have open here: so many for one peer, and for all."""
 
+    per_peer: int
+    most: int
     by_peer: dict[str, int] = field(default_factory=dict)
 
     def take(self, peer: str) -> bool:
-        if self.by_peer.get(peer, 0) >= SYNCS_PER_PEER or sum(self.by_peer.values()) >= SYNCS_INBOUND:
+        if self.by_peer.get(peer, 0) >= self.per_peer or sum(self.by_peer.values()) >= self.most:
             return False
         self.by_peer[peer] = self.by_peer.get(peer, 0) + 1
         return True
@@ -149,7 +155,8 @@ class Host:
             self.relaying.dial,
         )
         self._blobs = protocols.BlobServer(self._blob)
-        self._syncs = _Places()
+        self._syncs = _Places(SYNCS_PER_PEER, SYNCS_INBOUND)
+        self._attests = _Places(protocols.ATTESTS_SERVED_PER_PEER, protocols.ATTESTS_SERVED)
         self._nursery: trio.Nursery | None = None
         self.records_dropped = 0
         self.records_heard = 0
@@ -165,6 +172,7 @@ class Host:
             (protocols.PEERS, self._serve_peers),
             (protocols.NETWORK, self._serve_network),
             (protocols.HELLO, self._serve_hello),
+            *([(protocols.ATTEST, self._serve_attest)] if self.options.attest else []),
         ):
             self._host.set_stream_handler(TProtocol(name), handler)
         listen = [Multiaddr(address) for address in self.listen]
@@ -276,6 +284,18 @@ class Host:
             await stream.close()
         return manifest
 
+    async def ask_attestor(self, peer: str, question: bytes) -> bytes:
+        """What a connected peer replies as an attestor. Raises Unreachable, StreamBroken, TooSlowError."""
+        with trio.fail_after(protocols.ATTEST_SECONDS):
+            stream = await self._open(peer, protocols.ATTEST, MESSAGE_BYTES_MAX)
+            try:
+                reply = await protocols.ask_attestor(stream, question)
+            except BaseException:
+                await stream.reset()
+                raise
+            await stream.close()
+        return reply
+
     def _relays(self) -> set[str]:
         """The peers that may pass calls on to this host, as long as nobody seems to be able to call it directly."""
         if not self.options.relay or any(is_public(address) for address in self.addresses()):
@@ -345,6 +365,21 @@ class Host:
         frames = self._frames(stream)
         await frames.send(encode_greeting(greeting))
         await frames.close()
+
+    async def _serve_attest(self, stream: INetStream) -> None:
+        frames = self._frames(stream, MESSAGE_BYTES_MAX)
+        if self.meters.attest_delay(frames.peer) > 0 or not self._attests.take(frames.peer):
+            await frames.reset()
+            return
+        try:
+            with trio.move_on_after(protocols.ATTEST_SECONDS):
+                question = await frames.receive()
+                reply = await self._handlers.on_attest(frames.peer, question) if question else None
+                if reply:
+                    await frames.send(reply)
+        finally:
+            self._attests.give_back(frames.peer)
+            await frames.close()
 
     async def _greet(self, peer: str) -> None:
         """Learn what a peer says of itself."""

@@ -78,6 +78,13 @@ class FetchBlob(Call, frozen=True, kw_only=True):
     length: int
 
 
+class AskAttestor(Call, frozen=True, kw_only=True):
+    """Ask a peer as an attestor; the answer's ``data`` is its reply."""
+
+    peer: str
+    data: bytes
+
+
 class Cancel(Message, frozen=True, kw_only=True):
     """Daemon: nobody waits for this call any more."""
 
@@ -107,6 +114,13 @@ class Close(Message, frozen=True, kw_only=True):
 
 class BlobPart(Message, frozen=True, kw_only=True):
     """Daemon: what was asked for by ``BlobAsked``; ``None`` when it is not here."""
+
+    request: int
+    data: bytes | None
+
+
+class AttestReply(Message, frozen=True, kw_only=True):
+    """Daemon: the reply to ``AttestAsked``; ``None``: none."""
 
     request: int
     data: bytes | None
@@ -173,8 +187,19 @@ class BlobAsked(Message, frozen=True, kw_only=True):
     length: int
 
 
-FromDaemon = Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | Cancel | Frame | Took | Close | BlobPart | Quit
-FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked
+class AttestAsked(Message, frozen=True, kw_only=True):
+    """Network process: a peer asks this node as an attestor."""
+
+    request: int
+    peer: str
+    data: bytes
+
+
+FromDaemon = (
+    Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskAttestor | Cancel
+    | Frame | Took | Close | BlobPart | AttestReply | Quit
+)  # fmt: skip
+FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | AttestAsked
 
 encode = msgspec.msgpack.Encoder().encode
 decode_from_daemon = msgspec.msgpack.Decoder(FromDaemon).decode

@@ -24,6 +24,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``bootstrap`` are multiaddrs that end in ``/p2p/PEER``. ``lan_interfaces`` are IP addresses, none means all.
     ``manifest`` are the bytes that peers who ask for the network get; without any they get no answer.
     ``relay``: be called through peers while nobody can call directly. ``carry``: pass calls on to others.
+    ``attest``: answer those who ask for an attestor.
     ``agent`` (at most 64 characters) and ``devices`` (at most 8) are what the host says of itself.
     ``day_bytes`` is how many bytes a UTC day may move before blobs are refused; 0 is no limit.
     """
@@ -44,6 +45,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     manifest: bytes = b""
     relay: bool = True
     carry: bool = True
+    attest: bool = False
     agent: str = "autoresearch"
     devices: tuple[str, ...] = ()
 

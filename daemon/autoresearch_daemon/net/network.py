@@ -28,6 +28,7 @@ from autoresearch_daemon.net.syncing import SyncStream
 
 CALL_SECONDS = 20.0
 BLOB_SECONDS = 75.0
+ATTEST_SECONDS = 75.0
 # Handlers of sync streams and blob requests that run at a time; the network process has its own, lower caps.
 HANDLERS_MAX = 64
 
@@ -56,6 +57,7 @@ class Handlers:
     ``on_sync(stream)``: a peer opened a sync stream; it is closed when the handler returns.
     ``on_blob_request(name, offset, length)``: that part of a blob, shorter at its end; ``None``: not here. The name is
     its SHA-256, and behind it that of its manifest if it has one.
+    ``on_attest(peer, data)``: a peer asks this node as an attestor; the reply, or ``None``.
     ``on_peers()``: a peer came or went.
     """
 
@@ -63,6 +65,7 @@ class Handlers:
     on_sync: Callable[[SyncStream], Awaitable[None]]
     on_blob_request: Callable[[bytes, int, int], Awaitable[bytes | None]]
     on_peers: Callable[[], None] = lambda: None
+    on_attest: Callable[[str, bytes], Awaitable[bytes | None]] | None = None
 
 
 class Network:
@@ -157,6 +160,11 @@ class Network:
         )
         return done.data
 
+    async def ask_attestor(self, peer: str, data: bytes) -> bytes:
+        """What a connected peer replies as an attestor. Raises AutoresearchError, also when it is none."""
+        done = await self._call(lambda call: link.AskAttestor(call=call, peer=peer, data=data), seconds=ATTEST_SECONDS)
+        return done.data
+
     def info(self) -> NetworkInfo:
         """How the network stands."""
         figures, supervisor = self._beat.figures, self._supervisor
@@ -214,6 +222,8 @@ class Network:
                 self._serve(message.stream, self._run_sync(self._stream(message.stream, message.peer)))
             case link.BlobAsked():
                 self._serve(None, self._answer_blob(message))
+            case link.AttestAsked():
+                self._serve(None, self._answer_attest(message))
 
     def _hear_answer(self, message: link.Done | link.Failed) -> None:
         call = self._calls.get(message.call)
@@ -289,6 +299,16 @@ class Network:
         except Exception:
             logger.exception("a blob request could not be handled")
         self._supervisor.send(link.BlobPart(request=asked.request, data=data))
+
+    async def _answer_attest(self, asked: link.AttestAsked) -> None:
+        data = None
+        try:
+            if self._handlers.on_attest:
+                data = await self._handlers.on_attest(asked.peer, asked.data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the peer waits for a reply
+            # Not with its traceback: that may hold what the peer sent, an address.
+            logger.error("an attestor's reply failed", error=type(error).__name__)
+        self._supervisor.send(link.AttestReply(request=asked.request, data=data))
 
 
 def connected(beat: link.Beat) -> set[str]:

@@ -18,6 +18,7 @@ BLOB = "/autoresearch/blob/1"
 PEERS = "/autoresearch/peers/1"
 NETWORK = "/autoresearch/network/1"
 HELLO = "/autoresearch/hello/1"
+ATTEST = "/autoresearch/attest/1"
 
 # A blob request: the blob's name, the first byte, how many bytes; big-endian.
 BLOB_REQUEST_END = struct.Struct(">QI")
@@ -32,6 +33,10 @@ BLOBS_SERVED_PER_PEER = 4
 PEERS_SECONDS = 10.0
 PEERS_MAX = 32
 NETWORK_SECONDS = 10.0
+# An attestor hashes the address and hands a mail to its server before it answers.
+ATTEST_SECONDS = 60.0
+ATTESTS_SERVED = 8
+ATTESTS_SERVED_PER_PEER = 2
 
 BlobSource = Callable[[str, bytes, int, int], Awaitable[bytes | None]]
 
@@ -148,3 +153,12 @@ async def ask_network(stream: FrameStream) -> bytes:
     if not manifest:
         raise StreamBroken("the peer says nothing of its network")
     return manifest
+
+
+async def ask_attestor(stream: FrameStream, question: bytes) -> bytes:
+    """An attestor's reply. The caller reads it. Raises StreamBroken."""
+    await stream.send(question)
+    reply = await stream.receive()
+    if not reply:
+        raise StreamBroken("the attestor says nothing")
+    return reply
