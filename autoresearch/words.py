@@ -64,6 +64,23 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 }
 
 
+class Mark(StrEnum):
+    """What the log shows a participant to have done wrong. It stays beside the name, with its evidence."""
+
+    FABRICATOR = "fabricator"
+    COPIER = "copier"
+    RUBBER_STAMP = "rubber stamp"
+    FRAUD = "fraud"
+
+
+MARK_SENTENCES: dict[Mark, str] = {
+    Mark.FABRICATOR: "claimed a number that others did not come to",
+    Mark.COPIER: "published another's run as its own discovery",
+    Mark.RUBBER_STAMP: "passed a run that others found to be false",
+    Mark.FRAUD: "its own records prove that it cheated; its word does not count for a while",
+}
+
+
 class WorkState(StrEnum):
     """What the daemon is doing about work."""
 

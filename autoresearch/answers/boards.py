@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
-from autoresearch.answers.standing import VERIFYING_PARTICIPANTS
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import SubjectView, leaderboard, run, statistics
@@ -55,7 +54,7 @@ def best_answer(log: Log, task: FoundTask) -> BestAnswer:
     elif confirmed is None:
         note = (
             "Reported numbers are their author's claim: none is confirmed yet, "
-            f"and verification needs at least {VERIFYING_PARTICIPANTS} participants."
+            f"and verification needs at least {log.network.verify_least} participants."
         )
     leader = run(log, parse_id(status.best.id)) if status.best else None
     return BestAnswer(task=status, confirmed=confirmed, reported=reported, run=leader, note=note)

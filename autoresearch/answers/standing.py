@@ -5,11 +5,8 @@ from __future__ import annotations
 from autoresearch.answers.models import Measured, StandingView
 from autoresearch.log import Log
 from autoresearch.records import Record, Verification, format_id
-from autoresearch.views import counted_reports, judgement, roster_of
+from autoresearch.views import counted_reports, judgement, roster_of, voices_at
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
-
-# Fewer than this and verifiers could not be drawn so that the author has no say.
-VERIFYING_PARTICIPANTS = 4
 
 
 def standing_view(log: Log, run: Record) -> StandingView:
@@ -19,7 +16,7 @@ def standing_view(log: Log, run: Record) -> StandingView:
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voice != author}
     return StandingView(
         state=found.state.value,
-        reason=reason(found.state, len(roster_of(log).voices(run.time))),
+        reason=reason(found.state, voices_at(log, run), log.network.verify_least),
         voices=found.voices,
         value=found.value,
         error=found.error,
@@ -28,14 +25,11 @@ def standing_view(log: Log, run: Record) -> StandingView:
     )
 
 
-def reason(state: RunState, voices: int) -> str:
+def reason(state: RunState, voices: int, least: int) -> str:
     """The sentence for a state; in a network too small to confirm anything it says so."""
     sentence = RUN_STATE_SENTENCES[state]
-    if state in (RunState.REPORTED, RunState.PROVISIONAL) and voices < VERIFYING_PARTICIPANTS:
-        return (
-            f"{sentence}; nothing is confirmed with fewer than {VERIFYING_PARTICIPANTS} attested participants "
-            f"(there are {voices})"
-        )
+    if state in (RunState.REPORTED, RunState.PROVISIONAL) and voices < least:
+        return f"{sentence}; nothing is confirmed with fewer than {least} attested participants (there are {voices})"
     return sentence
 
 

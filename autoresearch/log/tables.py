@@ -102,6 +102,10 @@ class Tables(Reader):
         query = "SELECT DISTINCT run FROM verification WHERE run IN (SELECT id FROM run WHERE task = ?)"
         return {row[0] for row in self._rows(query, task)}
 
+    def verified(self) -> list[bytes]:
+        """The ids of all runs that somebody verified, on whatever task, whether or not they are here."""
+        return [row[0] for row in self._rows("SELECT DISTINCT run FROM verification ORDER BY run")]
+
     def statuses(self, task: bytes) -> dict[str, int]:
         """How many runs on a task ended in which way."""
         return dict(self._rows("SELECT status, count(*) FROM run WHERE task = ? GROUP BY status", task))

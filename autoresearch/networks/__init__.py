@@ -14,6 +14,7 @@ from autoresearch.networks.manifest import (
     NONCE_BYTES,
     Manifest,
     constants_of,
+    parse_constant,
     parse_key,
     unusual_constants,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "is_loopback",
     "load_manifest",
     "looks_like_invite",
+    "parse_constant",
     "parse_key",
     "parse_manifest",
     "read_invite",

@@ -29,6 +29,15 @@ CONSTANTS: dict[str, tuple[int, int]] = {
     "tag_memory_bytes": (8192, 2**30),
     "tag_passes": (1, 16),
     "domain_voices": (1, 2**31),
+    "verify_committee": (1, 10_000),
+    "verify_quorum": (1, 16),
+    "verify_everybody": (1, 10_000),
+    "verify_least": (2, 10_000),
+    "verify_patience_ms": (1, 2**40),
+    "verify_age_ms": (0, 2**40),
+    "verify_audit_permille": (0, 1000),
+    "verify_seasoned": (1, 2**31),
+    "verify_ban_ms": (0, 2**52),
 }
 
 
@@ -116,6 +125,17 @@ def network_of(name: str, nonce: bytes, constants: dict[str, int], network_id: b
             hint="somebody changed it, or it needs another version of autoresearch; ask for it again",
         )
     return network
+
+
+def parse_constant(text: str) -> tuple[str, int]:
+    """The constant of ``NAME=VALUE``, as a person sets it. Raises UsageError."""
+    name, equals, value = text.partition("=")
+    if not equals or name not in CONSTANTS:
+        raise UsageError(f"{text[:80]!r} sets no constant", hint=f"NAME=VALUE, where NAME is {', '.join(CONSTANTS)}")
+    try:
+        return name, int(value.replace("_", ""))
+    except ValueError:
+        raise UsageError(f"{name} is a whole number, not {value[:80]!r}") from None
 
 
 def check(holds: object, sentence: str) -> None:

@@ -9,8 +9,8 @@ from functools import cached_property
 from autoresearch.records.encoding import encode
 
 DAY_MS = 86_400_000
-# What came after the first networks were founded is left out of the id at its default, so that theirs stays.
-LATER = ("nonce", "tag_memory_bytes", "tag_passes", "domain_voices")
+# All others came after the first networks were founded: they are left out of the id at their default, so that it stays.
+EARLY = frozenset({"name", "record_bytes", "ahead_ms", "start_ms", "per_day_seq", "per_day", "per_author"})
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Network:
     for one author, UTC day and sequence number; one author and day; one author. See :mod:`autoresearch.log.quota`.
     ``tag_memory_bytes`` and ``tag_passes``: what the tag of a mailbox costs, so that all make the same (Argon2id, RFC
     9106). ``domain_voices``: how many mailboxes of one domain, unless it serves everybody, count at a time.
+    ``verify_…``: how many verify what and who counts, see :class:`autoresearch.verification.Rules`.
     """
 
     name: str
@@ -36,13 +37,22 @@ class Network:
     tag_memory_bytes: int = 64 << 20
     tag_passes: int = 3
     domain_voices: int = 3
+    verify_committee: int = 9
+    verify_quorum: int = 3
+    verify_everybody: int = 10
+    verify_least: int = 4
+    verify_patience_ms: int = 1_800_000
+    verify_age_ms: int = DAY_MS
+    verify_audit_permille: int = 20
+    verify_seasoned: int = 10
+    verify_ban_ms: int = 180 * DAY_MS
 
     @cached_property
     def id(self) -> bytes:
         """16 bytes that every record of the network carries: SHA-256 of the encoded constants and the nonce, cut."""
         constants = asdict(self)
         for field in fields(self):
-            if field.name in LATER and constants[field.name] == field.default:
+            if field.name not in EARLY and constants[field.name] == field.default:
                 del constants[field.name]
         return hashlib.sha256(encode(constants)).digest()[:16]
 

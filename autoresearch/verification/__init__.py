@@ -1,7 +1,7 @@
 """Who verifies what, and what it takes to count. Pure."""
 
 from autoresearch.verification import ecvrf
-from autoresearch.verification.choosing import Rules, expected, is_chosen, question, seeds
+from autoresearch.verification.choosing import Rules, expected, is_chosen, network_rules, question, seeds
 from autoresearch.verification.states import EVALUATE, REPLICATE, Judgement, Report, judge
 from autoresearch.verification.statistics import ERROR, LOOKS, Finding, judge_pairs
 
@@ -19,6 +19,7 @@ __all__ = [
     "is_chosen",
     "judge",
     "judge_pairs",
+    "network_rules",
     "question",
     "seeds",
 ]

@@ -7,8 +7,10 @@ verifier's proof goes into its record.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 
+from autoresearch.records import DEFAULT_NETWORK, Network
 from autoresearch.verification import ecvrf
 
 _DOMAIN = b"autoresearch/verify/1"
@@ -17,20 +19,31 @@ _SEEDS = b"autoresearch/verify-seeds/1"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What all peers of a network hold to when they verify.
+    """What all peers of a network hold to when they verify: its constants, without ``verify_``.
 
     ``quorum`` of the ``committee``, the number of voices expected to be chosen, must have spoken; the committee doubles
     every ``patience_ms`` in which too few did. Below ``everybody`` voices everybody is chosen, below ``least`` nothing
-    gets further than provisional. A device verifies nothing that is younger than its own first word by less than
-    ``age_ms``. ``tolerance`` is how far an evaluation may lie from the claim, relative to the metric's noise.
+    gets further than provisional. Who is attested by mail verifies nothing that was published before, or less than
+    ``age_ms`` after, it was attested. Of a thousand runs that lead nothing ``audit_permille`` are measured anyway.
+    Who was right ``seasoned`` times in a row has fewer of its runs replicated. Proven fraud takes a participant's word
+    away for ``ban_ms``.
     """
 
-    committee: int = 9
-    quorum: int = 3
-    everybody: int = 10
-    least: int = 4
-    patience_ms: int = 1_800_000
-    age_ms: int = 86_400_000
+    committee: int = DEFAULT_NETWORK.verify_committee
+    quorum: int = DEFAULT_NETWORK.verify_quorum
+    everybody: int = DEFAULT_NETWORK.verify_everybody
+    least: int = DEFAULT_NETWORK.verify_least
+    patience_ms: int = DEFAULT_NETWORK.verify_patience_ms
+    age_ms: int = DEFAULT_NETWORK.verify_age_ms
+    audit_permille: int = DEFAULT_NETWORK.verify_audit_permille
+    seasoned: int = DEFAULT_NETWORK.verify_seasoned
+    ban_ms: int = DEFAULT_NETWORK.verify_ban_ms
+
+
+@lru_cache(maxsize=64)
+def network_rules(network: Network) -> Rules:
+    """The rules of a network."""
+    return Rules(**{field.name: getattr(network, f"verify_{field.name}") for field in fields(Rules)})
 
 
 def question(run: bytes, stage: str, round_number: int) -> bytes:

@@ -8,6 +8,7 @@ from autoresearch.views.models import (
     SubjectView,
     TaskStatistics,
 )
+from autoresearch.views.reputation import Marked, TrackRecord, track_record, track_records
 from autoresearch.views.standing import (
     Duty,
     counted_reports,
@@ -18,6 +19,7 @@ from autoresearch.views.standing import (
     next_duty,
     roster_of,
     state_of,
+    voices_at,
 )
 from autoresearch.views.views import (
     best,
@@ -36,9 +38,11 @@ __all__ = [
     "Duty",
     "HistoryEntry",
     "LineageStep",
+    "Marked",
     "RunView",
     "SubjectView",
     "TaskStatistics",
+    "TrackRecord",
     "best",
     "counted_reports",
     "duty_for",
@@ -56,4 +60,7 @@ __all__ = [
     "runs",
     "state_of",
     "statistics",
+    "track_record",
+    "track_records",
+    "voices_at",
 ]

@@ -19,17 +19,16 @@ from autoresearch.verification import (
     REPLICATE,
     Judgement,
     Report,
-    Rules,
     ecvrf,
     expected,
     is_chosen,
     judge,
+    network_rules,
     question,
     seeds,
 )
 from autoresearch.words import RunState
 
-RULES = Rules()
 # A replay on another machine may differ a little: within three standard deviations over seeds it is the same.
 REPLAY_NOISES = 3.0
 # Where the noise is not known a replay must give the same number, give or take rounding.
@@ -93,8 +92,8 @@ def judgement(log: Log, run_id: bytes) -> Judgement:
     return judge(
         reports,
         author=roster.voice(record.author, record.time).voice,
-        voices=_voices(roster, record) if reports else 0,  # counting them all takes its time
-        rules=RULES,
+        voices=voices_at(log, record) if reports else 0,  # counting them all takes its time
+        rules=network_rules(log.network),
         noise=noise,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         fraud=body.seed != seed_for(body.task, body.source_digest, body.replicate),
@@ -106,8 +105,27 @@ def state_of(log: Log, run_id: bytes) -> str:
     return judgement(log, run_id).state.value
 
 
+def voices_at(log: Log, run: Record) -> int:
+    """How many voices may verify a run: those that were attested long enough before it, its author's among them."""
+    return len(roster_of(log).voices(run.time - network_rules(log.network).age_ms))
+
+
+def is_counted(log: Log, run: Record, device: bytes, time_ms: int) -> bool:
+    """Whether what this device says of a run at this time counts.
+
+    It is attested, and it was so, as the same voice, long enough before the run was published: whoever makes a key, or
+    has one attested, after seeing a run has no lot in its committee. Whom the network names by hand is known already.
+    """
+    roster = roster_of(log)
+    voice = roster.voice(device, time_ms)
+    if not voice.attested or voice.root in log.trust.participants:
+        return voice.attested
+    before = roster.voice(device, run.time - network_rules(log.network).age_ms)
+    return before.attested and before.voice == voice.voice
+
+
 def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
-    """The verifications of a run whose proofs hold, as reports; whether their authors are attested they say."""
+    """The verifications of a run whose proofs hold, as reports; whether their authors count they say."""
     body = run.body
     assert isinstance(body, Run)
     roster, rules = roster_of(log), log.rules(body.task)
@@ -117,13 +135,14 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         check = record.body
         assert isinstance(check, Verification)
         output = ecvrf.verify(record.author, question(run.id, check.stage, check.round), check.proof)
-        if output is None or check.verdict in ("unavailable", "error") or not _chosen(roster, run, record, output):
+        if output is None or check.verdict in ("unavailable", "error") or not _chosen(log, run, record, output):
             continue
-        voice = roster.voice(record.author, record.time)
+        voice = roster.voice(record.author, record.time).voice
+        attested = is_counted(log, run, record.author, record.time)
         order = (record.time, record.id)
         if check.stage == EVALUATE:
             passed = check.value is not None and fits(body.value, check.value, rules.noise if rules else 0.0)
-            yield record, Report(voice.voice, voice.attested, order, EVALUATE, check.round, passed)
+            yield record, Report(voice, attested, order, EVALUATE, check.round, passed)
         elif check.stage == REPLICATE and list(check.seeds) == seeds(output, len(check.seeds)):
             if not len(check.values) == len(check.parent_values) == len(check.seeds):
                 continue
@@ -132,8 +151,8 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
             yield (
                 record,
                 Report(
-                    voice.voice,
-                    voice.attested,
+                    voice,
+                    attested,
                     order,
                     REPLICATE,
                     check.round,
@@ -171,14 +190,14 @@ def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -
     """What this device is to do about one run, or None: nothing is wanted, it has spoken, or others are chosen."""
     run, roster = log.get(run_id), roster_of(log)
     me = roster.voice(device, now_ms).voice
-    if roster.voice(run.author, run.time).voice == me:
+    if roster.voice(run.author, run.time).voice == me or not is_counted(log, run, device, now_ms):
         return None
     heard = [report for _, report in counted_reports(log, run)]
     for stage, number in _wanted(log, run, heard):
         if any(report.voice == me and report.stage == stage and report.round == number for report in heard):
             continue
         duty = make_duty(run_id, stage, number, seed)
-        if _is_chosen(roster, run, device, now_ms, ecvrf.output(duty.proof), number):
+        if _is_chosen(log, run, device, now_ms, ecvrf.output(duty.proof), number):
             return duty
     return None
 
@@ -200,28 +219,24 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     elif state is RunState.DISPUTED:
         yield EVALUATE, 1
     elif state is RunState.PROVISIONAL and body.parent is not None:
-        attested = _voices(roster_of(log), run)
         pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
-        if attested >= RULES.least and pairs < LOOKS[-1]:
+        if voices_at(log, run) >= network_rules(log.network).least and pairs < LOOKS[-1]:
             yield REPLICATE, 0
 
 
-def _chosen(roster: Roster, run: Record, record: Record, output: bytes) -> bool:
+def _chosen(log: Log, run: Record, record: Record, output: bytes) -> bool:
     body = record.body
     assert isinstance(body, Verification)
-    return _is_chosen(roster, run, record.author, record.time, output, body.round)
+    return _is_chosen(log, run, record.author, record.time, output, body.round)
 
 
-def _is_chosen(roster: Roster, run: Record, device: bytes, time_ms: int, output: bytes, number: int) -> bool:
+def _is_chosen(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int) -> bool:
+    roster, rules = roster_of(log), network_rules(log.network)
     root = roster.voice(device, time_ms).root
     return is_chosen(
         output,
-        chosen=expected(RULES, number, time_ms - run.time),
-        voices=_voices(roster, run),
+        chosen=expected(rules, number, time_ms - run.time),
+        voices=voices_at(log, run),
         devices=len(roster.devices(root, run.time)),
-        rules=RULES,
+        rules=rules,
     )
-
-
-def _voices(roster: Roster, run: Record) -> int:
-    return len(roster.voices(run.time))

@@ -40,6 +40,8 @@ networks = st.builds(
     tag_memory_bytes=st.integers(8192, 2**30),
     tag_passes=st.integers(1, 16),
     domain_voices=st.integers(1, 2**31),
+    verify_quorum=st.integers(1, 16),
+    verify_age_ms=st.integers(0, 2**40),
 ) | st.just(replace(DEFAULT_NETWORK, nonce=b"n" * 16))
 manifests = (
     st.builds(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
-from autoresearch.records import Identity, Record, Verification
+from autoresearch.records import Attestation, Identity, Record, Verification
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
 from autoresearch.views import duty_for, judgement, next_duty
 from autoresearch.words import RunState
@@ -142,3 +144,21 @@ def test_nobody_verifies_his_own_run_and_strangers_verify_nothing(story: Story) 
     other = next_duty(story.log, task, OTHERS[0].public, bytes(OTHERS[0].key), story.now_ms, skip=skipped)
     assert other is not None
     assert other.run == story.parent.id
+
+
+def test_a_participant_who_was_attested_too_late_verifies_nothing(tmp_path) -> None:
+    attestors, rules = [key(201), key(202)], NETWORK
+    trust = Trust(attestors=frozenset(pair.public for pair in attestors), participants=TRUST.participants)
+    with Log.open(tmp_path / "log.sqlite", rules, trust=trust) as log:
+        story = Story(log)
+        late, early = key(60), key(61)
+        for who, age_ms in ((late, rules.verify_age_ms - 60_000), (early, rules.verify_age_ms + 60_000)):
+            for attestor in attestors:
+                issued = story.run.time - age_ms
+                tag = hashlib.sha256(who.public).digest()
+                body = Attestation(subject=who.public, tag=tag, method="code", issued=issued, expires=issued + 2**40)
+                story.append(attestor, "attestation", body)
+        story.evaluate(late, 1.2)
+        assert judgement(log, story.run.id).voices == 0
+        story.evaluate(early, 1.2)
+        assert judgement(log, story.run.id).voices == 1

@@ -14,6 +14,7 @@ from autoresearch.networks import (
     NONCE_BYTES,
     Manifest,
     load_manifest,
+    parse_constant,
     parse_key,
     save_manifest,
     unusual_constants,
@@ -51,11 +52,11 @@ def network() -> None:
     epilog=examples(
         ("autoresearch network new tea", "write tea.toml"),
         ("autoresearch network new tea --attestor KEY --attestor KEY", "name those who attest mailboxes"),
-        ("autoresearch network new lab --participant KEY --json", "a private group, whose members know each other"),
+        ("autoresearch network new lab --participant KEY --set verify_quorum=2", "a private group of people you know"),
         see="network join, id show",
     )
 )
-def new(
+def new(  # noqa: PLR0913 - one option for each part of a manifest
     name: Annotated[str, typer.Argument(help="What the network is called: letters, digits, dots, dashes.")],
     *,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file; NAME.toml if left out.")] = None,
@@ -64,11 +65,15 @@ def new(
     participant: Annotated[list[str] | None, typer.Option(help="A root key that needs no attestor.")] = None,
     task: Annotated[list[str] | None, typer.Option(help="A task's digest: `task show` prints it.")] = None,
     bootstrap: Annotated[list[str] | None, typer.Option(help="The address of a node to begin with.")] = None,
+    constants: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A constant that is not the usual one; may be repeated."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write the manifest of a new network. Nothing here changes: `network join FILE` makes this node its first."""
     manifest = Manifest(
-        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES)),
+        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **dict(map(parse_constant, constants or ()))),
         Trust(frozenset(map(parse_key, attestor or ())), needed, frozenset(map(parse_key, participant or ()))),
         tuple(dict.fromkeys(map(parse_key, task or ()))),
         tuple(dict.fromkeys(bootstrap or ())),

@@ -1,0 +1,117 @@
+"""What the log shows of a participant: how often it was right in a row, what it did wrong. Never stored, never sent.
+
+Every peer computes the same from the same records. Only what others decided counts: a confirmed or a refuted run, and
+verifications on the side that won or lost.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from autoresearch.log import Log
+from autoresearch.records import Record
+from autoresearch.verification import EVALUATE, Report
+from autoresearch.views.standing import counted_reports, judgement, roster_of
+from autoresearch.words import Mark, RunState
+
+# A run of which others say that it is what its author says.
+UPHELD = frozenset({RunState.PROVISIONAL, RunState.CONFIRMED, RunState.NOT_REPLICATED})
+# A run of which they say that it is not.
+REJECTED = frozenset({RunState.REFUTED, RunState.FRAUD})
+
+
+class Marked(NamedTuple):
+    """A mark with what earned it: the participant's own record, and the records by which everybody can check it."""
+
+    mark: Mark
+    record: bytes
+    evidence: tuple[bytes, ...]
+    time_ms: int
+
+
+class TrackRecord(NamedTuple):
+    """A participant, by its voice.
+
+    ``consecutive_valid``: how many times in a row it was right, in runs of its own that were confirmed and in
+    verifications on the side that won; ``confirmed`` and ``refuted`` runs of its own; verifications that were
+    ``upheld`` and ``overruled``. ``banned_until_ms``: its word does not count until then, if it was ever banned.
+    """
+
+    voice: bytes
+    consecutive_valid: int = 0
+    confirmed: int = 0
+    refuted: int = 0
+    upheld: int = 0
+    overruled: int = 0
+    marks: tuple[Marked, ...] = ()
+    banned_until_ms: int | None = None
+
+
+class _Event(NamedTuple):
+    """Somebody was right or wrong; ``order`` is time and id of its record."""
+
+    order: tuple[int, bytes]
+    voice: bytes
+    right: bool
+    own: bool
+    marked: Marked | None = None
+
+
+def track_record(log: Log, voice: bytes) -> TrackRecord:
+    """What the log shows of one voice."""
+    return track_records(log).get(voice, TrackRecord(voice))
+
+
+def track_records(log: Log) -> dict[bytes, TrackRecord]:
+    """What the log shows of all voices of which it shows anything."""
+    by_voice: defaultdict[bytes, list[_Event]] = defaultdict(list)
+    for run_id in log.verified():
+        run = log.find(run_id)
+        if run is not None and run.kind == "run":
+            for event in _events(log, run):
+                by_voice[event.voice].append(event)
+    return {voice: _summed(voice, sorted(events, key=lambda event: event.order)) for voice, events in by_voice.items()}
+
+
+def _events(log: Log, run: Record) -> Iterator[_Event]:
+    """Who was right about a run and who was not, as far as that is decided."""
+    state = judgement(log, run.id).state
+    if state not in UPHELD | REJECTED:
+        return
+    author = roster_of(log).voice(run.author, run.time).voice
+    reports = [(record, report) for record, report in counted_reports(log, run) if report.attested]
+    if state in REJECTED:
+        against = tuple(record.id for record, report in reports if report.stage == EVALUATE and not report.passed)
+        marked = Marked(Mark.FABRICATOR, run.id, against, run.time)
+        yield _Event((run.time, run.id), author, right=False, own=True, marked=marked)
+    elif state is RunState.CONFIRMED:
+        yield _Event((run.time, run.id), author, right=True, own=True)
+    for record, report in reports:
+        if report.voice != author:
+            yield _verifier(run, record, report, state)
+
+
+def _verifier(run: Record, record: Record, report: Report, state: RunState) -> _Event:
+    right = report.passed == (state in UPHELD)
+    marked = None
+    if report.stage == EVALUATE and report.passed and state is RunState.REFUTED:
+        marked = Marked(Mark.RUBBER_STAMP, record.id, (run.id,), record.time)
+    return _Event(report.order, report.voice, right=right, own=False, marked=marked)
+
+
+def _summed(voice: bytes, events: list[_Event]) -> TrackRecord:
+    """One voice's events, in their order, as its record."""
+    streak = 0
+    for event in events:
+        streak = streak + 1 if event.right else 0
+    return TrackRecord(
+        voice,
+        consecutive_valid=streak,
+        confirmed=sum(event.own and event.right for event in events),
+        refuted=sum(event.own and not event.right for event in events),
+        upheld=sum(not event.own and event.right for event in events),
+        overruled=sum(not event.own and not event.right for event in events),
+        marks=tuple(event.marked for event in events if event.marked),
+    )
