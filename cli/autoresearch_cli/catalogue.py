@@ -42,7 +42,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "logs": Entry("logs", "What the daemon wrote to its log file."),
         "config": Entry("config", "Show and change settings."),
         "paths": Entry("paths", "Where everything lives on this machine."),
-        "id": Entry("identity", "This participant's keys."),
+        "id": Entry("identity", "This participant's keys, devices and mailbox."),
+        "attestor": Entry("attestor", "What this node does as an attestor of mailboxes."),
     },
     "Exchange": {
         "export": Entry("export", "Write all runs as a table, or the log as a bundle to carry."),

@@ -12,7 +12,11 @@ import msgspec
 
 from autoresearch.answers import (
     Answer,
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
     BlockRequest,
+    ConfirmRequest,
     DialRequest,
     Event,
     Failure,
@@ -47,6 +51,8 @@ BASE_URL = "http://autoresearch"
 TIMEOUT_SECONDS = 10.0
 # The daemon may fetch the run's files from other nodes first.
 VERIFY_SECONDS = 150.0
+# Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
+ATTEST_SECONDS = 300.0
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
 ERRORS: dict[int, type[AutoresearchError]] = {
@@ -125,6 +131,22 @@ class Client:
     def verify(self, request: VerifyRequest) -> RunAccepted:
         """Queue the verification of a run."""
         return self._ask("POST", "/v1/verify", RunAccepted, request, seconds=VERIFY_SECONDS)
+
+    def attest(self, request: AttestRequest) -> AttestAnswer:
+        """Have attestors write to an address."""
+        return self._ask("POST", "/v1/attest", AttestAnswer, request, seconds=ATTEST_SECONDS)
+
+    def attest_standing(self) -> AttestAnswer:
+        """How this participant stands with the attestors."""
+        return self._ask("GET", "/v1/attest", AttestAnswer)
+
+    def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+        """Bring an attestor the signed answer to its code."""
+        return self._ask("POST", "/v1/attest/confirm", AttestAnswer, request, seconds=ATTEST_SECONDS)
+
+    def attestor_log(self) -> AttestorAnswer:
+        """What the node did as an attestor."""
+        return self._ask("GET", "/v1/attestor", AttestorAnswer)
 
     def stop(self) -> None:
         """Ask the daemon to end; it does so after answering."""

@@ -45,6 +45,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `id devices`, `revoke` | `autoresearch.devices/1` |
 | `id add-device` | `autoresearch.add_device/1` |
 | `id backup` | `autoresearch.backup/1` |
+| `id attest`, `confirm` | `autoresearch.attest/1` |
+| `attestor log` | `autoresearch.attestor/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |
@@ -60,6 +62,8 @@ REQUESTS = {
     "FetchRequest",
     "BlockRequest",
     "VerifyRequest",
+    "AttestRequest",
+    "ConfirmRequest",
     "RunAccepted",
     "Health",
 }

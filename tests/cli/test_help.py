@@ -15,7 +15,20 @@ from tests.cli.filling import Filled
 DOCS = Path(__file__).parents[2] / "docs"
 GROUPS = {
     "config": ("show", "get", "set", "path"),
-    "id": ("new", "show", "devices", "add-device", "renew", "revoke", "passphrase", "backup", "restore"),
+    "id": (
+        "new",
+        "show",
+        "devices",
+        "add-device",
+        "renew",
+        "revoke",
+        "passphrase",
+        "backup",
+        "restore",
+        "attest",
+        "confirm",
+    ),
+    "attestor": ("log",),
     "task": ("new", "show"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")

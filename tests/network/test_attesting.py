@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import httpx
 import msgspec
 import pytest
 
-from autoresearch.answers import AttestAnswer, AttestorAnswer, confirmations
+from autoresearch.answers import AttestAnswer, AttestorAnswer
 from autoresearch.attesting import find_codes
-from autoresearch.identity import KeyPair, Trust, create_identity, load_identity
+from autoresearch.identity import Trust, create_identity, load_identity
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, load_manifest, save_manifest
 from autoresearch.paths import Paths
@@ -23,6 +26,7 @@ from tests.daemon.daemons import Daemon, wait_for
 pytestmark = pytest.mark.slow
 
 NETWORK = Network(name="tea", nonce=bytes(16))
+WORDS = "correct horse battery staple"
 ADDRESS = "ada.lovelace@example.org"
 
 
@@ -40,7 +44,7 @@ def daemons(tmp_path: Path, office: PostOffice) -> Iterator[list[Daemon]]:
     for home in homes:
         paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
         paths.create()
-        identities.append(create_identity(paths.keys))
+        identities.append(create_identity(paths.keys, passphrase=WORDS if home.name == "ada" else None))
     trust = Trust(frozenset(identity.root.public for identity in identities[:2]), 2)
     made: list[Daemon] = []
     try:
@@ -58,66 +62,87 @@ def daemons(tmp_path: Path, office: PostOffice) -> Iterator[list[Daemon]]:
             }
             if "attestor" in home.name:
                 settings |= office.settings(tmp_path / "password")
-            made.append(Daemon(home, settings).start())
+            made.append(Daemon(home, settings))
+            if home.name == "ada":
+                assert command(made[-1], "id", "renew").returncode == 0
+            made[-1].start()
             wait_for(lambda: bool(get(made[-1], "/v1/peers")["addresses"]))
-            first = first or get(made[-1], "/v1/peers")["addresses"][0]  # type: ignore[index]
-        wait_for(lambda: get(made[2], "/v1/peers")["network"]["connected"] >= 2)  # type: ignore[call-overload,operator]
+            first = first or get(made[-1], "/v1/peers")["addresses"][0]
+        wait_for(lambda: is_connected(made[2]))
         yield made
     finally:
         for daemon in made:
             daemon.stop()
 
 
-def get(daemon: Daemon, path: str) -> dict[str, object]:
+def get(daemon: Daemon, path: str) -> dict[str, Any]:
     with daemon.client() as client:
         return client.get(path).json()  # type: ignore[no-any-return]
 
 
-def answered(response: httpx.Response) -> AttestAnswer:
-    assert response.status_code == 200, response.text
-    return msgspec.json.decode(response.content, type=AttestAnswer)
+def is_connected(daemon: Daemon) -> bool:
+    return bool(get(daemon, "/v1/peers")["network"]["connected"] >= 2)
 
 
-def test_a_participant_becomes_attested_and_the_address_is_nowhere(daemons: list[Daemon], office: PostOffice) -> None:
+def command(daemon: Daemon, *words: str, text: str = "", passphrase: str = WORDS) -> subprocess.CompletedProcess[str]:
+    """The command line on a daemon's machine."""
+    environment = {**os.environ, "AUTORESEARCH_HOME": str(daemon.home), "AUTORESEARCH_PASSPHRASE": passphrase}
+    words = (sys.executable, "-m", "autoresearch_cli", *words)
+    return subprocess.run(words, env=environment, input=text, capture_output=True, text=True, timeout=120, check=False)
+
+
+def answered(ended: subprocess.CompletedProcess[str]) -> AttestAnswer:
+    assert ended.returncode == 0, ended.stderr
+    return msgspec.json.decode(ended.stdout, type=AttestAnswer)
+
+
+def test_a_participant_with_an_encrypted_key_becomes_attested_and_the_address_is_nowhere(
+    daemons: list[Daemon], office: PostOffice
+) -> None:
     attestor, _, ada, stranger = daemons
-    with ada.client() as client:
-        client.timeout = 120
-        asked = answered(client.post("/v1/attest", json={"address": ADDRESS}))
-    assert (len(asked.awaited), asked.refused) == (2, [])
-    texts = office.text_to(ADDRESS)
-    identity = load_identity(ada.paths.keys)
-    assert isinstance(identity.root, KeyPair)
+    asked = answered(command(ada, "id", "attest", ADDRESS, "--json"))
+    assert (len(asked.awaited), asked.refused, asked.attested) == (2, [], False)
+    mails = [mail.as_string() for to, mail in office.mails if to == ADDRESS]
+    assert "2 mails on the way" in command(ada, "id", "attest", "--status").stderr
+
     ada.stop()  # the daemon forgets nothing
+    assert "the daemon is not running" in command(ada, "id", "confirm", mails[0]).stderr
+    assert answered(command(ada, "id", "attest", "--status", "--json")).reason.startswith("0 of 2")
     ada.start()
-    wait_for(lambda: get(ada, "/v1/peers")["network"]["connected"] >= 2)  # type: ignore[call-overload,operator]
-    for request in confirmations("\n".join(texts), asked.awaited, identity.root, identity.device.public, NETWORK.id):
-        done = answered(ada.post("/v1/attest/confirm", token=request.token, signature=request.signature))
+    wait_for(lambda: is_connected(ada))
+
+    assert "wrong" in command(ada, "id", "confirm", text=mails[0], passphrase="guess").stderr
+    mistyped = command(ada, "id", "confirm", "K7QXM-3PDTF-A2WZN-6HRYB")
+    assert (mistyped.returncode, "none of the codes" in mistyped.stderr) == (2, True)
+    first = command(ada, "id", "confirm", *find_codes(mails[0])[0].lower().split("-"), "--json")
+    assert answered(first).reason == "1 of 2 attestors have seen a mailbox"
+    done = answered(command(ada, "id", "confirm", "--json", text=mails[0] + mails[1]))
     assert done.attested
-    assert ada.post("/v1/attest/confirm", token=request.token, signature=request.signature).status_code == 404
+    assert command(ada, "id", "confirm", text=mails[1]).returncode == 4
+
+    device = load_identity(ada.paths.keys).device.public
 
     def others_know() -> bool:
-        with Log.open(stranger.paths.log, NETWORK, read_only=True, trust=trust_of(stranger)) as log:
-            return roster_of(log).voice(identity.device.public, done.attestations[0].since_ms + 60_000).attested
+        trust = load_manifest(stranger.paths.manifest).trust
+        with Log.open(stranger.paths.log, NETWORK, read_only=True, trust=trust) as log:
+            return roster_of(log).voice(device, done.attestations[-1].since_ms + 60_000).attested
 
     wait_for(others_know)
-    log = msgspec.json.decode(msgspec.json.encode(get(attestor, "/v1/attestor")), type=AttestorAnswer)
+    log = msgspec.json.decode(command(attestor, "attestor", "log", "--json").stdout, type=AttestorAnswer)
     assert (log.attested, log.trusted) == (1, True)
     assert [act.what for act in log.acts] == ["attested", "mailed"]
-    assert get(stranger, "/v1/attest")["attested"] is False
-    with stranger.client() as client:
-        assert client.get("/v1/attestor").status_code == 409
+    assert "1 mail, 1 attestation, 0 refusals" in command(attestor, "attestor", "log").stderr
+    assert command(stranger, "attestor", "log").returncode == 6
+    assert PASSWORD not in command(attestor, "config", "show", "--json").stdout
+
     for daemon in (attestor, ada):
         with daemon.client() as client:
             assert "lovelace" not in client.get("/metrics").text + client.get("/v1/attest").text
-
-    codes = [code for text in texts for code in find_codes(text)]
+    codes = [code for mail in mails for code in find_codes(mail)]
+    assert len(codes) == 2
     for daemon in daemons:
         daemon.stop()
-    written = b"".join(path.read_bytes() for path in (ada.home.parent).rglob("*") if path.is_file()).lower()
-    for secret in ("lovelace", "example.org", PASSWORD, *codes):
+    written = b"".join(path.read_bytes() for path in ada.home.parent.rglob("*") if path.is_file()).lower()
+    for secret in ("lovelace", "example.org", PASSWORD, WORDS, *codes):
         assert secret.lower().encode() not in written
-    assert b'"what": "mailed"' in written or b'"what":"mailed"' in written
-
-
-def trust_of(daemon: Daemon) -> Trust:
-    return load_manifest(daemon.paths.manifest).trust
+    assert b'"what": "mailed"' in written

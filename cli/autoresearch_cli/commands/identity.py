@@ -15,17 +15,16 @@ from autoresearch.identity import (
     KeyPair,
     back_up_root,
     create_identity,
-    load_identity,
     protect_root,
     restore_identity,
-    unlock,
 )
-from autoresearch_cli import enrolling, here
+from autoresearch_cli import attesting, enrolling, here
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.passphrases import passphrase
 from autoresearch_cli.rendering.figures import moment
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
+from autoresearch_cli.roots import loaded, unlocked
 
 app = command_app("This participant's keys and devices.")
 apps = {"id": app}
@@ -79,7 +78,7 @@ def new(
 )
 def show(*, json: Json = False) -> None:
     """The public keys, in hexadecimal. The secret halves are never printed."""
-    _report(_loaded(), json=json)
+    _report(loaded(), json=json)
 
 
 @app.command(
@@ -92,7 +91,7 @@ def show(*, json: Json = False) -> None:
 )
 def devices(*, json: Json = False) -> None:
     """The devices that the root key has named, as the log here has them."""
-    mine = _loaded()
+    mine = loaded()
     rows = enrolling.rows(mine)
     if json:
         listed = [
@@ -127,7 +126,7 @@ def add_device(
     if not text:
         enrolling.request(json=json)
     elif text.startswith(REQUEST):
-        enrolling.approve(text, _unlocked(_loaded()), json=json)
+        enrolling.approve(text, unlocked(loaded()), json=json)
     elif text.startswith(ANSWER):
         enrolling.adopt(text, json=json)
     else:
@@ -144,9 +143,9 @@ def add_device(
 )
 def renew(*, json: Json = False) -> None:
     """Delegate this device anew. The daemon does it by itself while the root key lies here in the clear."""
-    mine = _unlocked(_loaded())
+    mine = unlocked(loaded())
     enrolling.renew(mine)
-    _report(_loaded(), json=json)
+    _report(loaded(), json=json)
 
 
 @app.command(
@@ -164,13 +163,13 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Take a device's voice away, everywhere, from now on. What it published before keeps its word."""
-    mine = _loaded()
+    mine = loaded()
     found = [row.key for row in enrolling.rows(mine) if row.key.hex().startswith(device.lower())]
     if not found:
         raise NotFound(f"this participant has no device {device}", hint="autoresearch id devices")
     if len(found) > 1:
         raise UsageError(f"{device} can mean several devices", hint="type more characters")
-    enrolling.revoke(_unlocked(mine), found[0], reason)
+    enrolling.revoke(unlocked(mine), found[0], reason)
     devices(json=json)
 
 
@@ -189,10 +188,10 @@ def change_passphrase(
     json: Json = False,
 ) -> None:
     """Encrypt the root key with a passphrase. The daemon needs only the device key; `id renew` then asks for it."""
-    mine = _unlocked(_loaded())
+    mine = unlocked(loaded())
     secret = None if remove else passphrase("that the root key gets", confirm=True)
     protect_root(here.paths().keys, _root(mine), secret)
-    _report(_loaded(), json=json)
+    _report(loaded(), json=json)
 
 
 @app.command(
@@ -209,7 +208,7 @@ def backup(
     json: Json = False,
 ) -> None:
     """Write an encrypted copy of the root key. Device keys are not in it: a restored machine gets a new one."""
-    mine = _unlocked(_loaded())
+    mine = unlocked(loaded())
     back_up_root(file.expanduser(), _root(mine), passphrase("for the backup", confirm=True))
     if json:
         print_json(BackupAnswer(participant=mine.root.public.hex(), file=str(file)))
@@ -240,18 +239,22 @@ def restore(
         say("→ let this node catch up first (autoresearch up, autoresearch peers), then autoresearch id renew")
 
 
-def _loaded() -> Identity:
-    try:
-        return load_identity(here.paths().keys)
-    except NotFound as error:
-        raise NotFound("there are no keys yet", hint="autoresearch id new, or start the daemon") from error
-
-
-def _unlocked(mine: Identity) -> Identity:
-    """With the root key at hand; asks for the passphrase where it needs one."""
-    if isinstance(mine.root, KeyPair):
-        return mine
-    return unlock(here.paths().keys, mine, passphrase("of the root key") if mine.root.here else "")
+app.command(
+    epilog=examples(
+        ("autoresearch id attest you@example.org", "have attestors write to you; then type the codes"),
+        ("autoresearch id attest --status", "what is missing, and until when it counts"),
+        ("autoresearch id attest you@example.org --json", "ask, and confirm later"),
+        see="id confirm, network trust, status",
+    )
+)(attesting.attest)
+app.command(
+    epilog=examples(
+        ("autoresearch id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
+        ("autoresearch id confirm < mail.txt", "or the whole mail, or several"),
+        ("autoresearch id attest --status", "which codes are awaited"),
+        see="id attest, id passphrase",
+    )
+)(attesting.confirm)
 
 
 def _root(mine: Identity) -> KeyPair:
