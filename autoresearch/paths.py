@@ -72,6 +72,12 @@ class Paths:
         """The daemon's own state: what was asked of it, what is in hand, events. Never synced."""
         return self.state / "local.sqlite"
 
+    def secrets(self) -> list[Path]:
+        """What no run may read: the keys' folders and what is in them, the API's token."""
+        folders = (self.keys, self.network)
+        inside = [file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
+        return [*folders, *inside, self.config / "api-token"]
+
     @property
     def attestor(self) -> Path:
         """What this node attested and refused, when it is an attestor. Never synced; no address is in it."""

@@ -53,6 +53,14 @@ def _read_key() -> None:
     Path(TARGETS["key"]).read_bytes()
 
 
+def _read_secrets() -> None:
+    for path in TARGETS["secrets"]:
+        with contextlib.suppress(OSError):
+            os.listdir(path) if Path(path).is_dir() else Path(path).read_bytes()  # noqa: PTH208
+            raise Leak(f"reads {path}")
+    raise PermissionError("none of them")
+
+
 def _read_home() -> None:
     if entries := [e for e in os.listdir(TARGETS["home"]) if e not in TARGETS["allowed"]]:  # noqa: PTH208
         raise Leak(f"sees {len(entries)} entries")
@@ -255,6 +263,7 @@ def _raise_own_limits() -> None:
 
 PROBES: dict[str, Callable[[], None]] = {
     "read the daemon's key": _read_key,
+    "read this node's keys and passwords": _read_secrets,
     "list the home folder": _read_home,
     "read a secret from the environment": _read_environment_token,
     "use the daemon's open files": _use_inherited_descriptors,

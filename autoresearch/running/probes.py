@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from autoresearch.errors import AutoresearchError
@@ -39,20 +39,22 @@ class ProbeResult:
     detail: str
 
 
-def probe_sandbox(level: Level) -> tuple[ProbeResult, ...]:
+def probe_sandbox(level: Level, secrets: Sequence[Path] = ()) -> tuple[ProbeResult, ...]:
     """Attacks a sandbox of this level with real files, sockets and a victim process; takes well under a second.
 
+    ``secrets`` are files and folders of this node that no run may read; they are tried as they lie.
     A sandbox that doesn't start, or an attack that doesn't end, is one result that isn't blocked.
     """
     try:
-        return _attack(level)
+        return _attack(level, secrets)
     except (OSError, AutoresearchError) as error:
         return (ProbeResult("set up the attack", blocked=False, detail=str(error)),)
 
 
-def _attack(level: Level) -> tuple[ProbeResult, ...]:
+def _attack(level: Level, secrets: Sequence[Path]) -> tuple[ProbeResult, ...]:
     with _targets() as (targets, udp):
         targets["tasks"] = tasks_allowed(_LIMITS, 1) + _SPARE_TASKS
+        targets["secrets"] = [str(path) for path in secrets]
         targets["disk_bytes"] = _LIMITS.disk_bytes
         job = Job(
             files={"attack.py": _ATTACK.read_bytes()},
@@ -75,11 +77,14 @@ def _attack(level: Level) -> tuple[ProbeResult, ...]:
     return tuple(ProbeResult(name, bool(blocked), str(detail)) for name, (blocked, detail) in results.items())
 
 
-def detect_level() -> tuple[Level, tuple[ProbeResult, ...]]:
-    """The best level whose probes are all blocked, and what the probes said; with level NONE, of the last one tried."""
+def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult, ...]]:
+    """The best level whose probes are all blocked, and what the probes said; with level NONE, of the last one tried.
+
+    ``secrets``: as for :func:`probe_sandbox`.
+    """
     results: tuple[ProbeResult, ...] = ()
     for level in (Level.BUBBLEWRAP, Level.LANDLOCK):
-        results = probe_sandbox(level)
+        results = probe_sandbox(level, secrets)
         if all(result.blocked for result in results):
             return level, results
     return Level.NONE, results
@@ -87,7 +92,7 @@ def detect_level() -> tuple[Level, tuple[ProbeResult, ...]]:
 
 @contextmanager
 def _targets() -> Iterator[tuple[dict[str, Any], socket.socket]]:
-    token = secrets.token_hex(16)
+    token = token_hex(16)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autoresearch-probe-")))
         folder.chmod(0o777)  # permissions of files are not what is tested here

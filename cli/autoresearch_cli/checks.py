@@ -146,7 +146,7 @@ def check_daemon() -> Check:
 
 def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
     """How well programs are walled in here; the attacks that were tried are the second part."""
-    level, probes = detect_level()
+    level, probes = detect_level(here.paths().secrets())
     detail = f"{level.label}: {level.sentence}"
     if level is Level.BUBBLEWRAP:
         return Check(name="sandbox", result=OK, detail=detail), probes

@@ -21,6 +21,7 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch_daemon.api import make_app, serve
+from autoresearch_daemon.attesting import PASSWORD_VARIABLE
 from autoresearch_daemon.node import Node
 
 LOG_FILE_BYTES = 5 * 1024 * 1024
@@ -69,6 +70,7 @@ def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
 async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> None:
     """One life of the daemon."""
     node = Node(paths, settings, devices)
+    os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, node.ask_stop)

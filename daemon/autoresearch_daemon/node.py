@@ -136,7 +136,7 @@ class Node:
         if self.exchange:
             self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()
-        level, self.probes = await asyncio.to_thread(detect_level)
+        level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
         self.level = level
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
@@ -169,6 +169,11 @@ class Node:
         self.attesting.close()
         self.local.close()
         self.notebook.close()
+
+    def _secrets(self) -> list[Path]:
+        """What no run may read."""
+        password = self.settings.attestor.password_file
+        return [*self.paths.secrets(), *([Path(password).expanduser()] if password else [])]
 
     async def _tick(self) -> None:
         while True:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
+from autoresearch.identity import create_identity
+from autoresearch.paths import Paths
 from autoresearch.running import Level, detect_level, probe_sandbox
+
+KEYS_PROBE = "read this node's keys and passwords"
 
 
 def test_every_probe_is_blocked(level: Level) -> None:
@@ -29,6 +37,36 @@ def test_the_probes_get_through_where_there_are_no_walls() -> None:
         "uncounted shared segments",
         "write to the system",
     } <= leaks
+
+
+@pytest.fixture
+def secrets() -> Iterator[list[Path]]:
+    """A node's keys and the password of its mail account, readable for all: the walls alone must do."""
+    with TemporaryDirectory(prefix="autoresearch-secrets-") as folder:
+        paths = Paths.from_environment({"AUTORESEARCH_HOME": folder})
+        paths.create()
+        create_identity(paths.keys, passphrase="correct horse")
+        (paths.network / "network.key").write_text("secret")
+        (paths.config / "api-token").write_text("secret")
+        password = Path(folder) / "mail-password"
+        password.write_text("secret")
+        found = [*paths.secrets(), password]
+        for path in (Path(folder), *Path(folder).rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        yield found
+
+
+def test_no_key_and_no_password_is_read_in_a_run(level: Level, secrets: list[Path]) -> None:
+    names = {path.name for path in secrets}
+    assert {"keys", "root.key", "device.key", "root.pub", "network.key", "api-token", "mail-password"} <= names
+    (result,) = [found for found in probe_sandbox(level, secrets) if found.name == KEYS_PROBE]
+    assert (result.blocked, result.detail) == (True, "none of them")
+
+
+def test_each_of_them_is_read_where_there_are_no_walls(secrets: list[Path]) -> None:
+    for path in secrets:
+        (result,) = [found for found in probe_sandbox(Level.NONE, [path]) if found.name == KEYS_PROBE]
+        assert (result.blocked, result.detail) == (False, f"reads {path}")
 
 
 def test_the_best_level_without_a_leak_is_chosen(level: Level) -> None:
