@@ -1,0 +1,33 @@
+"""Proof by a mail that its holder sent: a DKIM signature (RFC 6376, 8463) over a Subject that carries a digest.
+
+Strict: a signature that any mail server accepts is not yet a proof of who wrote. Everything is pure but
+:func:`resolve_key`. It needs the packages of the extra ``attest``.
+"""
+
+from autoresearch.identity.dkim_proof.archive import (
+    ArchivedKey,
+    archive_key,
+    archived_lookup,
+    read_archived_key,
+    write_archived_key,
+)
+from autoresearch.identity.dkim_proof.keys import KeyLookup
+from autoresearch.identity.dkim_proof.message import PROOF_BYTES_MAX
+from autoresearch.identity.dkim_proof.profile import FRESH_MS, DkimProof, proof_subject, prove, signed_part
+from autoresearch.identity.dkim_proof.resolver import resolve_key
+
+__all__ = [
+    "FRESH_MS",
+    "PROOF_BYTES_MAX",
+    "ArchivedKey",
+    "DkimProof",
+    "KeyLookup",
+    "archive_key",
+    "archived_lookup",
+    "proof_subject",
+    "prove",
+    "read_archived_key",
+    "resolve_key",
+    "signed_part",
+    "write_archived_key",
+]
