@@ -23,8 +23,8 @@ WANTED_MAX = 100_000
 # One place is left free for what a person or a verification asks for.
 AT_ONCE = 3
 SECONDS = 60.0
-# A blob that nobody has is asked for again after two seconds, because the peer that its record came from may be fetching
-# it just now; then after four, eight, and in the end, after hours, only when somebody wants it.
+# A blob that nobody has is asked for again after two seconds, because the peer that its record came from may just be
+# fetching it; then after four, eight, and in the end, after hours, only when somebody wants it.
 RETRY_SECONDS = 2.0
 TRIES = 13
 
