@@ -81,6 +81,28 @@ MARK_SENTENCES: dict[Mark, str] = {
 }
 
 
+# What is said of a run whose parent turned out to be false: the comparison with it means nothing any more.
+RETEST = "re-test"
+RETEST_SENTENCE = "the run that it builds on was refuted: it has to be compared again"
+
+
+class BoardSection(StrEnum):
+    """Where a leaderboard shows a subject."""
+
+    CONFIRMED = "confirmed"
+    OPEN = "open"
+    FAILED = "failed"
+    UNATTESTED = "unattested"
+
+
+BOARD_SECTION_SENTENCES: dict[BoardSection, str] = {
+    BoardSection.CONFIRMED: "confirmed, ranked by what others measured",
+    BoardSection.OPEN: "not confirmed: what their authors say",
+    BoardSection.FAILED: "in doubt or found no better",
+    BoardSection.UNATTESTED: "by participants whom nobody attested",
+}
+
+
 class WorkState(StrEnum):
     """What the daemon is doing about work."""
 

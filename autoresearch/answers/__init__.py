@@ -14,7 +14,7 @@ from autoresearch.answers.attesting import (
     attest_answer,
     confirmations,
 )
-from autoresearch.answers.boards import best_answer, task_status, tasks_answer, top_answer
+from autoresearch.answers.boards import best_answer, best_value, task_status, tasks_answer, top_answer
 from autoresearch.answers.changes import (
     diff_answer,
     lineage_answer,
@@ -103,6 +103,7 @@ __all__ = [
     "WorkerStatus",
     "attest_answer",
     "best_answer",
+    "best_value",
     "confirmations",
     "diff_answer",
     "find_task",

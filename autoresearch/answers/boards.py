@@ -6,22 +6,31 @@ from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
-from autoresearch.views import SubjectView, leaderboard, run, statistics
-from autoresearch.words import STOPPED, RunState, RunStatus
+from autoresearch.views import (
+    Company,
+    SubjectView,
+    backed,
+    board,
+    company,
+    place,
+    preferred,
+    run,
+    statistics,
+    subject_view,
+    walk,
+    whose,
+)
+from autoresearch.words import STOPPED, BoardSection, RunState, RunStatus
 
-# What may still turn out to be the best, and as far down the board as such a subject is looked for.
-OPEN_STATES = (RunState.REPORTED, RunState.PROVISIONAL, RunState.DISPUTED)
-OPEN_ROWS = 20
-# As far down the board as a confirmed subject is looked for.
-BOARD_ROWS = 200
+# As far down the board as the best that nobody checked is looked for.
+JUDGED_ROWS = 300
 DEFAULT_ROWS = 20
 
 
-def task_status(log: Log, task: FoundTask) -> TaskStatus:
-    """The task and how far the network has come with it; ``best`` is the confirmed one, or else the reported one."""
+def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
+    """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
     numbers = statistics(log, task.digest)
-    confirmed, reported = leaders(log, task)
-    best = confirmed or reported
+    best = best_subject(log, task, author=author)
     baseline = _baseline(log, task)
     return TaskStatus(
         name=task.name,
@@ -31,7 +40,7 @@ def task_status(log: Log, task: FoundTask) -> TaskStatus:
         floor=task.floor,
         baseline=baseline.mean if baseline else None,
         best=best,
-        closed=closed(baseline.mean, best.mean, task.floor) if baseline and best else None,
+        closed=closed(baseline.mean, best_value(best), task.floor) if baseline and best else None,
         runs=numbers.runs,
         failed=sum(count for status, count in numbers.statuses.items() if status not in {RunStatus.OK, *STOPPED}),
     )
@@ -44,36 +53,76 @@ def tasks_answer(log: Log) -> TasksAnswer:
     return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
 
 
-def best_answer(log: Log, task: FoundTask) -> BestAnswer:
-    """The best confirmed subject and the best that is only reported; ``run`` stands for the first of the two."""
-    status = task_status(log, task)
-    confirmed, reported = leaders(log, task)
-    note = ""
-    if status.best is None:
-        note = f"No run of {task.name} has a value yet."
-    elif confirmed is None:
-        note = (
-            "Reported numbers are their author's claim: none is confirmed yet, "
-            f"and verification needs at least {log.network.verify_least} participants."
-        )
+def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> BestAnswer:
+    """The best confirmed subject, the best provisional and the best reported one; ``run`` is the one to build upon.
+
+    ``author`` is the device that asks: while nothing is checked, its own runs come before what others say.
+    """
+    status = task_status(log, task, author=author)
+    here = company(log, author)
+    confirmed = _best_backed(log, task, here, RunState.CONFIRMED)
     leader = run(log, parse_id(status.best.id)) if status.best else None
-    return BestAnswer(task=status, confirmed=confirmed, reported=reported, run=leader, note=note)
+    return BestAnswer(
+        task=status,
+        confirmed=confirmed,
+        provisional=_best_backed(log, task, here, RunState.PROVISIONAL),
+        reported=_best_reported(log, task, here),
+        run=leader,
+        note=_note(log, task, here, status, confirmed),
+    )
 
 
-def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS) -> TopAnswer:
-    """The leaderboard of a task."""
-    return TopAnswer(task=task_status(log, task), subjects=leaderboard(log, task.digest, limit))
+def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS, author: bytes | None = None) -> TopAnswer:
+    """The leaderboard of a task, in sections where others' words count."""
+    here = company(log, author)
+    status = task_status(log, task, author=author)
+    subjects = board(log, task.digest, here, limit=limit)
+    confirmed = next((row for row in subjects if row.section == BoardSection.CONFIRMED), None)
+    return TopAnswer(task=status, subjects=subjects, note=_note(log, task, here, status, confirmed))
 
 
-def leaders(log: Log, task: FoundTask) -> tuple[SubjectView | None, SubjectView | None]:
-    """The best confirmed subject, and the best of those that are not found to be wrong or no better."""
-    checked = log.verified_runs(task.digest)
-    confirmed = None
-    if checked:
-        board = leaderboard(log, task.digest, BOARD_ROWS, only=checked)
-        confirmed = next((subject for subject in board if subject.state == RunState.CONFIRMED), None)
-    board = leaderboard(log, task.digest, OPEN_ROWS)
-    return confirmed, next((subject for subject in board if subject.state in OPEN_STATES), None)
+def best_subject(log: Log, task: FoundTask, *, author: bytes | None = None) -> SubjectView | None:
+    """The subject that the next change builds upon, and that ``@`` names."""
+    found = preferred(log, task.digest, company(log, author))
+    return subject_view(log, found.row, found.found, position=1) if found else None
+
+
+def best_value(subject: SubjectView) -> float:
+    """A subject's value: what others measured where they did, else what its authors say."""
+    return subject.mean if subject.value is None else subject.value
+
+
+def _best_backed(log: Log, task: FoundTask, here: Company, state: RunState) -> SubjectView | None:
+    found = next(iter(backed(log, task.digest, here, state)), None)
+    return subject_view(log, found.row, found.found, position=1) if found else None
+
+
+def _best_reported(log: Log, task: FoundTask, here: Company) -> SubjectView | None:
+    """The best that nobody checked, by a participant who counts where anybody is named."""
+    for number, row in enumerate(walk(log, task.digest), start=1):
+        if number > JUDGED_ROWS:
+            return None
+        if not whose(row.author, row.first_time, here).attested:
+            continue
+        placed = place(log, row, here)
+        if placed.found.state is RunState.REPORTED:
+            return subject_view(log, row, placed.found, position=number)
+    return None
+
+
+def _note(log: Log, task: FoundTask, here: Company, status: TaskStatus, confirmed: SubjectView | None) -> str:
+    """What has to be said of numbers that nobody confirmed."""
+    if status.best is None:
+        return f"No run of {task.name} has a value yet."
+    if confirmed is not None:
+        return ""
+    least = log.network.verify_least
+    if here.verifying:
+        return "Reported numbers are their author's claim: none is confirmed yet."
+    return (
+        "Reported numbers are their author's claim: none is confirmed yet, "
+        f"and verification needs at least {least} participants."
+    )
 
 
 def closed(baseline: float, best: float, floor: float | None) -> float | None:

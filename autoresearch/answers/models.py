@@ -147,22 +147,29 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
 
 
 class BestAnswer(Answer, frozen=True, kw_only=True):
-    """The best verified subject of a task, and the best reported one beside it."""
+    """The best confirmed subject of a task, and beside it the best provisional and the best reported one.
+
+    ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
+    ``demoted`` was the best confirmed one before others came to another number.
+    """
 
     schema: str = "autoresearch.best/1"
     task: TaskStatus
     confirmed: SubjectView | None = None
+    provisional: SubjectView | None = None
     reported: SubjectView | None = None
+    demoted: SubjectView | None = None
     run: RunView | None = None
     note: str = ""
 
 
 class TopAnswer(Answer, frozen=True, kw_only=True):
-    """The leaderboard of a task."""
+    """The leaderboard of a task, section by section."""
 
     schema: str = "autoresearch.top/1"
     task: TaskStatus
     subjects: list[SubjectView]
+    note: str = ""
 
 
 class TasksAnswer(Answer, frozen=True, kw_only=True):

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 
-from autoresearch.answers.boards import leaders
+from autoresearch.answers.boards import best_subject
 from autoresearch.answers.changes import run_body
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import Log
 from autoresearch.records import parse_id, short_id
-from autoresearch.views import leaderboard
+from autoresearch.views import walk
 
 _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
-# As far down the board as one's own best is looked for.
-OWN_ROWS = 1000
 
 
 def resolve_reference(log: Log, text: str, *, task: FoundTask | None = None, author: bytes | None = None) -> bytes:
     """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, each with ``~`` or ``~2`` if wanted.
 
-    ``@`` is the best run of the task, confirmed or else reported; ``@mine`` the best of ``author``. Without ``task`` it
-    is the one worked on last. ``~N`` goes N parents back.
+    ``@`` is the best run of the task: confirmed, else provisional, else ``author``'s own, else reported; never one that
+    is in doubt. ``@mine`` is the best of ``author`` by its own word. Without ``task`` it is the one worked on last.
+    ``~N`` goes N parents back.
 
     Raises:
         NotFound: there is none.
@@ -43,15 +42,14 @@ def _best(log: Log, start: str, task: FoundTask | None, author: bytes | None) ->
         raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
     task = task or find_task(log, author=author)
     if start == "@":
-        confirmed, reported = leaders(log, task)
-        subject = confirmed or reported
+        subject = best_subject(log, task, author=author)
+        found = parse_id(subject.id) if subject else None
     else:
-        mine = author.hex() if author else ""
-        subject = next((row for row in leaderboard(log, task.digest, OWN_ROWS) if row.author == mine), None)
-    if subject is None:
+        found = next((row.first for row in walk(log, task.digest) if row.author == author), None)
+    if found is None:
         whose = "" if start == "@" else " of this device"
         raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint="autoresearch work")
-    return parse_id(subject.id)
+    return found
 
 
 def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:

@@ -66,11 +66,11 @@ class Tables(Reader):
             for row in self.claims(task, now_ms=now_ms)
         )
 
-    def ranked(self, task: bytes, *, limit: int = 50) -> list[SubjectRow]:
-        """The best subjects of a task first: those with the full budget whose runs count."""
+    def ranked(self, task: bytes, *, limit: int = 50, skip: int = 0) -> list[SubjectRow]:
+        """The best subjects of a task first, past ``skip``: those with the full budget whose runs count."""
         query = f"{_SUBJECT} WHERE subject.task = ? AND subject.rank IS NOT NULL"
-        order = " ORDER BY subject.rank, subject.first_time, subject.first LIMIT ?"
-        return [SubjectRow(*row) for row in self._rows(query + order, task, limit)]
+        order = " ORDER BY subject.rank, subject.first_time, subject.first LIMIT ? OFFSET ?"
+        return [SubjectRow(*row) for row in self._rows(query + order, task, limit, skip)]
 
     def subject(self, task: bytes, source_digest: bytes, budget: float) -> SubjectRow | None:
         """The subject of a source with a budget, or None when no run of it counts."""
@@ -97,10 +97,21 @@ class Tables(Reader):
         query = "SELECT id, run, stage, verdict, value, author, time FROM verification WHERE run = ? ORDER BY time, id"
         return [VerificationRow(*row) for row in self._rows(query, run)]
 
-    def verified_runs(self, task: bytes) -> set[bytes]:
-        """The runs on a task that somebody else measured."""
-        query = "SELECT DISTINCT run FROM verification WHERE run IN (SELECT id FROM run WHERE task = ?)"
-        return {row[0] for row in self._rows(query, task)}
+    def checked(self, task: bytes, *, authors: int, limit: int) -> list[SubjectRow]:
+        """The best ranked subjects of a task first whose first run was measured by at least so many devices."""
+        # CROSS JOIN keeps SQLite from walking through all that is ranked: few runs have verifications.
+        query = """
+        SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, subject.first,
+               subject.first_time, subject.rank, run.author, run.title, run.parent
+        FROM (SELECT run FROM verification GROUP BY run HAVING count(DISTINCT author) >= ?) AS measured
+        CROSS JOIN record ON record.id = measured.run
+        CROSS JOIN run ON run.n = record.n
+        CROSS JOIN subject ON subject.task = run.task AND subject.source_digest = run.source_digest
+             AND subject.budget = run.budget AND subject.first = run.id
+        WHERE run.task = ? AND subject.rank IS NOT NULL
+        ORDER BY subject.rank, subject.first_time, subject.first LIMIT ?
+        """
+        return [SubjectRow(*row) for row in self._rows(query, authors, task, limit)]
 
     def verified(self) -> list[bytes]:
         """The ids of all runs that somebody verified, on whatever task, whether or not they are here."""

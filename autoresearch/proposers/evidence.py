@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from autoresearch.proposers.edits import Value
@@ -34,6 +34,10 @@ class PastRun:
     parent: bytes | None
     base: bytes | None
     """Canonical digest of the source that the genome changes; None is the task's baseline."""
+    tier: int | None = 0
+    """Among what may be built upon the smallest comes first; None: never."""
+    believed: bool = True
+    """Whether its value counts as evidence; when not, it is only known to have been tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Candidate:
     """The estimate with its standard error added: what ranks the leader."""
     children: int
     """How many other sources start from it."""
+    tier: int | None = 0
+    """The first tier among its runs; None when nothing may be built upon it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,18 @@ class Evidence:
         return [candidate for candidate in self.candidates if candidate.mean < math.inf]
 
     def leader(self) -> Candidate | None:
-        """The source that is best beyond luck, or None before anything worked."""
-        return min(self.working, key=lambda c: (c.cautious, c.source_digest), default=None)
+        """The source of the first tier that is best beyond luck, or None before anything worked."""
+        return min(self.working, key=leading, default=None)
+
+
+def leading(candidate: Candidate) -> tuple[float, float, bytes]:
+    """The order of those that may be built upon: by tier, then by what is left of them beyond luck."""
+    return by_tier(candidate.tier), candidate.cautious, candidate.source_digest
+
+
+def by_tier(tier: int | None) -> float:
+    """A tier as a number to sort by: what is never built upon comes last."""
+    return math.inf if tier is None else tier
 
 
 def gather(
@@ -79,7 +95,8 @@ def gather(
     noise: float | None,
     floor: float | None,
 ) -> Evidence:
-    """Pool the runs by source. The order in which they come does not matter."""
+    """Pool the runs that are believed by source. The order in which they come does not matter."""
+    runs = [run for run in runs if run.believed]
     sign = -1.0 if direction == "maximize" else 1.0
     limit = -math.inf if floor is None else sign * floor - FLOOR_TOLERANCE
     grouped: dict[bytes, list[PastRun]] = {}
@@ -93,7 +110,10 @@ def gather(
     spread = math.fsum((mean - centre) ** 2 for mean in better) / len(better) if better else 0.0
     children = _children(runs, grouped)
     candidates = [
-        _candidate(digest, group[0], values[digest], deviation, centre, spread, children.get(digest, 0))
+        replace(
+            _candidate(digest, group[0], values[digest], deviation, centre, spread, children.get(digest, 0)),
+            tier=min((run.tier for run in group), key=by_tier),
+        )
         for digest, group in grouped.items()
     ]
     return Evidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoresearch.errors import UsageError
-from autoresearch.proposers.evidence import Candidate, Evidence
+from autoresearch.proposers.evidence import Candidate, Evidence, leading
 from autoresearch.proposers.moves import Trial
 from autoresearch.proposers.proposal import Problem
 from autoresearch.proposers.space import Space, space_of
@@ -29,9 +29,9 @@ class Ground:
 
 
 def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Ground:
-    """The base of the best source whose base is at hand; the baseline when there is none."""
+    """The base of the best source, of the first tier, whose base is at hand; the baseline when there is none."""
     first_runs = {candidate.source_digest: candidate.first.id for candidate in evidence.candidates}
-    leaders = sorted(evidence.working, key=lambda c: (c.cautious, c.source_digest))[:LEADERS]
+    leaders = sorted(evidence.working, key=leading)[:LEADERS]
     for leader in leaders:
         base = base_of(leader, baseline)
         if base is None:
@@ -66,7 +66,7 @@ def trials(ground: Ground, evidence: Evidence, baseline: bytes) -> tuple[list[Tr
         genome = ground.space.default() if itself else ground.space.read(candidate.first.genome)
         shift = 0.0 if own or ground.base not in best else best[ground.base] - best.get(base, 0.0)
         weight = 1.0 if own else FOREIGN_WEIGHT
-        trial = Trial(genome, candidate.first, candidate.estimate + shift, weight)
+        trial = Trial(genome, candidate.first, candidate.estimate + shift, weight, candidate.tier)
         (failed if candidate.runs == 0 else working).append(trial)
     return sorted(working, key=lambda t: (t.score, t.weight < 1, t.run.source_digest)), failed
 

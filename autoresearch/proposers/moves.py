@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.evidence import PastRun
+from autoresearch.proposers.evidence import PastRun, by_tier
 from autoresearch.proposers.gaussian import Belief, Process, expected_improvement, fit
 from autoresearch.proposers.genes import Gene
 from autoresearch.proposers.proposal import ProposalKind
@@ -52,6 +52,8 @@ class Trial:
     score: float
     """Smaller is better; infinite when it failed."""
     weight: float = 1.0
+    tier: int | None = 0
+    """Among what may be built upon the smallest comes first; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,9 @@ def next_move(
 ) -> Move | None:
     """The next genome that is allowed and fresh; None when none was found in many tries.
 
-    ``working`` is ordered, best first. A claim is taken to score what is expected of it: look elsewhere meanwhile.
+    ``working`` is ordered, best first. The model learns from all of it; moves start from the good of the first tier
+    that there is, and improvement is measured against these. A claim is taken to score what is expected of it: look
+    elsewhere meanwhile.
     """
     genes = list(space.genes.values())
 
@@ -94,8 +98,9 @@ def next_move(
 
     if len(working) < settings.start or draws.chance(settings.random_share):
         return _random(genes, draws, usable)
-    share = round(settings.good_share * len(working))
-    good = list(working[: min(settings.most_good, max(settings.least_good, share))])
+    standing = _first_tier(working)
+    share = round(settings.good_share * len(standing))
+    good = list(standing[: min(settings.most_good, max(settings.least_good, share))])
     parents = [trial for trial in good if trial.weight == 1] or good
     scale = _scale([trial.score for trial in working])
     model = _model(genes, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
@@ -112,6 +117,12 @@ def next_move(
     genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
+
+
+def _first_tier(working: Sequence[Trial]) -> Sequence[Trial]:
+    """What may be built upon: those of the first tier that there is; all, when nothing may."""
+    first = min((trial.tier for trial in working), key=by_tier)
+    return [trial for trial in working if trial.tier == first]
 
 
 def _draw(

@@ -2,6 +2,7 @@
 
 from autoresearch.verification import ecvrf
 from autoresearch.verification.choosing import Rules, expected, is_chosen, network_rules, question, seeds
+from autoresearch.verification.interval import margin
 from autoresearch.verification.states import EVALUATE, REPLICATE, Judgement, Report, judge
 from autoresearch.verification.statistics import ERROR, LOOKS, Finding, judge_pairs
 
@@ -19,6 +20,7 @@ __all__ = [
     "is_chosen",
     "judge",
     "judge_pairs",
+    "margin",
     "network_rules",
     "question",
     "seeds",

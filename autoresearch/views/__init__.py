@@ -1,5 +1,6 @@
 """Best, leaderboard, lineage, history: computed from the log, the same on every machine that has the same records."""
 
+from autoresearch.views.board import board
 from autoresearch.views.models import (
     ClaimView,
     HistoryEntry,
@@ -7,6 +8,21 @@ from autoresearch.views.models import (
     RunView,
     SubjectView,
     TaskStatistics,
+)
+from autoresearch.views.preference import (
+    DOUBTED,
+    Company,
+    Placed,
+    Whose,
+    backed,
+    company,
+    place,
+    preferred,
+    standings,
+    tier,
+    tier_of,
+    walk,
+    whose,
 )
 from autoresearch.views.reputation import Marked, TrackRecord, track_record, track_records
 from autoresearch.views.standing import (
@@ -31,19 +47,28 @@ from autoresearch.views.views import (
     run_view,
     runs,
     statistics,
+    subject_view,
+    wants_retest,
 )
 
 __all__ = [
+    "DOUBTED",
     "ClaimView",
+    "Company",
     "Duty",
     "HistoryEntry",
     "LineageStep",
     "Marked",
+    "Placed",
     "RunView",
     "SubjectView",
     "TaskStatistics",
     "TrackRecord",
+    "Whose",
+    "backed",
     "best",
+    "board",
+    "company",
     "counted_reports",
     "duty_for",
     "fits",
@@ -54,13 +79,22 @@ __all__ = [
     "live_claims",
     "make_duty",
     "next_duty",
+    "place",
+    "preferred",
     "roster_of",
     "run",
     "run_view",
     "runs",
+    "standings",
     "state_of",
     "statistics",
+    "subject_view",
+    "tier",
+    "tier_of",
     "track_record",
     "track_records",
     "voices_at",
+    "walk",
+    "wants_retest",
+    "whose",
 ]

@@ -75,7 +75,12 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
 class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     """All counted runs of one source with the task's full budget. ``id`` is the first of them, and stands for it.
 
-    ``score`` is what it is ranked by, in the metric's own unit: the mean made worse by the standard error.
+    ``mean`` and ``runs`` are what its authors say, ``score`` is what that is ranked by, in the metric's own unit: the
+    mean made worse by the standard error. ``value`` is what others measured with seeds that nobody chose: the median
+    of ``others`` runs, with half of its 95 % interval as ``margin``; ``voices`` participants spoke about it.
+    ``section`` is where the leaderboard shows it, empty where nobody is named whose word would count; ``position`` is 0
+    where it is not ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: confirmed it was,
+    but is no more.
     """
 
     position: int
@@ -89,15 +94,26 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     author: str
     parent: str | None
     time_ms: int
+    value: float | None = None
+    margin: float | None = None
+    others: int = 0
+    voices: int = 0
+    section: str = ""
+    retest: bool = False
+    confirmed_until_ms: int | None = None
 
 
 class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on the way from a baseline to a run. ``delta`` is the change of the value from the step before."""
+    """One run on the way from a baseline to a run. ``delta`` is the change of the value from the step before.
+
+    ``retest``: the step before was refuted, so that the change means nothing.
+    """
 
     run: RunView
     mean: float | None
     runs: int
     delta: float | None
+    retest: bool = False
 
 
 class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):

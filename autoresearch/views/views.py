@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.log import Log, StoredRun, SubjectRow
 from autoresearch.records import Run, format_id, parse_id
+from autoresearch.verification import Judgement, margin
 from autoresearch.views.models import (
     ClaimView,
     HistoryEntry,
@@ -17,9 +16,12 @@ from autoresearch.views.models import (
     SubjectView,
     TaskStatistics,
 )
-from autoresearch.views.standing import state_of
+from autoresearch.views.standing import judgement, state_of
+from autoresearch.words import RunState
 
 MAX_LINEAGE = 1000
+# A change to what was found false is compared with a number that never was.
+FALSE = (RunState.REFUTED, RunState.FRAUD)
 
 _genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
 
@@ -74,16 +76,13 @@ def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
     ]
 
 
-def leaderboard(log: Log, task: bytes, limit: int = 50, *, only: Set[bytes] | None = None) -> list[SubjectView]:
-    """The best subjects of a task first, by mean ± noise/√n: only ok runs with the task's full budget.
+def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
+    """The best subjects of a task first, by mean ± noise/√n of what their authors say: ok runs with the full budget.
 
-    ``only`` leaves out subjects whose first run is not among these. Empty as long as the task's own record is not in
-    the log: without it nobody knows which direction is better.
+    Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
     """
-    rules = log.rules(task)
-    sign = -1.0 if rules and rules.direction == "maximize" else 1.0
     rows = enumerate(log.ranked(task, limit=limit), start=1)
-    return [_subject(log, row, position, sign) for position, row in rows if only is None or row.first in only]
+    return [subject_view(log, row, judgement(log, row.first), position=position) for position, row in rows]
 
 
 def best(log: Log, task: bytes) -> SubjectView | None:
@@ -108,7 +107,15 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
         mean = subject.mean if subject else view.value
         before = steps[-1].mean if steps else None
         delta = mean - before if mean is not None and before is not None else None
-        steps.append(LineageStep(run=view, mean=mean, runs=subject.runs if subject else 0, delta=delta))
+        steps.append(
+            LineageStep(
+                run=view,
+                mean=mean,
+                runs=subject.runs if subject else 0,
+                delta=delta,
+                retest=bool(steps) and steps[-1].run.state in FALSE,
+            )
+        )
     return steps
 
 
@@ -162,20 +169,34 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
     )
 
 
-def _subject(log: Log, row: SubjectRow, position: int, sign: float) -> SubjectView:
+def wants_retest(log: Log, parent: bytes | None) -> bool:
+    """Whether a run builds on one that was found false."""
+    record = log.find(parent) if parent else None
+    return record is not None and isinstance(record.body, Run) and state_of(log, record.id) in FALSE
+
+
+def subject_view(log: Log, row: SubjectRow, found: Judgement, *, position: int, section: str = "") -> SubjectView:
+    """A subject as the views show it, with what others found of its first run."""
     assert row.rank is not None
+    rules = log.rules(row.task)
     return SubjectView(
         position=position,
         id=format_id(row.first),
         source_digest=row.source_digest.hex(),
         runs=row.runs,
         mean=row.mean,
-        score=sign * row.rank,
-        state=state_of(log, row.first),
+        score=-row.rank if rules and rules.direction == "maximize" else row.rank,
+        state=found.state.value,
         title=row.title,
         author=row.author.hex(),
         parent=_id(row.parent),
         time_ms=row.first_time,
+        value=found.value,
+        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        others=found.runs,
+        voices=found.voices,
+        section=section,
+        retest=wants_retest(log, row.parent),
     )
 
 

@@ -70,4 +70,4 @@ def _task(notebook: Notebook, digest: bytes | None) -> TaskStatus | None:
         found = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author)
     except NotFound:
         return None  # nothing was run here yet
-    return task_status(notebook.log, found)
+    return task_status(notebook.log, found, author=notebook.author)

@@ -6,6 +6,7 @@ from shutil import copytree
 import pytest
 
 from tests.answers.notebook import Notebook, tell
+from tests.views.village import Village
 
 
 @pytest.fixture
@@ -29,3 +30,10 @@ def story(told, tmp_path):
     keys = {"mine": written.notebook.mine, "other": written.notebook.other, "now_ms": written.notebook.now_ms}
     with Notebook.at(tmp_path / "copy", **keys) as notebook:
         yield replace(written, notebook=notebook)
+
+
+@pytest.fixture
+def village(tmp_path):
+    made = Village.at(tmp_path)
+    yield made
+    made.log.close()

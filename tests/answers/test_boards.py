@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.answers import best_answer, find_task, task_status, top_answer
+from autoresearch.answers import best_answer, find_task, resolve_reference, task_status, top_answer
 from autoresearch.answers.boards import closed
-from autoresearch.records import Verification, format_id
+from autoresearch.records import format_id
+from tests.views.village import ANN, BEN, CEM
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -67,19 +68,20 @@ def test_what_is_only_reported_is_never_shown_as_confirmed(story):
     assert answer.note.count(".") == 1
 
 
-def test_a_confirmed_subject_ranks_before_a_better_reported_one(story, monkeypatch):
-    def state_of(_, run):
-        return "confirmed" if run == story.deeper else "reported"
-
-    checked = Verification(run=story.deeper, stage="evaluate", verdict="pass", value=1.0)
-    story.notebook.append("verification", checked, by=story.notebook.other)
-
-    monkeypatch.setattr("autoresearch.views.views.state_of", state_of)
-    task = find_task(story.notebook.log)
-    answer = best_answer(story.notebook.log, task)
-    assert answer.confirmed.id == answer.run.id == answer.task.best.id == format_id(story.deeper)
-    assert answer.reported.id == format_id(story.faster)
+def test_a_confirmed_subject_ranks_before_a_better_reported_one(village):
+    deeper, faster = village.run(1.5, "deeper"), village.run(1.0, "faster")
+    checked = village.run(1.2, "checked")
+    village.evaluate(checked, 1.2, ANN, BEN, CEM)
+    village.confirm(deeper, 2.0, 1.4)
+    task = find_task(village.log)
+    answer = best_answer(village.log, task)
+    assert answer.confirmed.id == answer.run.id == answer.task.best.id == format_id(deeper.id)
+    assert resolve_reference(village.log, "@") == deeper.id
+    assert answer.provisional.id == format_id(checked.id)
+    assert answer.reported.id == format_id(faster.id)
     assert answer.note == ""
+    assert answer.confirmed.value == pytest.approx(1.405)
+    assert (answer.confirmed.others, answer.confirmed.voices) == (4, 3)
 
 
 def test_a_task_without_a_value_says_so(notebook):

@@ -36,11 +36,11 @@ def best(
 ) -> None:
     """The best train.py of a task so far, by the mean of its runs."""
     with open_notebook() as notebook:
-        answer = best_answer(notebook.log, notebook.task(task))
+        answer = best_answer(notebook.log, notebook.task(task), author=notebook.me)
         if not code:
             _report(answer, json=json)
             return
-        subject = answer.confirmed or answer.reported
+        subject = answer.task.best
         if subject is None:
             raise NotFound("nothing is measured yet", hint="autoresearch up --work")
         source = notebook.source(subject.id)

@@ -37,7 +37,7 @@ def stopped() -> StatusAnswer:
     """The state of a node without a running daemon."""
     with open_notebook() as notebook:
         try:
-            task = task_status(notebook.log, notebook.task())
+            task = task_status(notebook.log, notebook.task(), author=notebook.me)
         except NotFound:
             task = None
         me = notebook.me

@@ -33,7 +33,7 @@ def top(
 ) -> None:
     """The leaderboard: sources by the mean of their runs, made worse by how uncertain it is."""
     with open_notebook() as notebook:
-        answer = top_answer(notebook.log, notebook.task(task), limit=limit)
+        answer = top_answer(notebook.log, notebook.task(task), limit=limit, author=notebook.me)
     if json:
         print_json(answer)
         return

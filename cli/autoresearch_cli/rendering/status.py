@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import RunInHand, StatusAnswer, StorageStatus, TaskStatus, WorkerStatus
+from autoresearch.answers import RunInHand, StatusAnswer, StorageStatus, TaskStatus, WorkerStatus, best_value
 from autoresearch_cli.rendering.figures import (
     age,
     clock,
@@ -100,7 +100,7 @@ def best_so_far(task: TaskStatus) -> str:
 
 def subject_value(task: TaskStatus) -> float | None:
     """The best subject's value, if there is one."""
-    return task.best.mean if task.best else None
+    return best_value(task.best) if task.best else None
 
 
 def next_step(status: StatusAnswer) -> str:

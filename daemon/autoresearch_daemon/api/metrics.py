@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoresearch.answers import Health, StatusAnswer, TaskStatus
+from autoresearch.answers import Health, StatusAnswer, TaskStatus, best_value
 from autoresearch.log import Log
 from autoresearch.views import statistics
 from autoresearch.words import RunStatus, WorkState
@@ -73,7 +73,7 @@ def task_metrics(task: TaskStatus, statuses: Mapping[str, int]) -> Iterator[Metr
     for word in RunStatus:
         runs.add_metric([task.name, word], statuses.get(word, 0))
     yield runs
-    best = task.best.mean if task.best else None
+    best = best_value(task.best) if task.best else None
     figures = {
         "best_value": ("The best value of the task's metric, confirmed or else reported", best),
         "baseline_value": ("The value of the task's baseline", task.baseline),

@@ -31,12 +31,12 @@ KEY_BYTES = 32
 
 def get_best(shelf: Shelf, asked: OfTask) -> BestAnswer:
     """The best confirmed subject of a task, and the best reported one beside it."""
-    return best_answer(shelf.log, _task(shelf, asked))
+    return best_answer(shelf.log, _task(shelf, asked), author=shelf.author)
 
 
 def get_top(shelf: Shelf, asked: TopOf) -> TopAnswer:
     """The leaderboard of a task."""
-    return top_answer(shelf.log, _task(shelf, asked), limit=asked.limit)
+    return top_answer(shelf.log, _task(shelf, asked), limit=asked.limit, author=shelf.author)
 
 
 def get_records(shelf: Shelf, asked: Records) -> LogAnswer:

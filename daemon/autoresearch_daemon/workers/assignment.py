@@ -134,13 +134,13 @@ def _given(work: protocol.Work, task: Task) -> Plan:
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
-    network = load_manifest(place.paths.manifest).network
+    manifest = load_manifest(place.paths.manifest)
     with (
-        Log.open(place.paths.log, network, read_only=True) as log,
+        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
         problem, runs, claims = recall(
-            log, blobs, task, now_ms(), sources_by=work.author if work.level == Level.NONE else None
+            log, blobs, task, now_ms(), me=work.author, sources_by=work.author if work.level == Level.NONE else None
         )
         # Two nodes that know the same and draw alike would try the same.
         proposal = propose(problem, runs, claims, worker=f"{work.author.hex()}/{place.name}", counter=attempt)

@@ -1,0 +1,146 @@
+"""What is built upon: what others stand behind before what is only said, and never what was found wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from autoresearch.identity import Roster
+from autoresearch.log import Log, SubjectRow
+from autoresearch.verification import Judgement, network_rules
+from autoresearch.views.standing import judgement, roster_of
+from autoresearch.words import RunState
+
+# As many checked subjects as are looked at for those that others stand behind.
+CHECKED_MOST = 200
+# Two others at least stand behind what is more than reported.
+CHECKING_AUTHORS = 2
+# As far down the board as something is looked for that may be built upon.
+BOARD_ROWS = 5000
+JUDGED_ROWS = 300
+_PAGE = 100
+
+OPEN = frozenset({RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED})
+DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD})
+
+
+class Company(NamedTuple):
+    """Who is here as far as a log says: whether anything can be confirmed, whether anybody is named at all, and me.
+
+    ``verifying``: there are enough attested participants; ``naming``: the network has attestors or named participants.
+    """
+
+    verifying: bool
+    naming: bool
+    me: bytes | None
+    roster: Roster
+
+
+class Whose(NamedTuple):
+    """Whose word a run is: an attested participant's, one's own."""
+
+    attested: bool
+    own: bool
+
+
+class Placed(NamedTuple):
+    """A subject, how far others stand behind it, and whose it is."""
+
+    row: SubjectRow
+    found: Judgement
+    attested: bool
+    own: bool
+
+
+def company(log: Log, me: bytes | None = None) -> Company:
+    """Who is here at the time of the newest record. ``me`` is the device that asks, if it has a key."""
+    naming = bool(log.trust.attestors or log.trust.participants)
+    newest, roster = log.records(limit=1) if naming else [], roster_of(log)
+    if not newest:
+        return Company(verifying=False, naming=naming, me=None, roster=roster)
+    rules, now_ms = network_rules(log.network), newest[0].time
+    verifying = len(roster.voices(now_ms - rules.age_ms)) >= rules.least
+    return Company(verifying, naming, roster.voice(me, now_ms).voice if me else None, roster)
+
+
+def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
+    """Where a run stands among those that may be built upon: the smallest first, None never.
+
+    Confirmed before provisional before one's own before others' word, and last that of those whom nobody attested.
+    Where nothing can be confirmed all words are alike.
+    """
+    if state not in OPEN:
+        return None
+    if not verifying:
+        return 0
+    if attested and state is not RunState.REPORTED:
+        return 0 if state is RunState.CONFIRMED else 1
+    return 2 if own else 3 if attested else 4
+
+
+def place(log: Log, row: SubjectRow, here: Company) -> Placed:
+    """How a subject stands, by its first run."""
+    return Placed(row, judgement(log, row.first), *whose(row.author, row.first_time, here))
+
+
+def tier_of(placed: Placed, here: Company) -> int | None:
+    """Where a subject stands among those that may be built upon."""
+    return tier(placed.found.state, attested=placed.attested, own=placed.own, verifying=here.verifying)
+
+
+def backed(log: Log, task: bytes, here: Company, state: RunState) -> list[Placed]:
+    """The subjects of attested participants in a state that takes others: the confirmed by what others measured."""
+    rows = log.checked(task, authors=CHECKING_AUTHORS, limit=CHECKED_MOST)
+    found = [place(log, row, here) for row in rows]
+    kept = [placed for placed in found if placed.found.state is state and placed.attested]
+    if state is not RunState.CONFIRMED:
+        return kept
+    rules = log.rules(task)
+    sign = -1.0 if rules and rules.direction == "maximize" else 1.0
+    return sorted(kept, key=lambda placed: sign * (placed.found.value or 0.0))
+
+
+def walk(log: Log, task: bytes, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
+    """The subjects of a task by what their authors say, the best first, as many as are asked for."""
+    for start in range(0, limit, _PAGE):
+        page = log.ranked(task, limit=min(_PAGE, limit - start), skip=start)
+        yield from page
+        if len(page) < _PAGE:
+            return
+
+
+def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
+    """The subject to build upon, or None: the best of the first tier that there is."""
+    if here.verifying:
+        for state in (RunState.CONFIRMED, RunState.PROVISIONAL):
+            if found := backed(log, task, here, state):
+                return found[0]
+    best: dict[int, Placed] = {}
+    judged = 0
+    # What could not be better than what is found already is not looked at: a word of one's own ends the search.
+    enough = 2 if here.verifying else 0
+    for row in walk(log, task):
+        known = whose(row.author, row.first_time, here)
+        if 4 in best and not (known.attested or known.own):
+            continue
+        placed, judged = place(log, row, here), judged + 1
+        at = tier_of(placed, here)
+        if at is not None:
+            best.setdefault(at, placed)
+        if judged >= JUDGED_ROWS or any(found <= enough for found in best):
+            break
+    return best[min(best)] if best else None
+
+
+def standings(log: Log, task: bytes, here: Company, *, limit: int) -> dict[bytes, Placed]:
+    """How the best subjects of a task and those that others measured stand, by their first run."""
+    rows = [*log.checked(task, authors=1, limit=CHECKED_MOST), *log.ranked(task, limit=limit)]
+    return {row.first: place(log, row, here) for row in {row.first: row for row in rows}.values()}
+
+
+def whose(author: bytes, time_ms: int, here: Company) -> Whose:
+    """Whether an author is attested, where the network names anybody, and is the one who asks."""
+    if not here.naming:
+        return Whose(attested=True, own=False)
+    voice = here.roster.voice(author, time_ms)
+    return Whose(voice.attested, voice.voice == here.me)

@@ -1,0 +1,95 @@
+"""A log of several attested participants who run and verify, and of one whom nobody attested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from autoresearch.identity import KeyPair, Trust
+from autoresearch.log import Log
+from autoresearch.records import Identity, Record, Verification
+from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
+from tests.records.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
+
+PEOPLE = [key(number) for number in range(1, 7)]
+ROOTS = [key(100 + number) for number in range(6)]
+AUTHOR, ANN, BEN, CEM, DOT, EVE = PEOPLE
+STRANGER = key(50)
+TRUST = Trust(participants=frozenset(root.public for root in ROOTS))
+
+
+class Village:
+    """Records in a log, each a second after the one before."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.now_ms = log, NOW_MS
+        for device, root in zip(PEOPLE, ROOTS, strict=True):
+            self.append(root, "identity", Identity(action="delegate", root=root.public, device=device.public))
+            self.append(device, "identity", Identity(action="profile", root=root.public))
+        self.append(AUTHOR, "task", task_body())
+        self.baseline: Record | None = None
+        self.baseline = self.run(2.0, "baseline")
+
+    @classmethod
+    def at(cls, folder: Path, trust: Trust = TRUST) -> Village:
+        """A village in a new log; close the log afterwards."""
+        return cls(Log.open(folder / "log.sqlite", NETWORK, trust=trust))
+
+    @property
+    def task(self) -> bytes:
+        """The task's digest."""
+        return digest_of()
+
+    def append(self, author: KeyPair, kind: str, body: object, links: Sequence[bytes] = ()) -> Record:
+        """The next record."""
+        self.now_ms += 1000
+        return self.log.append(author, kind, body, now_ms=self.now_ms, links=links)
+
+    def run(
+        self, value: float | None, name: str, *, by: KeyPair = AUTHOR, parent: Record | None = None, **fields: object
+    ) -> Record:
+        """Publish a run, a child of the baseline if none is named."""
+        above = parent or self.baseline
+        body = run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **fields)
+        return self.append(by, "run", body, [above.id] if above else [])
+
+    def evaluate(self, run: Record, value: float, *people: KeyPair, number: int = 0) -> list[Record]:
+        """These people run it once more and come to a value."""
+        done = []
+        for who in people:
+            proof = ecvrf.prove(bytes(who.key), question(run.id, EVALUATE, number))
+            body = Verification(
+                run=run.id, stage=EVALUATE, round=number, verdict="pass", value=value, proof=proof, duration_ms=60_000
+            )
+            done.append(self.append(who, "verification", body, [run.id]))
+        return done
+
+    def replicate(self, run: Record, before: float, after: float, *people: KeyPair) -> list[Record]:
+        """These people run it beside its parent, twice each."""
+        done = []
+        for who in people:
+            proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
+            drawn = seeds(ecvrf.output(proof), 2)
+            body = Verification(
+                run=run.id,
+                stage=REPLICATE,
+                verdict="pass",
+                proof=proof,
+                seeds=drawn,
+                values=[after, after + 0.01],
+                parent_values=[before, before + 0.01],
+                duration_ms=240_000,
+            )
+            done.append(self.append(who, "verification", body, [run.id]))
+        return done
+
+    def confirm(self, run: Record, before: float, after: float) -> list[Record]:
+        """All that it takes."""
+        others = [who for who in PEOPLE if who.public != run.author]
+        value = run.body.value  # type: ignore[union-attr]
+        return self.evaluate(run, value, *others[:3]) + self.replicate(run, before, after, *others[:2])
+
+    def refute(self, run: Record, value: float) -> list[Record]:
+        """Others come to another number, and so does the larger committee."""
+        others = [who for who in PEOPLE if who.public != run.author]
+        return self.evaluate(run, value, others[0]) + self.evaluate(run, value, *others[1:5], number=1)
