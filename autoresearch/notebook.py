@@ -36,6 +36,8 @@ from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 IDENTITY_RECORDS = 1000
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
 CLAIM_MARGIN_SECONDS = 60
+# So many of a task's best are evaluated by others, who need their checkpoints.
+KEPT_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +168,9 @@ class Notebook:
         checkpoint: Path | None = None,
         keep_all: bool = False,
     ) -> Published:
-        """Keep the run's files and append its record. The checkpoint is kept when the run may lead, or ``keep_all``."""
+        """Keep the run's files and append its record. Its checkpoint too, if it is among the best, or ``keep_all``."""
         leader = self._leader(plan.task)
-        kept = self._kept_checkpoint(plan, measurement, leader, checkpoint, keep_all=keep_all)
+        kept = self._kept_checkpoint(plan, measurement, checkpoint, keep_all=keep_all)
         body = run_body(
             plan,
             measurement,
@@ -242,20 +244,15 @@ class Notebook:
         return next(iter(self.log.ranked(task, limit=1)), None)
 
     def _kept_checkpoint(
-        self,
-        plan: Plan,
-        measurement: Measurement,
-        leader: SubjectRow | None,
-        checkpoint: Path | None,
-        *,
-        keep_all: bool,
+        self, plan: Plan, measurement: Measurement, checkpoint: Path | None, *, keep_all: bool
     ) -> BlobRef | None:
+        """What others evaluate a run by: kept where it may come among the best."""
         if checkpoint is None or measurement.value is None:
             return None
-        row = self.log.task(plan.task)
+        row, best = self.log.task(plan.task), self.log.ranked(plan.task, limit=KEPT_ROWS)
         sign = -1.0 if row and row.direction == "maximize" else 1.0
-        may_lead = leader is None or sign * measurement.value < sign * leader.mean
-        return self.blobs.put_file(checkpoint) if keep_all or may_lead else None
+        is_among = len(best) < KEPT_ROWS or sign * measurement.value < sign * best[-1].mean
+        return self.blobs.put_file(checkpoint) if keep_all or is_among else None
 
     def _published(self, record: Record, body: Run, before: SubjectRow | None) -> Published:
         status = RunStatus(body.status)

@@ -37,9 +37,7 @@ class Work(Section, frozen=True, kw_only=True):
 class Storage(Section, frozen=True, kw_only=True):
     """What this machine keeps."""
 
-    keep_checkpoints: Annotated[bool, Meta(description="keep the checkpoint of every run, not of new bests only")] = (
-        False
-    )
+    keep_checkpoints: Annotated[bool, Meta(description="keep every run's checkpoint, not the ten best only")] = False
     blobs_mib: Annotated[
         int,
         Meta(ge=64, description="MiB of blobs; above that, what came from others and was not used for longest goes"),

@@ -34,7 +34,7 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OUTPUT_LIMIT: "it printed more than the task allows and was stopped",
     RunStatus.DISK_LIMIT: "it wrote more to disk than the task allows and was stopped",
     RunStatus.PROCESS_LIMIT: "it started more processes than the task allows",
-    RunStatus.INVALID: "the harness refused the model",
+    RunStatus.INVALID: "the harness or the referee refused the model",
     RunStatus.REFUSED: "it was not started: a check before the run said no",
     RunStatus.CANCELLED: "a person or the daemon stopped it",
     RunStatus.ABANDONED: "the daemon ended while it was in hand",

@@ -1,11 +1,15 @@
-"""prepare.py: the fixed part of the task. Makes the data, counts the budget, measures the model. Nobody edits it.
+"""prepare.py: the fixed part of the task. Makes the data, counts the budget, ends the run. Nobody edits it.
 
-`python prepare.py` makes the data (about two seconds). train.py imports the rest:
+`python prepare.py` makes the data (about two seconds), `python prepare.py fresh` text that nobody has seen before.
+train.py imports the rest:
 
     setup()                        seed, threads, determinism; returns the device
     Budget().batches(docs)         training batches until the budget is spent
-    finish(model, budget)          checks the model, measures it and reports
+    finish(model, budget)          checks the model and hands it to the referee, who measures it
     VOCAB, DOC                     number of byte values, bytes in a document
+
+train.py also has build_model(): the referee loads the weights into what that returns, in a process of its own. Under
+the runner a run never sees val.bin, nor grammar.py, which could write it.
 
 A run is a function of (source, seed, budget): no clock reaches train.py. The budget is counted in work units,
 FLOPs + 1e8 per step + 3e5 per token, so that a slow machine gets the same result as a fast one, only later.
@@ -13,10 +17,8 @@ FLOPs + 1e8 per step + 3e5 per token, so that a slow machine gets the same resul
 The entropy of the text is known exactly (see grammar.py): FLOOR is what a perfect model would score on val.bin, and
 nothing honest scores less.
 """
-import hashlib, json, math, os, resource, sys, time
+import array, hashlib, json, math, os, resource, sys, time
 from pathlib import Path
-
-from grammar import DOC, Grammar, write_documents
 
 TorchDispatchMode = object
 if __name__ != "__main__":  # making the data needs no torch
@@ -26,19 +28,20 @@ if __name__ != "__main__":  # making the data needs no torch
     from torch.utils.flop_counter import flop_registry
 
 VOCAB = 128            # byte values; the text is ASCII
+DOC = 256              # bytes in a document
 FILES = {              # name: seed, documents, SHA-256
     "train.bin": (1, 24576, "539cd5c0a92ef31397230a0e915c8c293e6efe63940236a5adb1e776117b1b90"),
     "val.bin": (2, 512, "4015ec396eadd999c3bb80da69897e52f2598136578e1fbe3b69a6eec41c75d7"),
 }
+FRESH = 2048           # documents that nobody has seen before
 FLOOR = 0.762866       # bits per byte: the exact code length of val.bin
-IMPOSSIBLE = 0.002     # a score this far below the floor is refused
 WORK = 1.5e12          # work units, when the environment names no other number
 STEP_WORK = 1e8        # what a step and a token cost besides their FLOPs (fitted to CPU time)
 TOKEN_WORK = 3e5
 METERED = 1 / 8        # share of the steps whose FLOPs are counted; the others are charged like the last one counted
 CURVE_POINTS = 64
 MAX_PARAMS = 8_000_000
-MAX_BITS = 40.0        # a loss above this has diverged
+MAX_BITS = 40.0        # a training loss above this has diverged
 
 # --- data files
 
@@ -47,6 +50,7 @@ def is_right(path):
 
 def make_data(folder):
     """Write train.bin and val.bin, unless they are there already."""
+    from grammar import Grammar, write_documents
     folder.mkdir(parents=True, exist_ok=True)
     for name, (seed, count, sha256) in FILES.items():
         if is_right(folder / name):
@@ -63,6 +67,16 @@ def make_data(folder):
         temporary = folder / f".{name}.{os.getpid()}"
         temporary.write_bytes(content)
         temporary.replace(folder / name)
+
+def make_fresh(folder):
+    """Write text from the seed given, and what each document costs at best: of this text and of val.bin."""
+    from grammar import Grammar, write_documents
+    grammar, (val_seed, val_count, _) = Grammar(), FILES["val.bin"]
+    texts, bits = zip(*write_documents(grammar, SEED, FRESH))
+    (folder / "fresh.bin").write_text("".join(texts), "ascii")
+    (folder / "fresh.bits").write_bytes(array.array("d", bits).tobytes())
+    val_bits = [cost for _, cost in write_documents(grammar, val_seed, val_count)]
+    (folder / "text.bits").write_bytes(array.array("d", val_bits).tobytes())
 
 def load(name):
     if "AUTORESEARCH_DATA" not in os.environ:
@@ -222,31 +236,32 @@ def check(model, budget, x):
     return params
 
 def finish(model, budget):
-    """Check and measure the model; report its bits per byte on val.bin, or why there are none."""
+    """Check the model and hand its weights to the referee; a person who typed `python train.py` gets the number here."""
     model.eval()
-    texts, nats = load("val.bin").long().split(32), 0.0
     with torch.inference_mode():
-        params = check(model, budget, inputs(texts[0]))
-        for y in texts:
-            nats -= log_probabilities(model, inputs(y), budget).gather(-1, y[..., None]).double().sum().item()
-    value = nats / math.log(2) / sum(y.numel() for y in texts)
-    if value < FLOOR - IMPOSSIBLE:
-        end(budget, "invalid", f"{value:.4f} bits per byte is below the entropy of the text, {FLOOR}")
-    if value > MAX_BITS:
-        end(budget, "diverged", f"{value:.1f} bits per byte on the validation text")
+        params = check(model, budget, inputs(budget.data[:32].long()))
+    metrics = budget.metrics() | {"params": params}
     if file := channel("AUTORESEARCH_CHECKPOINT_FD", "wb"):
         from safetensors.torch import save                           # clones: it refuses weights that are tied
         with file:
             file.write(save({name: t.detach().cpu().contiguous().clone() for name, t in model.state_dict().items()}))
-    metrics = budget.metrics() | {"params": params}
-    emit(event="result", status="ok", value=round(value, 6), metrics=metrics, curve=budget.curve)
-    if not RESULT:
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        cost = {"cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_memory_mib": usage.ru_maxrss / 1024}
-        print(file=sys.stderr, flush=True)
-        print("---")
-        for name, number in ({"val_bpb": value, "floor_bpb": FLOOR} | cost | metrics).items():
-            print(f"{name + ':':<18}{number:.6g}" if number < 1e5 else f"{name + ':':<18}{number:.0f}")
+    if RESULT:
+        emit(event="result", status="ok", metrics=metrics, curve=budget.curve)
+        return
+    texts, nats = load("val.bin").long().split(32), 0.0
+    with torch.inference_mode():
+        for y in texts:
+            nats -= log_probabilities(model, inputs(y), budget).gather(-1, y[..., None]).double().sum().item()
+    value = nats / math.log(2) / sum(y.numel() for y in texts)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cost = {"cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_memory_mib": usage.ru_maxrss / 1024}
+    print(file=sys.stderr, flush=True)
+    print("---")
+    for name, number in ({"val_bpb": value, "floor_bpb": FLOOR} | cost | metrics).items():
+        print(f"{name + ':':<18}{number:.6g}" if number < 1e5 else f"{name + ':':<18}{number:.0f}")
 
 if __name__ == "__main__":
-    make_data(DATA)
+    if sys.argv[1:] == ["fresh"]:
+        make_fresh(DATA)
+    else:
+        make_data(DATA)

@@ -64,7 +64,7 @@ def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
     """A run's checkpoint. Raises NotFound when it kept none, UsageError when it is no run."""
     kept = run_body(log, run_id).checkpoint
     if kept is None:
-        raise NotFound(f"The run {short_id(run_id)} kept no checkpoint.", hint="new bests keep theirs")
+        raise NotFound(f"The run {short_id(run_id)} kept no checkpoint.", hint="runs among the ten best keep theirs")
     return kept
 
 

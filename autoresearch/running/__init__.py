@@ -7,7 +7,7 @@ sandbox of this machine to find the best level that holds. ``prepare_data`` make
 from __future__ import annotations
 
 from autoresearch.running.channel import Progress
-from autoresearch.running.data import data_digest, prepare_data
+from autoresearch.running.data import data_digest, prepare_data, without, write_fresh
 from autoresearch.running.execute import execute
 from autoresearch.running.job import Job, Limits, Outcome
 from autoresearch.running.level import Level
@@ -25,4 +25,6 @@ __all__ = [
     "execute",
     "prepare_data",
     "probe_sandbox",
+    "without",
+    "write_fresh",
 ]

@@ -24,7 +24,7 @@ class Progress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
 
 
 class Result(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
-    """What the harness measured; ``value`` is present exactly when ``status`` is ok."""
+    """What the harness measured. Only a status of ok has a ``value``, unless the referee is to measure it."""
 
     status: Literal["ok", "diverged", "invalid"]
     value: float | None = None
@@ -46,8 +46,8 @@ def parse_line(line: bytes) -> Progress | Result | str:
         if event.loss is not None and not math.isfinite(event.loss):
             return "the result channel carried a loss that is not finite"
         return event
-    if (event.status == "ok") != (event.value is not None):
-        return "a result has a value exactly when its status is ok"
+    if event.status != "ok" and event.value is not None:
+        return "a result has a value only when its status is ok"
     numbers = (event.value or 0.0, *event.metrics.values(), *event.curve)
     return event if all(map(math.isfinite, numbers)) else "the result holds a number that is not finite"
 

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -49,6 +49,48 @@ def prepare_data(
     return target
 
 
+def without(data: Path, withheld: Collection[str]) -> Path:
+    """A folder beside ``data`` with all of its files but the ``withheld``: what a run may see of a task's data."""
+    kept = sorted(path.name for path in data.iterdir() if path.name not in withheld)
+    target = data.with_name(f"{data.name}.{hashlib.sha256(repr(kept).encode()).hexdigest()[:8]}")
+    if _links(target, data, kept):
+        return target
+    with FileLock(f"{target}.lock", timeout=_LOCK_SPARE_SECONDS):
+        if not _links(target, data, kept):
+            work = Path(tempfile.mkdtemp(prefix=f".{target.name[:16]}-", dir=target.parent))
+            for name in kept:
+                (work / name).hardlink_to(data / name)
+            work.chmod(0o755)
+            remove_tree(target)  # of data that was damaged, and made anew since
+            work.rename(target)
+    return target
+
+
+def _links(folder: Path, data: Path, names: Collection[str]) -> bool:
+    return folder.is_dir() and all((folder / n).exists() and (folder / n).samefile(data / n) for n in names)
+
+
+def write_fresh(
+    files: Mapping[str, bytes], names: Collection[str], seed: int, scratch: Path, *, level: Level, limits: Limits
+) -> dict[str, bytes]:
+    """What ``python prepare.py fresh`` writes from a seed: those of the files ``names`` that it made, whole.
+
+    Raises:
+        AutoresearchError: the program fails.
+    """
+    work = Path(tempfile.mkdtemp(prefix=".fresh-", dir=scratch))
+    try:
+        made, checked = work / "made", work / "checked"
+        made.mkdir()
+        checked.mkdir()
+        _prepare(files, made, level=level, limits=limits, seed=seed, arguments=("fresh",))
+        for name in names:
+            _take(made / name, checked / name)
+        return {path.name: path.read_bytes() for path in checked.iterdir()}
+    finally:
+        remove_tree(work)
+
+
 def data_digest(expected: Mapping[str, str]) -> str:
     """The name of the folder: SHA-256 over the sorted ``name hash`` lines."""
     lines = "".join(f"{name} {digest}\n" for name, digest in sorted(expected.items()))
@@ -73,12 +115,7 @@ def _make(
         made, checked = work / "made", work / "checked"
         made.mkdir()
         checked.mkdir()
-        job = Job(
-            files, entry=_PROGRAM, data=made, writable_data=True, limits=limits, metric_source="stdout", parse=_none
-        )
-        outcome = execute(job, level=level)
-        if outcome.status is not RunStatus.OK:
-            raise _failure(outcome.status, outcome.reason)
+        _prepare(files, made, level=level, limits=limits)
         for name in expected:
             _take(made / name, checked / name)
         if (wrong := _mismatch(checked, expected)) is not None:
@@ -91,6 +128,31 @@ def _make(
         checked.rename(target)
     finally:
         remove_tree(work)
+
+
+def _prepare(
+    files: Mapping[str, bytes],
+    made: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    seed: int = 0,
+    arguments: tuple[str, ...] = (),
+) -> None:
+    job = Job(
+        files,
+        entry=_PROGRAM,
+        data=made,
+        writable_data=True,
+        limits=limits,
+        seed=seed,
+        metric_source="stdout",
+        parse=_none,
+        arguments=arguments,
+    )
+    outcome = execute(job, level=level)
+    if outcome.status is not RunStatus.OK:
+        raise _failure(outcome.status, outcome.reason)
 
 
 def _none(_: str) -> dict[str, float]:

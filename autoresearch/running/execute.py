@@ -89,9 +89,9 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
     value = result.value if result else None
     if stop is None:
         failed = verdict.failure(ending.exit_status, watch.log.tail())
-        if job.metric_source == "harness":
-            channel = watch.channel
-            stop = verdict.judge_result(result, channel.results, channel.complaint, failed)
+        if job.metric_source != "stdout":
+            channel, wants_value = watch.channel, job.metric_source == "harness"
+            stop = verdict.judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
         elif failed is None:
             stop, metrics, value = _printed(job, watch.log.contents())
         else:
@@ -100,7 +100,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
     return Outcome(
         status=stop.status,
         reason=stop.reason,
-        value=value if is_ok else None,
+        value=value if is_ok and job.metric_source != "referee" else None,
         metrics=dict(metrics),
         curve=result.curve if result else (),
         log=watch.log.contents(),

@@ -35,7 +35,8 @@ class Job:
 
     ``files`` are the read-only inputs by plain name (harness files and the program); ``data`` and ``mounts`` are
     folders shown read-only; ``writable_data`` makes ``data`` writable (for making the data). With
-    ``metric_source`` "stdout", ``parse`` turns the log into metrics and ``metric_name`` says which one is the value.
+    ``metric_source`` "stdout", ``parse`` turns the log into metrics and ``metric_name`` says which one is the value;
+    with "referee" the result has no value yet.
     The checkpoint is written to ``checkpoint_to`` (a folder); without it the run gets no checkpoint channel.
     """
 
@@ -50,7 +51,7 @@ class Job:
     stop_at: float = 1.0
     threads: int = 1
     device: str = "cpu"
-    metric_source: Literal["harness", "stdout"] = "harness"
+    metric_source: Literal["referee", "harness", "stdout"] = "harness"
     metric_name: str = ""
     parse: Callable[[str], Mapping[str, float]] | None = None
     arguments: tuple[str, ...] = ()

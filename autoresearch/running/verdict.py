@@ -82,13 +82,17 @@ def failure(exit_status: int, log_tail: bytes) -> Stop | None:
     return Stop(RunStatus.CRASHED, f"the program ended with status {exit_status}" + (f": {last}" if last else ""))
 
 
-def judge_result(result: Result | None, count: int, complaint: str, failed: Stop | None) -> Stop:
-    """The status of a run that the harness measures itself."""
+def judge_result(
+    result: Result | None, count: int, complaint: str, failed: Stop | None, *, wants_value: bool = True
+) -> Stop:
+    """The status of a run that the harness ends; ``wants_value`` when it measures it as well."""
     if count > 1:
         return Stop(RunStatus.INVALID, "the result channel carried more than one result")
     if result is None:
         return failed or Stop(RunStatus.CRASHED, complaint or "the program ended without a result")
     if result.status == "ok":
+        if wants_value and result.value is None:
+            return Stop(RunStatus.CRASHED, "the harness ended the run without a value")
         return failed or Stop(RunStatus.OK, "finished and measured")
     status = RunStatus(result.status)
     return Stop(status, " ".join(result.reason.split()) or f"the harness says {status.value}")

@@ -1,7 +1,7 @@
 """What is asked: task folders, their digests, when two sources are the same program, which seed a run gets."""
 
 from autoresearch.tasks.loading import load_task, shipped_task
-from autoresearch.tasks.model import ENTRY, Budget, Limits, Metric, Task, seed_for
+from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
 from autoresearch.tasks.rebuilding import rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import parse_summary
@@ -10,6 +10,7 @@ from autoresearch.tasks.writing import write_task
 __all__ = [
     "ENTRY",
     "Budget",
+    "Evaluation",
     "Limits",
     "Metric",
     "Task",

@@ -14,7 +14,7 @@ import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.records import EncodingError, encode
-from autoresearch.tasks.model import ENTRY, Header, Section, Task
+from autoresearch.tasks.model import ENTRY, Evaluation, Header, Section, Task
 from autoresearch.tasks.source import canonical_source
 
 MANIFEST = "task.toml"
@@ -57,6 +57,7 @@ def load_task(folder: Path) -> Task:
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
         mounts=_mounts(path, header.mounts),
         folder=folder,
+        evaluation=_evaluation(path, header),
     )
     try:
         encode(task.definition())
@@ -124,6 +125,23 @@ def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
             hint = f"the output of: sha256sum {name}"
             raise UsageError(f"{path}: {section}.{name} is not a SHA-256 in lower-case hex", hint=hint)
     return declared
+
+
+def _evaluation(path: Path, header: Header) -> Evaluation | None:
+    found, wanted = header.evaluation, header.metric.source == "referee"
+    if found is None and wanted:
+        raise UsageError(f"{path}: the referee needs to know what to ask", hint="add a table [evaluation]")
+    if found is not None and not wanted:
+        raise UsageError(f"{path}: [evaluation] is for the referee", hint='set metric.source = "referee"')
+    if found is None:
+        return None
+    if found.text not in header.data:
+        raise UsageError(f"{path}: evaluation.text, {found.text}, is not a file of [data]", hint="pin it there")
+    for name in found.withheld:
+        if name not in header.data and name not in header.harness:
+            hint = "name files of [data] or [harness]"
+            raise UsageError(f"{path}: evaluation.withheld names {name}, which the task doesn't have", hint=hint)
+    return found
 
 
 def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ _SEED_DOMAIN = b"autoresearch/seed/1"
 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
+_File = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*\Z", max_length=64)]
 _Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z", max_length=280)]
 _Amount: TypeAlias = Annotated[float, Meta(gt=0, le=1e24)]
 _Size: TypeAlias = Annotated[int, Meta(ge=1, le=2**40)]
@@ -30,11 +31,15 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Metric(Section, frozen=True, kw_only=True):
-    """What is compared. ``floor`` is a bound that no honest run passes; ``noise`` the standard deviation over seeds."""
+    """What is compared. ``floor`` is a bound that no honest run passes; ``noise`` the standard deviation over seeds.
+
+    ``source`` is where the number comes from: from the referee, which asks the trained model (see
+    :class:`Evaluation`); from the harness, which measures inside the run; or from what the program prints.
+    """
 
     name: _Identifier
     direction: Literal["minimize", "maximize"]
-    source: Literal["harness", "stdout"] = "harness"
+    source: Literal["referee", "harness", "stdout"] = "harness"
     floor: Annotated[float, Meta(ge=-1e24, le=1e24)] | None = None
     noise: Annotated[float, Meta(ge=0, le=1e24)] | None = None
 
@@ -44,6 +49,28 @@ class Budget(Section, frozen=True, kw_only=True):
 
     unit: Literal["work", "seconds"]
     amount: _Amount
+
+
+class Evaluation(Section, frozen=True, kw_only=True):
+    """How the referee measures a language model: bits per token on a text that ``train.py`` never sees.
+
+    ``text`` is a file of [data]: documents of ``length`` tokens, each a byte, or two in little-endian order where
+    ``vocabulary`` is above 256. ``train.py`` leaves a checkpoint and has ``build_model()``, which takes no argument and
+    returns a torch module: from int64 tokens (documents, positions) to logits (documents, positions, ``vocabulary``)
+    for the token that follows; before the first token stands a 0. ``values`` is how many numbers a checkpoint may hold.
+    Two evaluations of one checkpoint lie within ``tolerance`` of each other. ``withheld`` are further files of [data]
+    and [harness] that ``train.py`` doesn't see. With ``fresh``, ``python prepare.py fresh`` writes ``fresh.bin``, other
+    text of the same kind from the seed AUTORESEARCH_SEED, and, where what a perfect model would need is known,
+    ``fresh.bits`` and ``text.bits``: float64 bits of each document of the new text and of ``text``.
+    """
+
+    text: _File
+    vocabulary: Annotated[int, Meta(ge=2, le=65536)]
+    length: Annotated[int, Meta(ge=1, le=1 << 20)]
+    values: Annotated[int, Meta(ge=1, le=1 << 40)]
+    tolerance: Annotated[float, Meta(gt=0, le=1)] = 0.0005
+    withheld: Annotated[list[_File], Meta(max_length=16)] = []
+    fresh: bool = False
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -67,6 +94,7 @@ class Header(Section, frozen=True, kw_only=True):
     harness: dict[str, str]
     data: dict[str, str] = {}
     mounts: dict[str, _Line] = {}
+    evaluation: Evaluation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +115,7 @@ class Task:
     data: Mapping[str, bytes]
     mounts: Mapping[str, str]
     folder: Path
+    evaluation: Evaluation | None = None
 
     def definition(self) -> dict[str, object]:
         """What makes it this question, as plain values: the same on every machine, whoever publishes it.
@@ -94,7 +123,7 @@ class Task:
         The baseline stands there as a program, by its canonical digest. The summary, the folder and this machine's
         mounts are not part of it.
         """
-        return {
+        definition: dict[str, object] = {
             "name": self.name,
             "metric": {key: value for key, value in msgspec.to_builtins(self.metric).items() if value is not None},
             "budget": msgspec.to_builtins(self.budget),
@@ -103,6 +132,9 @@ class Task:
             "data": dict(self.data),
             "baseline": source_digest(self.baseline.decode()),
         }
+        if self.evaluation is not None:
+            definition["evaluation"] = msgspec.to_builtins(self.evaluation)
+        return definition
 
     @property
     def digest(self) -> bytes:

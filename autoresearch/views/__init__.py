@@ -27,14 +27,15 @@ from autoresearch.views.preference import (
 from autoresearch.views.reputation import Marked, TrackRecord, track_record, track_records
 from autoresearch.views.standing import (
     Duty,
+    bears_out,
     counted_reports,
     duty_for,
-    fits,
     judgement,
     make_duty,
     next_duty,
     roster_of,
     state_of,
+    tolerance_of,
     voices_at,
 )
 from autoresearch.views.views import (
@@ -66,12 +67,12 @@ __all__ = [
     "TrackRecord",
     "Whose",
     "backed",
+    "bears_out",
     "best",
     "board",
     "company",
     "counted_reports",
     "duty_for",
-    "fits",
     "history",
     "judgement",
     "leaderboard",
@@ -91,6 +92,7 @@ __all__ = [
     "subject_view",
     "tier",
     "tier_of",
+    "tolerance_of",
     "track_record",
     "track_records",
     "voices_at",

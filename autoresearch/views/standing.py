@@ -5,18 +5,19 @@ Depends on the records and on whom the network trusts, never on a clock: a verif
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from autoresearch.identity import Roster
 from autoresearch.log import Log
-from autoresearch.records import Record, Run, Verification
+from autoresearch.records import Record, Run, Task, Verification
 from autoresearch.tasks import seed_for
 from autoresearch.verification import (
     EVALUATE,
     LOOKS,
     REPLICATE,
+    Findings,
     Judgement,
     Report,
     ecvrf,
@@ -24,19 +25,17 @@ from autoresearch.verification import (
     is_chosen,
     judge,
     network_rules,
+    passes,
     question,
     seeds,
 )
 from autoresearch.words import RunState
 
-# A replay on another machine may differ a little: within three standard deviations over seeds it is the same.
-REPLAY_NOISES = 3.0
-# Where the noise is not known a replay must give the same number, give or take rounding.
-REPLAY_RELATIVE = 1e-6
 # A change counts that is better by at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
-# Pairs that one verifier runs.
+# Pairs that one verifier runs, and new texts that one asks a model about.
 PAIRS = 2
+FRESH_TEXTS = 1
 # As far down the board as there is something worth checking.
 CHECKED_ROWS = 10
 _ALL = 1_000_000
@@ -141,7 +140,9 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         attested = is_counted(log, run, record.author, record.time)
         order = (record.time, record.id)
         if check.stage == EVALUATE:
-            passed = check.value is not None and fits(body.value, check.value, rules.noise if rules else 0.0)
+            if list(check.seeds) != seeds(output, len(check.seeds)):
+                continue
+            passed = bears_out(log, body, check)
             yield record, Report(voice, attested, order, EVALUATE, check.round, passed)
         elif check.stage == REPLICATE and list(check.seeds) == seeds(output, len(check.seeds)):
             if not len(check.values) == len(check.parent_values) == len(check.seeds):
@@ -162,11 +163,29 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
             )
 
 
-def fits(claim: float | None, own: float, noise: float) -> bool:
-    """Whether a replay comes to the claim."""
-    if claim is None:
+def bears_out(log: Log, run: Run, check: Verification) -> bool:
+    """Whether what was measured in an evaluation bears out what the run claims: by the numbers, not by a verdict."""
+    if check.value is None:
         return False
-    return abs(own - claim) <= max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))
+    asked, gap = check.metrics, check.metrics.get("gap")
+    found = Findings(
+        check.value,
+        challenges=int(asked.get("challenges", 0)),
+        mismatches=int(asked.get("mismatches", 0)),
+        mean_difference=float(asked.get("mean_difference", 0.0)),
+        gap=None if gap is None else float(gap),
+    )
+    rules = log.rules(run.task)
+    return passes(run.value, found, tolerance=tolerance_of(log, run.task), noise=rules.noise if rules else 0.0)
+
+
+def tolerance_of(log: Log, task: bytes) -> float | None:
+    """How far two evaluations of one checkpoint may lie apart on a task, or None when it has no referee."""
+    row = log.task(task)
+    body = log.get(row.id).body if row else None
+    evaluation = body.definition.get("evaluation") if isinstance(body, Task) else None
+    tolerance = evaluation.get("tolerance") if isinstance(evaluation, Mapping) else None
+    return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
 
 
 def next_duty(
@@ -205,7 +224,7 @@ def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -
 def make_duty(run_id: bytes, stage: str, number: int, seed: bytes) -> Duty:
     """The duty with its proof, whether or not the device is chosen for it."""
     proof = ecvrf.prove(seed, question(run_id, stage, number))
-    drawn = seeds(ecvrf.output(proof), PAIRS) if stage == REPLICATE else ()
+    drawn = seeds(ecvrf.output(proof), PAIRS if stage == REPLICATE else FRESH_TEXTS)
     return Duty(run_id, stage, number, proof, tuple(drawn))
 
 

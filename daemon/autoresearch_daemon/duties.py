@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Literal
 
+import msgspec
 import structlog
 
 from autoresearch.answers import RunInHand
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Verification, short_id
-from autoresearch.verification import EVALUATE
-from autoresearch.views import Duty, duty_for, fits, make_duty, next_duty
+from autoresearch.verification import EVALUATE, REPLICATE
+from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, tolerance_of
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
@@ -76,8 +76,9 @@ class Duties:
             run=check.run,
             stage=check.stage,
             round=check.round,
-            verdict=self._verdict(check, found),
+            verdict=found.verdict,
             value=found.value,
+            metrics=dict(found.metrics),
             seeds=list(check.seeds),
             values=found.values,
             parent_values=found.parent_values,
@@ -87,21 +88,27 @@ class Duties:
             duration_ms=found.duration_ms,
             reason=found.reason[:REASON_CHARACTERS],
         )
+        run = self._notebook.log.get(check.run).body
+        assert isinstance(run, Run)
+        if body.verdict == "pass" and check.stage == EVALUATE and not bears_out(self._notebook.log, run, body):
+            body = msgspec.structs.replace(body, verdict="fail")
         return self._notebook.publish_verification(body, now_ms), body
-
-    def _verdict(self, check: protocol.Check, found: protocol.Verified) -> Literal["pass", "fail", "error"]:
-        if found.verdict != "pass" or check.stage != EVALUATE or found.value is None:
-            return found.verdict
-        rules = self._notebook.log.rules(check.task)
-        return "pass" if fits(check.claim, found.value, rules.noise if rules else 0.0) else "fail"
 
     async def _ready(self, duty: Duty) -> tuple[str, RunInHand]:
         log = self._notebook.log
         run = log.get(duty.run).body
         assert isinstance(run, Run)
-        parent = log.find(run.parent) if run.parent and duty.seeds else None
-        if duty.seeds and (parent is None or not isinstance(parent.body, Run)):
-            raise NotFound(f"the parent of {short_id(duty.run)} is not here")
+        found = log.find(run.parent) if run.parent else None
+        parent = found.body if found is not None and isinstance(found.body, Run) else None
+        checkpoint = parent_checkpoint = None
+        if duty.stage == REPLICATE:
+            if parent is None:
+                raise NotFound(f"the parent of {short_id(duty.run)} is not here")
+        elif run.checkpoint is not None and tolerance_of(log, run.task) is not None:
+            await self._fetch(run.checkpoint)
+            checkpoint = run.checkpoint.sha256
+            parent_checkpoint = await self._if_to_be_had(parent)
+        compared = parent is not None and (duty.stage == REPLICATE or parent_checkpoint is not None)
         check = protocol.Check(
             run=duty.run,
             task=run.task,
@@ -110,7 +117,9 @@ class Duties:
             proof=duty.proof,
             seeds=list(duty.seeds),
             source=await self._source(run),
-            parent_source=await self._source(parent.body) if parent and isinstance(parent.body, Run) else None,
+            parent_source=await self._source(parent) if parent is not None and compared else None,
+            checkpoint=checkpoint,
+            parent_checkpoint=parent_checkpoint,
             replicate=run.replicate,
             claim=run.value,
         )
@@ -123,6 +132,16 @@ class Duties:
     async def _source(self, run: Run) -> str:
         await self._fetch(run.source)
         return self._notebook.blobs.get(run.source.sha256).decode("utf-8")
+
+    async def _if_to_be_had(self, parent: Run | None) -> bytes | None:
+        """The parent's checkpoint, where it kept one that somebody still has: it makes the check sharper."""
+        if parent is None or parent.checkpoint is None:
+            return None
+        try:
+            await self._fetch(parent.checkpoint)
+        except AutoresearchError:
+            return None
+        return parent.checkpoint.sha256
 
     def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
         self._tried_ms = {key: at for key, at in self._tried_ms.items() if at > now_ms - AGAIN_MS}

@@ -49,10 +49,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(data: Path, tmp_path: Path) -> Run:
     """Runs a source as the runner does: settings by environment, results over channels of its own."""
 
-    def start(source: str = TRAIN, *, by_hand: bool = False, **settings: object) -> Finished:
+    def start(
+        source: str = TRAIN, *, by_hand: bool = False, without: tuple[str, ...] = (), **settings: object
+    ) -> Finished:
         program = tmp_path / "train.py"
         program.write_text(source)
-        for name in ("grammar.py", "prepare.py"):
+        for name in {"grammar.py", "prepare.py"} - set(without):
             (tmp_path / name).write_bytes((EXPERIMENTS / name).read_bytes())
         given = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
         environment = {f"AUTORESEARCH_{name}": str(value) for name, value in given.items()}

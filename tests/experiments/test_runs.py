@@ -34,7 +34,7 @@ def test_a_run_repeats_bit_for_bit_at_any_number_of_threads(run: Run) -> None:
 
 
 def test_another_seed_is_another_run(run: Run) -> None:
-    assert run(SEED=2**63 - 1).result["value"] != run(SEED=0).result["value"]
+    assert run(SEED=2**63 - 1).checkpoint != run(SEED=0).checkpoint
 
 
 def test_replaying_the_beginning_gives_the_beginning(run: Run) -> None:
@@ -111,27 +111,20 @@ def test_a_broken_or_cheating_model_is_invalid(run: Run, change: Change, what: s
     assert finished.checkpoint == b""
 
 
-def test_a_model_that_knows_the_validation_text_is_below_the_floor(run: Run, change: Change, data: Path) -> None:
-    cheat = f"""\
-        if not self.training:
-            text = torch.frombuffer(bytearray(open({str(data / "val.bin")!r}, "rb").read()), dtype=torch.uint8)
-            text = text.view(-1, 256).long()
-            row = (text[None, :, :16] == x[:, None, 1:17]).all(-1).int().argmax(1)
-            known = 20.0 * F.one_hot(text[row], 128)
-            known[:, :17] = 0.0
-            return known
-"""
-    finished = run(change(EMBED, cheat + EMBED), BUDGET=5e9)
+def test_under_the_runner_the_value_is_left_to_the_referee(run: Run) -> None:
+    finished = run(BUDGET=5e9)
 
-    assert finished.result["status"] == "invalid"
-    assert "below the entropy" in finished.result["reason"]
+    assert finished.result["status"] == "ok"
+    assert "value" not in finished.result
+    assert finished.checkpoint
 
 
-def test_outputs_that_are_not_normalised_gain_nothing(run: Run, change: Change) -> None:
-    honest = run(BUDGET=5e9).result["value"]
-    shifted = run(change(RETURN, RETURN + " + (0.0 if self.training else 500.0)"), BUDGET=5e9).result["value"]
+def test_a_run_needs_neither_the_validation_text_nor_what_writes_it(run: Run, data: Path, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    (seen / "train.bin").hardlink_to(data / "train.bin")
 
-    assert shifted == pytest.approx(honest, abs=1e-3)
+    assert run(BUDGET=5e9, DATA=seen, without=("grammar.py",)).result["status"] == "ok"
 
 
 @pytest.mark.parametrize("loss", ["float('nan')", "float('inf')", "1e6"])
@@ -163,12 +156,12 @@ def test_the_checkpoint_holds_the_weights_of_build_model(run: Run, change: Chang
 
 
 def test_by_hand_it_prints_a_summary(run: Run) -> None:
-    finished, silent = run(by_hand=True), run()
+    finished = run(by_hand=True)
 
     summary = parse_summary(finished.stdout, "val_bpb")
     assert finished.exit_status == 0
     assert finished.events == []
-    assert summary["val_bpb"] == pytest.approx(silent.result["value"], abs=1e-5)
+    assert 0.76 < summary["val_bpb"] < 8
     assert {"floor_bpb", "cpu_seconds", "peak_memory_mib", "steps", "tokens", "flops", "work", "params"} < set(summary)
 
 

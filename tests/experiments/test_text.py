@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import hashlib
 import importlib
 import os
@@ -61,6 +62,24 @@ def test_the_floor_is_what_the_validation_text_costs_when_it_is_read_back(
     assert MANIFEST["metric"]["floor"] == prepare.FLOOR
 
 
+def test_new_text_follows_from_its_seed_and_comes_with_its_costs(tmp_path: Path, grammar: ModuleType) -> None:
+    made = []
+    for name, seed in (("one", 77), ("again", 77), ("other", 78)):
+        folder = tmp_path / name
+        folder.mkdir()
+        environment = {"AUTORESEARCH_DATA": str(folder), "AUTORESEARCH_SEED": str(seed), "PATH": os.environ["PATH"]}
+        subprocess.run([sys.executable, EXPERIMENTS / "prepare.py", "fresh"], env=environment, check=True)
+        made.append({path.name: path.read_bytes() for path in folder.iterdir()})
+
+    assert made[0] == made[1]
+    assert made[0]["fresh.bin"] != made[2]["fresh.bin"]
+    text, costs = made[0]["fresh.bin"].decode("ascii"), array.array("d", made[0]["fresh.bits"])
+    assert len(text) == len(costs) * grammar.DOC
+    assert costs[5] == grammar.code_length_bits(grammar.Grammar(), text[5 * grammar.DOC : 6 * grammar.DOC])
+    floor = sum(array.array("d", made[0]["text.bits"])) / (512 * grammar.DOC)
+    assert floor == pytest.approx(MANIFEST["metric"]["floor"], abs=5e-7)
+
+
 def test_written_and_read_costs_agree_to_the_last_bit(grammar: ModuleType) -> None:
     tables = grammar.Grammar()
 
@@ -80,6 +99,7 @@ def test_a_text_that_the_grammar_cannot_write_is_refused(grammar: ModuleType) ->
 
 def test_the_manifest_and_the_harness_agree(prepare: ModuleType) -> None:
     assert MANIFEST["budget"]["amount"] == prepare.WORK
+    assert (MANIFEST["evaluation"]["vocabulary"], MANIFEST["evaluation"]["length"]) == (prepare.VOCAB, prepare.DOC)
     assert {name: pin for name, (_, _, pin) in prepare.FILES.items()} == MANIFEST["data"]
 
 

@@ -140,3 +140,53 @@ def test_an_installed_package_falls_back_to_its_own_copy(tmp_path: Path, monkeyp
 
     assert task.folder == shipped
     assert task.digest == expected.digest
+
+
+EVALUATION = """
+[evaluation]
+text = "val.bin"
+vocabulary = 128
+length = 256
+values = 1000
+"""
+
+
+def refereed(folder: Path, evaluation: str, *, source: str = "referee") -> None:
+    manifest = folder / "task.toml"
+    text = manifest.read_text().replace('direction = "minimize"', f'direction = "minimize"\nsource = "{source}"')
+    manifest.write_text(f'{text}"val.bin" = "{"cd" * 32}"\n{evaluation}')
+
+
+def test_a_task_says_what_the_referee_asks(folder: Path) -> None:
+    before = load_task(folder).digest
+    refereed(folder, EVALUATION + 'withheld = ["prepare.py"]\nfresh = true\n')
+
+    task = load_task(folder)
+
+    assert task.evaluation is not None
+    assert (task.evaluation.text, task.evaluation.withheld, task.evaluation.fresh) == ("val.bin", ["prepare.py"], True)
+    assert task.definition()["evaluation"]["tolerance"] == 0.0005  # type: ignore[index]
+    assert task.digest != before
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "source", "sentence"),
+    [
+        ("", "referee", "the referee needs to know"),
+        (EVALUATION, "harness", "is for the referee"),
+        (EVALUATION.replace("val.bin", "other.bin"), "referee", "other.bin, is not a file of"),
+        (EVALUATION + 'withheld = ["secret.py"]', "referee", "names secret.py"),
+        (EVALUATION.replace("128", "1"), "referee", "evaluation.vocabulary"),
+        (EVALUATION.replace("length = 256", "length = 0"), "referee", "evaluation.length"),
+        (EVALUATION.replace("values = 1000\n", ""), "referee", "values"),
+        (EVALUATION + "tolerance = 0.0", "referee", "evaluation.tolerance"),
+    ],
+)
+def test_what_the_referee_cannot_ask_is_refused(folder: Path, evaluation: str, source: str, sentence: str) -> None:
+    refereed(folder, evaluation, source=source)
+
+    with pytest.raises(UsageError) as refused:
+        load_task(folder)
+
+    assert sentence in str(refused.value)
+    assert refused.value.hint

@@ -14,7 +14,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
-from autoresearch.research import Bench, Plan, measure, plan_as_it_stands, task_data
+from autoresearch.research import Bench, Model, Plan, measure, plan_as_it_stands, task_data
 from autoresearch.running import Level, Outcome
 from autoresearch.running import Progress as RunProgress
 from autoresearch.settings import load_settings
@@ -77,7 +77,7 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
     task_data(task, bench)
     if work.check is not None:
-        return _verify(work, work.check, talk, task, bench)
+        return _verify(work, work.check, talk, task, bench, place.paths)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
     plan = _agree(work, talk, task, place)
     if plan is None:
@@ -100,7 +100,9 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     )
 
 
-def _verify(work: protocol.Work, check: protocol.Check, talk: Talk, task: Task, bench: Bench) -> protocol.FromWorker:
+def _verify(
+    work: protocol.Work, check: protocol.Check, talk: Talk, task: Task, bench: Bench, paths: Paths
+) -> protocol.FromWorker:
     if task.digest != check.task:
         raise UsageError("the run is on another task than the one this worker has")
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.VERIFYING.value))
@@ -111,9 +113,27 @@ def _verify(work: protocol.Work, check: protocol.Check, talk: Talk, task: Task, 
         )
 
     try:
-        return carry_out_check(work.assignment, check, task, bench, on_progress=tell, cancelled=talk.cancelled)
+        return carry_out_check(
+            work.assignment,
+            check,
+            task,
+            bench,
+            model=_model(check.source, check.checkpoint, bench.scratch / "model.safetensors", paths),
+            parent=_model(check.parent_source, check.parent_checkpoint, bench.scratch / "parent.safetensors", paths),
+            on_progress=tell,
+            cancelled=talk.cancelled,
+        )
     finally:
         shutil.rmtree(bench.scratch, ignore_errors=True)
+
+
+def _model(source: str | None, checkpoint: bytes | None, file: Path, paths: Paths) -> Model | None:
+    """A model whose checkpoint is a blob here, copied to a file of its own and checked on the way."""
+    if source is None or checkpoint is None:
+        return None
+    with BlobStore(paths.blobs, read_only=True) as blobs, blobs.open(checkpoint) as kept, file.open("wb") as copy:
+        shutil.copyfileobj(kept, copy)
+    return Model(source, file)
 
 
 def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Plan | None:

@@ -65,6 +65,7 @@ class Verified(Message, frozen=True, kw_only=True):
     value: float | None = None
     values: list[float] = []
     parent_values: list[float] = []
+    metrics: dict[str, float] = {}
     reason: str = ""
     device: str = ""
     sandbox: int = 0
@@ -85,7 +86,12 @@ class Failed(Message, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of somebody else to be measured: as it was, or with ``seeds`` beside its parent."""
+    """A run of somebody else to be measured.
+
+    To ``evaluate`` it, the referee asks its checkpoint (a blob), on new text from ``seeds`` as well, beside its
+    parent's where there is one; without a checkpoint the run is repeated. To ``replicate`` it, it is run beside its
+    parent with each of ``seeds``.
+    """
 
     run: bytes
     task: bytes
@@ -95,6 +101,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     seeds: list[int]
     source: str
     parent_source: str | None
+    checkpoint: bytes | None
+    parent_checkpoint: bytes | None
     replicate: int
     claim: float | None
 

@@ -1,31 +1,29 @@
-"""One experiment, from what is to be run to the body of its record. Knows no daemon, no keys, no log.
-
-The same path for a proposal, for a hand-written file and for a verification.
-"""
+"""One experiment, from what is to be run to the body of its record."""
 
 from __future__ import annotations
 
 import math
-import platform
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from autoresearch import __version__
 from autoresearch.records import BlobRef, Proposer, Run
-from autoresearch.running import Job, Level, Outcome, Progress, execute, prepare_data
-from autoresearch.running import Limits as JobLimits
+from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
+from autoresearch.research.examining import Model, examine
+from autoresearch.running import Job, Outcome, Progress, execute, without
 from autoresearch.tasks import ENTRY, Task, parse_summary, seed_for, source_digest
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
-MIB = 1 << 20
-# A wall-clock task may take this many times its budget, for start-up and evaluation, before the watchdog ends it.
-TIMES_BUDGET = 2.0
 # More of a reason than this does not fit the record's field and tells nobody more.
 REASON_CHARACTERS = 1000
+# How often the referee asks a model of one's own: a false share of 1 % shows with 99 %.
+OWN_CHALLENGES = 512
+# More digits than these differ between machines.
+VALUE_DIGITS = 6
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,17 +61,6 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """Where runs are done: sandbox level, threads and device of one run, cache of task data, scratch folder."""
-
-    level: Level
-    threads: int
-    device: str
-    data_cache: Path
-    scratch: Path
-
-
 def plan_as_it_stands(task: Task, source: str, *, replicate: int = 0, title: str = "", **known: object) -> Plan:
     """The plan for a source with the task's own seed and full budget; ``known`` are further fields of the plan.
 
@@ -93,18 +80,6 @@ def plan_as_it_stands(task: Task, source: str, *, replicate: int = 0, title: str
     return msgspec.structs.replace(plan, **known)
 
 
-def task_data(task: Task, bench: Bench) -> Path | None:
-    """The task's prepared data, made in the sandbox if it is not in the cache; ``None`` when the task has none.
-
-    Raises:
-        AutoresearchError: the harness could not make it, or made something else than is pinned.
-    """
-    if not task.data:
-        return None
-    expected = {name: digest.hex() for name, digest in task.data.items()}
-    return prepare_data(task.harness, expected, bench.data_cache, level=bench.level, limits=job_limits(task))
-
-
 def measure(
     task: Task,
     plan: Plan,
@@ -114,11 +89,16 @@ def measure(
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Measurement, Outcome]:
     """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended."""
+    limits, data, evaluation = job_limits(task), task_data(task, bench), task.evaluation
+    files = {**task.harness, ENTRY: plan.source.encode()}
+    if evaluation is not None and data is not None:
+        hidden = {evaluation.text, *evaluation.withheld}
+        data, files = without(data, hidden), {name: text for name, text in files.items() if name not in hidden}
     job = Job(
-        files={**task.harness, ENTRY: plan.source.encode()},
-        data=task_data(task, bench),
+        files=files,
+        data=data,
         mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
-        limits=job_limits(task),
+        limits=limits,
         seed=plan.seed,
         budget=plan.budget,
         threads=bench.threads,
@@ -129,6 +109,8 @@ def measure(
         checkpoint_to=bench.scratch,
     )
     outcome = execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
+    if evaluation is not None and outcome.status is RunStatus.OK:
+        outcome = _refereed(task, plan.source, bench, outcome, cancelled)
     return Measurement(
         status=outcome.status,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -142,6 +124,23 @@ def measure(
         device=device_name(bench.device),
         environment=environment(),
     ), outcome
+
+
+def _refereed(task: Task, source: str, bench: Bench, outcome: Outcome, cancelled: Callable[[], bool] | None) -> Outcome:
+    """The outcome with the referee's number, or with why there is none."""
+    if outcome.checkpoint is None:
+        reason = "it left no checkpoint for the referee"
+        return replace(outcome, status=RunStatus.INVALID, reason=reason)
+    model = Model(source, outcome.checkpoint)
+    found = examine(task, model, bench, draw=os.urandom(32), challenges=OWN_CHALLENGES, cancelled=cancelled)
+    return replace(
+        outcome,
+        status=found.status,
+        reason=found.reason,
+        value=None if found.value is None else round(found.value, VALUE_DIGITS),
+        duration_ms=outcome.duration_ms + found.duration_ms,
+        cpu_ms=outcome.cpu_ms + found.cpu_ms,
+    )
 
 
 def abandoned(reason: str) -> Measurement:
@@ -198,41 +197,3 @@ def run_body(
         device=measurement.device[:120],
         environment=measurement.environment,
     )
-
-
-def job_limits(task: Task) -> JobLimits:
-    """The task's limits in the sandbox's units. A wall-clock budget always fits under the watchdog."""
-    limits = task.limits
-    seconds = float(limits.seconds)
-    if task.budget.unit == "seconds":
-        seconds = max(seconds, task.budget.amount * TIMES_BUDGET)
-    return JobLimits(
-        seconds=seconds,
-        memory_bytes=limits.memory_mib * MIB,
-        disk_bytes=limits.disk_mib * MIB,
-        processes=limits.processes,
-        output_bytes=limits.output_kib * 1024,
-    )
-
-
-def environment() -> dict[str, str]:
-    """What the number may depend on besides source, seed and budget."""
-    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    for package in ("torch", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def device_name(device: str) -> str:
-    """The hardware's own name: the processor's model for "cpu", else the device as asked for."""
-    if device != "cpu":
-        return device
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or platform.machine())

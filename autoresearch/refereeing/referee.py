@@ -1,0 +1,209 @@
+"""The referee: measures a trained model whose code nobody trusts, and never takes that code's word for it.
+
+First the model sees whole documents and commits itself to one loss for each token. Then positions are drawn that it
+could not know, and a fresh sandbox with nothing of the first gets only what stands before them: it must answer with
+the full distribution, which must add up to one and give the true token what was committed. So a loss that is made up,
+read off the target or taken from a later token shows (a chance of 1 − (1 − φ)ⁿ when a share φ of n tokens is false).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autoresearch.refereeing.weights import fault_of_weights
+from autoresearch.running import Job, Level, Limits, execute
+from autoresearch.verification import is_honest
+from autoresearch.words import RunStatus
+
+# Losses of one token that lie further apart, in nats, are not the same: a hundred times what other instruction sets,
+# batch sizes and number formats were seen to make of one checkpoint.
+MISMATCH_NATS = 0.01
+# Probabilities add up to one when the logarithm of their sum is within this of zero.
+NORMAL_NATS = 0.001
+# A loss above this many bits has diverged.
+MOST_BITS = 40.0
+_PROGRAM = Path(__file__).with_name("examinee.py")
+_ENTRY = "examinee.py"
+_LN2 = float(np.log(2))
+_ANSWER_BYTES = 1 << 28
+
+Floats = NDArray[np.float64]
+Tokens = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A trained model: the files that build it (with train.py among them), its checkpoint, and where it is asked.
+
+    ``values`` is how many numbers the checkpoint may hold.
+    """
+
+    files: Mapping[str, bytes]
+    checkpoint: Path
+    values: int
+    level: Level
+    limits: Limits
+    scratch: Path
+    threads: int = 1
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the referee found. With status ok, ``bits`` is the cost of each document, shape (documents,).
+
+    Otherwise ``reason`` says what is wrong: invalid (it deceives, or what it says is no probability), diverged,
+    crashed (it can't be asked), or what stopped the sandbox. ``mismatches`` of ``challenges`` answers differ from what
+    was committed, all of them by ``mean_difference`` nats on the average (committed less answered).
+    """
+
+    status: RunStatus
+    reason: str
+    bits: Floats
+    challenges: int = 0
+    mismatches: int = 0
+    mean_difference: float = 0.0
+    cpu_ms: int = 0
+
+
+def as_documents(text: bytes, length: int, vocabulary: int) -> Tokens:
+    """The documents in a file of tokens, shape (documents, length). Raises ValueError where it holds something else."""
+    tokens: Tokens = np.frombuffer(text, np.uint8) if vocabulary <= 256 else np.frombuffer(text, "<u2")
+    if not len(tokens) or len(tokens) % length or int(tokens.max()) >= vocabulary:
+        raise ValueError(f"the text is not documents of {length} tokens below {vocabulary}")
+    return tokens.reshape(-1, length)
+
+
+def referee(
+    subject: Subject,
+    documents: Tokens,
+    vocabulary: int,
+    *,
+    draw: bytes,
+    challenges: int,
+    cancelled: Callable[[], bool] | None = None,
+) -> Evaluation:
+    """Measure a model on documents; one position in each of ``challenges`` of them is asked again.
+
+    ``draw`` is what the positions are drawn with, together with what was committed: bytes that the model's author
+    could not know. Two positions of one document are never asked, since the longer beginning would tell the shorter
+    one's answer; so there are at most as many challenges as documents. Without challenges what the model said is taken
+    as it is.
+    """
+    if (fault := fault_of_weights(subject.checkpoint, subject.values)) is not None:
+        return _failed(RunStatus.INVALID, fault)
+    count, length = documents.shape
+    question = {"documents": count, "length": length, "vocabulary": vocabulary}
+    said, first = _ask(subject, question, documents.tobytes(), count * length, cancelled)
+    if isinstance(said, Evaluation):
+        return said
+    losses = said.reshape(count, length).astype(np.float64)
+    if (bad := _fault_of_losses(losses)) is not None:
+        return replace(bad, cpu_ms=first)
+    if not challenges:
+        return Evaluation(RunStatus.OK, "not challenged", losses.sum(axis=1) / _LN2, cpu_ms=first)
+    committed = hashlib.sha256(draw + said.tobytes()).digest()
+    rows, cuts = _positions(committed, count, length, min(challenges, count, _ANSWER_BYTES // (4 * vocabulary)))
+    beginnings = _beginnings(documents, rows, cuts)
+    question = {"documents": len(rows), "length": length, "vocabulary": vocabulary, "lengths": (cuts + 1).tolist()}
+    said, second = _ask(subject, question, beginnings.tobytes(), len(rows) * vocabulary, cancelled)
+    if isinstance(said, Evaluation):
+        return replace(said, cpu_ms=first + second)
+    found = _compare(losses[rows, cuts], said.reshape(len(rows), vocabulary), documents[rows, cuts])
+    return replace(found, bits=losses.sum(axis=1) / _LN2, cpu_ms=first + second)
+
+
+def _ask(
+    subject: Subject, question: dict[str, object], tokens: bytes, answers: int, cancelled: Callable[[], bool] | None
+) -> tuple[NDArray[np.float32] | Evaluation, int]:
+    """Put one question to the model in a sandbox of its own: its numbers, or why there are none; milliseconds."""
+    files = {
+        **subject.files,
+        _ENTRY: _PROGRAM.read_bytes(),
+        "question.json": json.dumps(question).encode(),
+        "tokens.bin": tokens,
+        "weights.safetensors": subject.checkpoint.read_bytes(),
+    }
+    folder = subject.scratch / "answers"
+    job = Job(
+        files,
+        entry=_ENTRY,
+        limits=replace(subject.limits, checkpoint_bytes=4 * answers),
+        threads=subject.threads,
+        device=subject.device,
+        metric_source="stdout",
+        parse=lambda _: {},
+        checkpoint_to=folder,
+    )
+    outcome = execute(job, level=subject.level, cancelled=cancelled)
+    if outcome.status is not RunStatus.OK:
+        return _failed(outcome.status, outcome.reason, outcome.cpu_ms), outcome.cpu_ms
+    content = outcome.checkpoint.read_bytes() if outcome.checkpoint else b""
+    if outcome.checkpoint:
+        outcome.checkpoint.unlink()
+    if len(content) != 4 * answers:
+        return _failed(RunStatus.INVALID, f"it gave {len(content) // 4} numbers where {answers} were asked for"), 0
+    return np.frombuffer(content, np.float32), outcome.cpu_ms
+
+
+def _fault_of_losses(losses: Floats) -> Evaluation | None:
+    if not np.isfinite(losses).all():
+        return _failed(RunStatus.INVALID, "a loss is infinite or not a number")
+    if losses.min() < -NORMAL_NATS:
+        return _failed(RunStatus.INVALID, "a loss is below zero: that is no probability")
+    if losses.mean() / _LN2 > MOST_BITS:
+        return _failed(RunStatus.DIVERGED, f"{losses.mean() / _LN2:.1f} bits for each token")
+    return None
+
+
+def _positions(seed: bytes, count: int, length: int, challenges: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which documents are asked about, each once, and which position of each; the shorter beginnings first."""
+    drawn = np.random.Generator(np.random.PCG64(int.from_bytes(seed, "big")))
+    rows = drawn.permutation(count)[:challenges]
+    cuts = drawn.integers(0, length, size=challenges)
+    order = np.argsort(cuts, kind="stable")
+    return rows[order], cuts[order]
+
+
+def _beginnings(documents: Tokens, rows: NDArray[np.int64], cuts: NDArray[np.int64]) -> Tokens:
+    """What the model may see of each: a zero, then the tokens before the position; zeros from there on."""
+    length = documents.shape[1]
+    shown: Tokens = np.zeros((len(rows), length), documents.dtype)
+    shown[:, 1:] = documents[rows, :-1]
+    shown[np.arange(length)[None, :] > cuts[:, None]] = 0
+    return shown
+
+
+def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens) -> Evaluation:
+    """Hold what was committed against what is answered from the beginning alone."""
+    logs = answers.astype(np.float64)
+    if np.isnan(logs).any() or np.isposinf(logs).any():
+        return _failed(RunStatus.INVALID, "a probability is infinite or not a number")
+    highest = logs.max(axis=1)
+    with np.errstate(invalid="ignore"):
+        totals = highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1))
+    if not (np.abs(totals) < NORMAL_NATS).all():
+        return _failed(RunStatus.INVALID, "its probabilities do not add up to one")
+    challenges = len(truth)
+    differences = committed + logs[np.arange(challenges), truth]
+    mismatches = int((~(np.abs(differences) <= MISMATCH_NATS)).sum())
+    mean = float(np.clip(differences, -1e6, 1e6).mean())
+    found = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), challenges, mismatches, mean)
+    if not is_honest(challenges, mismatches, mean):
+        reason = (
+            f"{mismatches} of {challenges} losses are not what it says when it sees only what stands before the token "
+            f"(by {mean:+.4f} nats on the average)"
+        )
+        return replace(found, status=RunStatus.INVALID, reason=reason)
+    return found
+
+
+def _failed(status: RunStatus, reason: str, cpu_ms: int = 0) -> Evaluation:
+    return Evaluation(status, reason, np.zeros(0), cpu_ms=cpu_ms)

@@ -1,0 +1,25 @@
+"""Experiments, from what is to be run to what came of it. Knows no daemon, no keys, no log.
+
+The same path for a proposal, for a hand-written file and for a verification.
+"""
+
+from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
+from autoresearch.research.examining import Examined, Model, examine
+from autoresearch.research.experiment import Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
+
+__all__ = [
+    "Bench",
+    "Examined",
+    "Measurement",
+    "Model",
+    "Plan",
+    "abandoned",
+    "device_name",
+    "environment",
+    "examine",
+    "job_limits",
+    "measure",
+    "plan_as_it_stands",
+    "run_body",
+    "task_data",
+]

@@ -1,0 +1,64 @@
+"""What an evaluation of a trained model has to show to pass. Pure: the same numbers give the same word everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, variance
+from typing import NamedTuple
+
+# At most one challenge of so many may mismatch, and all of them together may differ by so much, in nats.
+MISMATCHES = 1 / 1000
+MEAN_NATS = 0.001
+# A model that is so many standard errors better on the task's own text than on new text of the same kind has seen it.
+GAP_ERRORS = 3.5
+# A replay on another machine may differ a little: within three standard deviations over seeds it is the same.
+REPLAY_NOISES = 3.0
+# Where the noise is not known a replay must give the same number, give or take rounding.
+REPLAY_RELATIVE = 1e-6
+
+
+class Findings(NamedTuple):
+    """What a verifier measured of a run.
+
+    ``value`` is in the task's metric. Where the referee asked the author's checkpoint, ``challenges`` is how often,
+    ``mismatches`` how many answers were not what was committed, ``mean_difference`` by how many nats all of them
+    together, and ``gap`` how many standard errors worse the task's own text is than new text, None when not measured.
+    """
+
+    value: float
+    challenges: int = 0
+    mismatches: int = 0
+    mean_difference: float = 0.0
+    gap: float | None = None
+
+
+def is_honest(challenges: float, mismatches: float, mean_difference: float) -> bool:
+    """Whether answers from beginnings alone are what was committed, give or take arithmetic."""
+    return mismatches <= challenges * MISMATCHES and abs(mean_difference) <= MEAN_NATS
+
+
+def gap(own: Sequence[float], new: Sequence[float]) -> float:
+    """How much worse a model does on the task's own text than on new text, in standard errors; far below 0: it saw it.
+
+    What each document of each text costs: above what it costs the model's parent, or above what a perfect model would
+    need. The first sees more, for what makes a document hard is the same for both.
+    """
+    error = math.sqrt(variance(own) / len(own) + variance(new) / len(new))
+    return (fmean(own) - fmean(new)) / error if error > 0 else 0.0
+
+
+def passes(claim: float | None, found: Findings, *, tolerance: float | None, noise: float) -> bool:
+    """Whether what was measured bears out the claim.
+
+    ``tolerance`` is how far two evaluations of one checkpoint may lie apart, None where no referee measures the task;
+    without challenges the run was repeated, and ``noise`` over seeds says how far that may lie.
+    """
+    if claim is None or not math.isfinite(found.value):
+        return False
+    difference = abs(found.value - claim)
+    if tolerance is None or not found.challenges:
+        return difference <= max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))
+    if found.gap is not None and not found.gap > -GAP_ERRORS:
+        return False
+    return difference <= tolerance and is_honest(found.challenges, found.mismatches, found.mean_difference)

@@ -1,0 +1,68 @@
+"""An honest model of the task that ships, hardly trained, and a way to ask models about its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from autoresearch.research import Bench, Examined, Model, examine, measure, plan_as_it_stands
+from autoresearch.running import Level, detect_level
+from autoresearch.tasks import Task, shipped_task
+from tests.running.conftest import level
+
+__all__ = ["level"]  # the fixture
+
+BUDGET_SHARE = 0.01
+DRAW = bytes(range(32))
+TRAIN = shipped_task().baseline.decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """An honest model of the task that ships, hardly trained."""
+
+    task: Task
+    bench: Bench
+    checkpoint: Path
+    value: float
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("referee")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)
+    task = shipped_task()
+    bench = Bench(detect_level()[0], 1, "cpu", folder / "cache", folder)
+    plan = plan_as_it_stands(task, TRAIN)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
+    measurement, outcome = measure(task, plan, bench)
+    assert outcome.checkpoint is not None, (outcome.reason, outcome.log)
+    assert measurement.value is not None
+    return Trained(task, bench, outcome.checkpoint.rename(folder / "honest.safetensors"), measurement.value)
+
+
+Ask = Callable[..., Examined]
+
+
+@pytest.fixture
+def ask(trained: Trained, tmp_path: Path) -> Ask:
+    """Asks a model with the honest model's weights, or with others."""
+    tmp_path.chmod(0o755)
+
+    def ask(
+        source: str,
+        *,
+        level: Level = trained.bench.level,
+        checkpoint: Path | None = None,
+        fresh_seed: int | None = None,
+    ) -> Examined:
+        bench = replace(trained.bench, scratch=tmp_path, level=level or trained.bench.level)
+        model = Model(source, checkpoint or trained.checkpoint)
+        return examine(trained.task, model, bench, draw=DRAW, challenges=2048, fresh_seed=fresh_seed)
+
+    return ask

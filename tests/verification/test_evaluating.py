@@ -1,0 +1,71 @@
+"""What an evaluation must show to pass follows from its numbers alone."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.verification import GAP_ERRORS, Findings, gap, passes
+
+GOOD = Findings(1.0, challenges=2048, mismatches=0, mean_difference=1e-6, gap=0.3)
+
+
+def check(claim: float | None, found: Findings, *, tolerance: float | None = 0.0005, noise: float = 0.02) -> bool:
+    return passes(claim, found, tolerance=tolerance, noise=noise)
+
+
+def test_an_honest_evaluation_passes() -> None:
+    assert check(1.0004, GOOD)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        GOOD._replace(mismatches=3),
+        GOOD._replace(mean_difference=-0.002),
+        GOOD._replace(mean_difference=0.002),
+        GOOD._replace(mean_difference=math.nan),
+        GOOD._replace(gap=-GAP_ERRORS - 0.1),
+        GOOD._replace(gap=math.nan),
+        GOOD._replace(value=math.nan),
+        GOOD._replace(value=1.002),
+        GOOD._replace(value=0.998),
+    ],
+)
+def test_each_fault_alone_fails_it(found: Findings) -> None:
+    assert not check(1.0, found)
+
+
+def test_a_run_without_a_number_never_passes() -> None:
+    assert not check(None, GOOD)
+
+
+def test_a_repetition_may_differ_by_what_seeds_and_machines_make_of_it() -> None:
+    again = Findings(1.05)
+
+    assert check(1.0, again)
+    assert not check(1.0, again, noise=0.01)
+    assert not check(1.0, Findings(1.0001), noise=0.0)
+    assert check(1.0, Findings(1.0), noise=0.0)
+
+
+def test_a_task_without_a_referee_takes_no_challenges_as_proof() -> None:
+    assert not check(1.0, GOOD._replace(value=1.1), tolerance=None)
+
+
+@given(st.integers(0, 2**32), st.floats(-0.5, 0.5))
+def test_the_gap_is_a_number_of_standard_errors(seed: int, shift: float) -> None:
+    drawn = random.Random(seed)
+    own = [drawn.gauss(shift, 1) for _ in range(400)]
+    new = [drawn.gauss(0, 1) for _ in range(800)]
+
+    assert abs(gap(own, new) - shift / math.sqrt(1 / 400 + 1 / 800)) < 6
+    assert gap(own, new) == pytest.approx(-gap(new, own))
+
+
+def test_texts_that_cost_exactly_the_same_show_no_gap() -> None:
+    assert gap([1.0, 1.0], [1.0, 1.0, 1.0]) == 0.0
