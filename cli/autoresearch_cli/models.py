@@ -230,7 +230,8 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
     """What a demo reached: runs finished, how many of them failed, and the best value before and after.
 
     With several daemons: how many there were and are left, whether those hold the same records and the same best, how
-    many runs repeat what another had measured, and the home of the first.
+    many runs repeat what another had measured, and the home of the first; how many participants were attested at the
+    end, and how many runs had which state.
     """
 
     schema: str = "autoresearch.demo/1"
@@ -245,6 +246,8 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
     equal: bool = True
     done_twice: int = 0
     home: str = ""
+    attested: int = 0
+    states: dict[str, int] = {}
 
 
 class TextAnswer(Answer, frozen=True, kw_only=True):

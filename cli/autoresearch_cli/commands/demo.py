@@ -25,6 +25,8 @@ from autoresearch_cli.watching import Watch
 
 STOP_SECONDS = 10.0
 PEERS_MAX = 10
+# Fewer can't confirm each other's runs.
+ATTESTED_PEERS = 3
 LIBP2P_HINT = "apt install gcc python3-dev libgmp-dev, then make demo, or pip install autoresearch-p2p[network]"
 IDLE = "idle"
 ENDED = ("runs_done", "time_over")
@@ -48,6 +50,9 @@ def demo(
     peers: Annotated[
         int, typer.Option("--peers", min=1, max=PEERS_MAX, help="So many daemons, in a network of their own.")
     ] = 1,
+    attested: Annotated[
+        bool, typer.Option("--attested", help="Three daemons, or as many as --peers, that are attested by mail first.")
+    ] = False,
     json: JsonLines = False,
 ) -> None:
     """Watch this machine propose a change, train it and measure it, again and again. Ctrl-C ends it cleanly."""
@@ -55,8 +60,10 @@ def demo(
     # A terminal that closes or a plain `kill` ends the demo as Ctrl-C does, so that no daemon is left behind.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    if attested:
+        peers = max(peers, ATTESTED_PEERS)
     if peers > 1 and joining.can_connect():
-        demo_of_many(peers, runs=runs, until_ms=until_ms, workers=workers, json=json)
+        demo_of_many(peers, attested=attested, runs=runs, until_ms=until_ms, workers=workers, json=json)
         return
     if peers > 1:
         say(f"several daemons need libp2p, which is not installed here ({LIBP2P_HINT}); going on with one")

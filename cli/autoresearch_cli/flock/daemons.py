@@ -6,16 +6,17 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut
+from autoresearch.identity import Trust
 from autoresearch.log import Log
-from autoresearch.networks import NONCE_BYTES, Manifest, save_manifest
+from autoresearch.networks import NONCE_BYTES, Manifest, load_manifest, save_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import Network
 from autoresearch.settings import Settings, environment_variable, named_devices
@@ -26,6 +27,15 @@ LISTEN = "/ip4/127.0.0.1/tcp/0"
 READY_SECONDS = 90.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one daemon of the flock lives: its name, its workers (None: as set on this machine), settings besides."""
+
+    name: str
+    workers: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +73,12 @@ def flock_folder() -> Path:
 
 
 @contextmanager
-def flock(count: int, *, workers: int | None, tell: Callable[[str], None]) -> Iterator[list[Daemon]]:
-    """So many daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
+def flock(
+    places: Sequence[Place], *, found: Callable[[Path], Manifest], tell: Callable[[str], None]
+) -> Iterator[list[Daemon]]:
+    """Daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
+
+    ``found(folder)`` founds the network, below whose folder the homes will be.
 
     Raises:
         Refused: a demo runs there already.
@@ -72,12 +86,12 @@ def flock(count: int, *, workers: int | None, tell: Callable[[str], None]) -> It
     """
     folder = flock_folder()
     clear(folder)
-    manifest = Manifest(Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES)))
+    manifest = found(folder)
     daemons: list[Daemon] = []
     try:
-        for number in range(1, count + 1):
-            daemons.append(launch(folder, number, manifest, workers))
-            if number == 1:
+        for number, place in enumerate(places):
+            daemons.append(launch(folder, number, place, manifest))
+            if number == 0:
                 tell("the first daemon starts; the others begin at its address")
                 manifest = replace(manifest, bootstrap=(first_address(daemons[0]),))
         for daemon in daemons:
@@ -90,9 +104,19 @@ def flock(count: int, *, workers: int | None, tell: Callable[[str], None]) -> It
         stop(daemons)
 
 
+def plain_network(_: Path) -> Manifest:
+    """A new network that trusts nobody."""
+    return Manifest(Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES)))
+
+
+def trust_of(daemon: Daemon) -> Trust:
+    """Whom a daemon's network trusts."""
+    return load_manifest(daemon.paths.manifest).trust
+
+
 def clear(folder: Path) -> None:
     """Take away what an earlier demo left. Raises Refused when it still runs."""
-    for home in sorted(folder.glob("peer-*")):
+    for home in sorted(folder.glob("*-*")):
         paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
         if paths.socket.exists():
             with suppress(AutoresearchError), Client(paths.socket) as client:
@@ -101,19 +125,18 @@ def clear(folder: Path) -> None:
         shutil.rmtree(home)
 
 
-def launch(folder: Path, number: int, manifest: Manifest, workers: int | None) -> Daemon:
+def launch(folder: Path, number: int, place: Place, manifest: Manifest) -> Daemon:
     """Start one daemon in a home of its own; does not wait for it."""
-    name = f"peer-{number}"
-    environment = environment_of(folder / name, number)
+    environment = environment_of(folder / place.name, number) | dict(place.settings)
     paths = Paths.from_environment(environment)
-    Path(environment["AUTORESEARCH_HOME"]).mkdir(parents=True)
+    Path(environment["AUTORESEARCH_HOME"]).mkdir(parents=True, exist_ok=True)
     # The task's data are the same for all, and made once.
     here.paths().cache.mkdir(parents=True, exist_ok=True)
     paths.cache.symlink_to(here.paths().cache, target_is_directory=True)
     paths.create()
     save_manifest(paths.manifest, manifest)
-    process = starting.start(workers=workers, detached=True, bound=True, environment=environment)
-    return Daemon(name, environment, paths, manifest.network, process)
+    process = starting.start(workers=place.workers, detached=True, bound=True, environment=environment)
+    return Daemon(place.name, environment, paths, manifest.network, process)
 
 
 def environment_of(home: Path, number: int) -> dict[str, str]:
@@ -121,7 +144,7 @@ def environment_of(home: Path, number: int) -> dict[str, str]:
     settings = here.settings()
     kept = {name: text for name, text in here.environment().items() if not name.startswith("AUTORESEARCH_")}
     devices = named_devices(settings.work.device)
-    work = msgspec.structs.replace(settings.work, device=devices[(number - 1) % len(devices)])
+    work = msgspec.structs.replace(settings.work, device=devices[number % len(devices)])
     chosen = {f"work.{key}": value for key, value in msgspec.to_builtins(work).items()}
     chosen |= {f"storage.{key}": value for key, value in msgspec.to_builtins(settings.storage).items()}
     network = msgspec.to_builtins(Settings().network)

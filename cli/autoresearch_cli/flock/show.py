@@ -6,12 +6,19 @@ import queue
 import signal
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 
 from autoresearch.answers import Event, WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import Log
-from autoresearch_cli.flock.daemons import Daemon, flock
+from autoresearch.records import Record
+from autoresearch.views import judgement, roster_of
+from autoresearch.words import RunState
+from autoresearch_cli import here
+from autoresearch_cli.flock.attested import ATTESTORS, PostOffice
+from autoresearch_cli.flock.daemons import Daemon, Place, flock, plain_network, trust_of
 from autoresearch_cli.flock.display import FlockDisplay
 from autoresearch_cli.flock.state import FlockState, done_twice
 from autoresearch_cli.models import DemoAnswer
@@ -22,17 +29,35 @@ from autoresearch_cli.rendering.status import subject_value
 LOOK_SECONDS = 1.0
 # At the end everybody may take so long to fetch what the others did last.
 SETTLE_SECONDS = 30.0
+# How long participants verify after the last run of an attested demo, at most.
+VERIFY_SECONDS = 300
 # How long the others wait for the first one's first claim, so that they don't all begin with the baseline.
 FIRST_SECONDS = 60.0
 Inbox = queue.SimpleQueue[tuple[str, Event]]
 
 
-def demo_of_many(count: int, *, runs: int | None, until_ms: int | None, workers: int | None, json: bool) -> None:
-    """Start so many daemons, let them work together, stop them, and say what was reached."""
-    say(f"starting {count} daemons, each with a home of its own; they make a network of their own")
-    with flock(count, workers=workers, tell=say) as daemons:
+def demo_of_many(
+    count: int, *, attested: bool, runs: int | None, until_ms: int | None, workers: int | None, json: bool
+) -> None:
+    """Start so many daemons, let them work together, stop them, and say what was reached.
+
+    When they are to be attested two attestors join them, which do nothing else.
+    """
+    places = [Place(f"peer-{number}", workers) for number in range(1, count + 1)]
+    asked = [_share(runs, until_ms, number, count) for number in range(count)]
+    office = PostOffice() if attested else None
+    if office:
+        places, asked = [*places, *office.attestors()], [*asked, *[None] * ATTESTORS]
+    say(f"starting {len(places)} daemons, each with a home of its own; they make a network of their own")
+    with flock(places, found=office.found_network if office else plain_network, tell=say) as daemons:
+        if office:
+            with office.open():
+                for daemon in daemons[:count]:
+                    say(office.attest(daemon))
         state = FlockState.of(daemon.name for daemon in daemons)
-        _follow(daemons, state, [_share(runs, until_ms, number, count) for number in range(count)], json=json)
+        _follow(daemons, state, asked, json=json)
+        if office and runs is not None:
+            _verify(daemons, count, until_ms, json=json)
         answer = _answer(daemons, state)
         say("stopping the daemons")
     if json:
@@ -47,7 +72,30 @@ def _share(runs: int | None, until_ms: int | None, number: int, count: int) -> W
     return None if part == 0 else WorkRequest(runs=part, until_ms=until_ms)
 
 
-def _follow(daemons: list[Daemon], state: FlockState, asked: list[WorkRequest | None], *, json: bool) -> None:
+def _verify(daemons: list[Daemon], count: int, until_ms: int | None, *, json: bool) -> None:
+    """Have the participants verify each other's runs until one is confirmed, or for some minutes."""
+    say("the runs are done; now they verify each other's")
+    latest_ms = here.now_ms() + VERIFY_SECONDS * 1000
+    request = WorkRequest(verify_share=1, until_ms=min(until_ms or latest_ms, latest_ms))
+    asked = [request if number < count else None for number in range(len(daemons))]
+    state = FlockState.of(daemon.name for daemon in daemons)
+    _follow(daemons, state, asked, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
+
+
+def _states(daemon: Daemon) -> Counter[str]:
+    """How many runs a daemon's log has in which state."""
+    with Log.open(daemon.paths.log, daemon.network, read_only=True, trust=trust_of(daemon)) as log:
+        return Counter(judgement(log, record.id).state.value for record in log.records(kind="run", limit=10_000))
+
+
+def _follow(
+    daemons: list[Daemon],
+    state: FlockState,
+    asked: list[WorkRequest | None],
+    *,
+    json: bool,
+    is_enough: Callable[[], bool] = lambda: False,
+) -> None:
     inbox: Inbox = queue.SimpleQueue()
     display = FlockDisplay(state, quiet=json)
     with suppress(KeyboardInterrupt), display.live():
@@ -63,6 +111,8 @@ def _follow(daemons: list[Daemon], state: FlockState, asked: list[WorkRequest | 
             if waiting and (state.runs or _has_begun(state) or now - began > FIRST_SECONDS):
                 while waiting:
                     _ask(state, *waiting.pop(0))
+            if is_enough():
+                return
             if waiting or not state.is_over():
                 ended = now
             elif state.is_equal() or now - ended > SETTLE_SECONDS:
@@ -135,10 +185,13 @@ def _how_it_ended(daemon: Daemon) -> str:
 def _answer(daemons: list[Daemon], state: FlockState) -> DemoAnswer:
     task = state.status.task if state.status else None
     alive = {member.name for member in state.alive()}
-    records = []
+    records: list[Record] = []
+    voices, states = 0, Counter[str]()
     for daemon in [daemon for daemon in daemons if daemon.name in alive][:1]:
-        with Log.open(daemon.paths.log, daemon.network, read_only=True) as log:
+        with Log.open(daemon.paths.log, daemon.network, read_only=True, trust=trust_of(daemon)) as log:
             records = log.records(kind="run", limit=10_000)
+            states = _states(daemon)
+            voices = len(roster_of(log).voices(here.now_ms()))
     return DemoAnswer(
         runs=state.runs,
         failed=state.failed,
@@ -150,6 +203,8 @@ def _answer(daemons: list[Daemon], state: FlockState) -> DemoAnswer:
         peers_left=len(alive),
         equal=state.is_equal() and len({member.best for member in state.alive()}) == 1,
         done_twice=done_twice(records),
+        attested=voices,
+        states=dict(states),
         home=daemons[0].home,
     )
 
@@ -161,6 +216,9 @@ def _sum_up(answer: DemoAnswer) -> None:
     if answer.best is not None:
         floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
         say(f"best {answer.metric} {value(answer.best)} (baseline: {value(answer.best_before)}){floor}")
+    if answer.attested:
+        words = ", ".join(f"{number} {state}" for state, number in sorted(answer.states.items()))
+        say(f"{counted(answer.attested, 'attested participant')}; of all runs: {words}")
     say(
         "all hold the same records and the same best" if answer.equal else "they were stopped before all had everything"
     )
