@@ -23,7 +23,8 @@ BENCHMARKS = {
     "attestation": "how fast it is known whose word a record carries",
     "null": "how often luck is taken for progress by the rule of verification",
     "collusion": "what colluding participants get past the rule of verification",
-    "overhead": "sandbox and harness over plain `python train.py`",
+    "overhead": "sandbox and referee over plain `python train.py`",
+    "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
 }
 
@@ -37,7 +38,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.name is None:
         for name, what in BENCHMARKS.items():
-            print(f"{name:10} {what}")
+            print(f"{name:13} {what}")
         return 0
     if options.name not in BENCHMARKS:
         print(f"there is no benchmark {options.name}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What the sandbox costs: the shipped task run by ``execute`` over ``python train.py`` typed by hand."""
+"""What sandbox and referee cost: a run of the shipped task, measured, over ``python train.py`` typed by hand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from autoresearch.running import Job, Level, Limits, detect_level, execute, prepare_data
+import msgspec
+
+from autoresearch.research import Bench, Plan, plan_as_it_stands, task_data
+from autoresearch.research import measure as measure_run
+from autoresearch.running import Job, Level, Limits, detect_level, execute
 from autoresearch.tasks import ENTRY, Task, shipped_task
 
-COMPARED = "the same train.py, prepare.py, data, seed, budget and threads started by hand, in alternating runs"
+COMPARED = "the same train.py, data, seed, budget and threads by hand, where it measures itself; alternating runs"
 _FULL = (5, 1.0)
 _QUICK = (3, 1 / 60)
 _QUICK_SECONDS = 15.0
@@ -47,10 +51,13 @@ def measure(*, quick: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         folder.chmod(0o755)
-        job = _job(task, level, folder, share)
-        by_hand, in_sandbox = _hand_runner(task, job, folder / "hand"), _sandbox_runner(job, level)
-        costs = _alternate(by_hand, in_sandbox, pairs, _QUICK_SECONDS if quick else math.inf)
-        empty = replace(job, files={ENTRY: b""}, metric_source="stdout", parse=lambda _: {})
+        (folder / "out").mkdir()
+        bench = Bench(level, 1, "cpu", folder / "cache", folder / "out")
+        plan = plan_as_it_stands(task, task.baseline.decode())
+        plan = msgspec.structs.replace(plan, budget=plan.budget * share, seed=0)
+        by_hand, measured = _hand_runner(task, plan, bench, folder / "hand"), _measured_runner(task, plan, bench)
+        costs = _alternate(by_hand, measured, pairs, _QUICK_SECONDS if quick else math.inf)
+        empty = Job({ENTRY: b""}, limits=_SPARE, metric_source="stdout", parse=lambda _: {})
         (folder / "hand" / ENTRY).write_bytes(b"")
         starts = _alternate(by_hand, _sandbox_runner(empty, level), _STARTS, _QUICK_SECONDS / 3)
     return {
@@ -63,21 +70,15 @@ def measure(*, quick: bool) -> dict[str, float]:
     }
 
 
-def _job(task: Task, level: Level, folder: Path, share: float) -> Job:
-    hashes = {name: digest.hex() for name, digest in task.data.items()}
-    data = prepare_data(task.harness, hashes, folder / "cache", level=level, limits=_SPARE)
-    files = {**task.harness, ENTRY: task.baseline}
-    return Job(files, data=data, limits=_SPARE, budget=task.budget.amount * share, checkpoint_to=folder / "out")
-
-
-def _hand_runner(task: Task, job: Job, folder: Path) -> Callable[[], Cost]:
+def _hand_runner(task: Task, plan: Plan, bench: Bench, folder: Path) -> Callable[[], Cost]:
     """A checkout of the task with its data in place, as a person has it."""
-    assert job.data is not None, "the job was made with data"
-    shutil.copytree(job.data, folder / "data")
+    data = task_data(task, bench)
+    assert data is not None, "the shipped task has data"
+    shutil.copytree(data, folder / "data")
     for name, content in {**task.harness, ENTRY: task.baseline}.items():
         (folder / name).write_bytes(content)
     plain = {name: value for name, value in os.environ.items() if not name.startswith("AUTORESEARCH_")}
-    variables = {**plain, "AUTORESEARCH_BUDGET": repr(job.budget)}
+    variables = {**plain, "AUTORESEARCH_BUDGET": repr(plan.budget)}
 
     def run() -> Cost:
         begun = time.monotonic()
@@ -94,6 +95,19 @@ def _hand_runner(task: Task, job: Job, folder: Path) -> Callable[[], Cost]:
         if process.returncode:
             raise RuntimeError(f"the run by hand ended with status {process.returncode}")
         return Cost(wall, used.ru_utime + used.ru_stime)
+
+    return run
+
+
+def _measured_runner(task: Task, plan: Plan, bench: Bench) -> Callable[[], Cost]:
+    def run() -> Cost:
+        own = time.thread_time()  # the supervisor's and the referee's own work count as well
+        begun = time.monotonic()
+        measurement, _ = measure_run(task, plan, bench)
+        wall = time.monotonic() - begun
+        if measurement.status != "ok":
+            raise RuntimeError(f"the run in the sandbox failed: {measurement.reason}")
+        return Cost(wall, measurement.cpu_ms / 1000 + time.thread_time() - own)
 
     return run
 

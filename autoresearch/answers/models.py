@@ -200,8 +200,10 @@ class LogAnswer(Answer, frozen=True, kw_only=True):
 class Measured(Answer, frozen=True, kw_only=True):
     """What one participant measured of a run.
 
-    ``stage`` is "evaluate", the run once more as it was, or "replicate", pairs with its parent and seeds of the
-    verifier's own. ``counts`` unless its author is not attested, is the run's own author, or its proof does not hold.
+    ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
+    seeds of the verifier's own. ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many
+    were ``mismatches``, their ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts``
+    unless its author is not attested, is the run's own author, or its proof does not hold.
     """
 
     id: str
@@ -213,6 +215,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     value: float | None
     values: list[float]
     parent_values: list[float]
+    metrics: dict[str, float]
     counts: bool
     device: str
 
@@ -220,7 +223,8 @@ class Measured(Answer, frozen=True, kw_only=True):
 class StandingView(Answer, frozen=True, kw_only=True):
     """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
 
-    ``value`` is the median of others' runs with seeds of their own, with its standard error and their number.
+    ``value`` is the median of others' runs with seeds of their own, with its standard error and their number. An
+    evaluation that lies further than ``tolerance`` from the claim fails.
     """
 
     state: str
@@ -229,6 +233,7 @@ class StandingView(Answer, frozen=True, kw_only=True):
     value: float | None
     error: float | None
     runs: int
+    tolerance: float
     measured: list[Measured]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from autoresearch.answers.models import Measured, StandingView
 from autoresearch.log import Log
-from autoresearch.records import Record, Verification, format_id
-from autoresearch.views import counted_reports, judgement, roster_of, voices_at
+from autoresearch.records import Record, Run, Verification, format_id
+from autoresearch.verification import allowance
+from autoresearch.views import counted_reports, judgement, roster_of, tolerance_of, voices_at
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
 
 
@@ -21,6 +22,7 @@ def standing_view(log: Log, run: Record) -> StandingView:
         value=found.value,
         error=found.error,
         runs=found.runs,
+        tolerance=_tolerance(log, run),
         measured=[_measured(log.get(row.id), counted) for row in log.verifications(run.id)],
     )
 
@@ -31,6 +33,14 @@ def reason(state: RunState, voices: int, least: int) -> str:
     if state in (RunState.REPORTED, RunState.PROVISIONAL) and voices < least:
         return f"{sentence}; nothing is confirmed with fewer than {least} attested participants (there are {voices})"
     return sentence
+
+
+def _tolerance(log: Log, run: Record) -> float:
+    body = run.body
+    assert isinstance(body, Run)
+    asked = tolerance_of(log, body.task) if body.checkpoint else None
+    rules = log.rules(body.task)
+    return allowance(body.value or 0.0, tolerance=asked, noise=rules.noise if rules else 0.0)
 
 
 def _measured(record: Record, counted: set[bytes]) -> Measured:
@@ -46,6 +56,7 @@ def _measured(record: Record, counted: set[bytes]) -> Measured:
         value=body.value,
         values=list(body.values),
         parent_values=list(body.parent_values),
+        metrics={name: float(number) for name, number in body.metrics.items()},
         counts=record.id in counted,
         device=body.device,
     )

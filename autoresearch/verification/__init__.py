@@ -2,7 +2,7 @@
 
 from autoresearch.verification import ecvrf
 from autoresearch.verification.choosing import Rules, expected, is_chosen, network_rules, question, seeds
-from autoresearch.verification.evaluating import GAP_ERRORS, Findings, gap, is_honest, passes
+from autoresearch.verification.evaluating import GAP_ERRORS, Findings, allowance, gap, is_honest, passes
 from autoresearch.verification.interval import margin
 from autoresearch.verification.states import EVALUATE, REPLICATE, Judgement, Report, judge
 from autoresearch.verification.statistics import ERROR, LOOKS, Finding, judge_pairs
@@ -18,6 +18,7 @@ __all__ = [
     "Judgement",
     "Report",
     "Rules",
+    "allowance",
     "ecvrf",
     "expected",
     "gap",

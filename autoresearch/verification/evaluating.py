@@ -56,9 +56,18 @@ def passes(claim: float | None, found: Findings, *, tolerance: float | None, noi
     """
     if claim is None or not math.isfinite(found.value):
         return False
-    difference = abs(found.value - claim)
-    if tolerance is None or not found.challenges:
-        return difference <= max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))
-    if found.gap is not None and not found.gap > -GAP_ERRORS:
+    if not found.challenges:
+        tolerance = None
+    if not abs(found.value - claim) <= allowance(claim, tolerance=tolerance, noise=noise):
         return False
-    return difference <= tolerance and is_honest(found.challenges, found.mismatches, found.mean_difference)
+    if tolerance is None:
+        return True
+    has_seen_it = found.gap is not None and not found.gap > -GAP_ERRORS
+    return not has_seen_it and is_honest(found.challenges, found.mismatches, found.mean_difference)
+
+
+def allowance(claim: float, *, tolerance: float | None, noise: float) -> float:
+    """How far from the claim what is measured may lie; the arguments are those of :func:`passes`."""
+    if tolerance is not None:
+        return tolerance
+    return max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))

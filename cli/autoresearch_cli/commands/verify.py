@@ -21,14 +21,14 @@ apps = {"verify": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch verify @", "run the best once more, here"),
+        ("autoresearch verify @", "measure the best here"),
         ("autoresearch verify g3xk", "any run; any unique beginning of an id will do"),
         ("autoresearch verify @ --json | jq .run.state", "what it is now"),
         see="show, top, work --only verify",
     )
 )
 def verify(reference: Reference, *, json: Json = False) -> None:
-    """Run somebody's train.py once more on this machine, compare with what was claimed, and publish what came out."""
+    """Measure somebody's run here: its model, or the run once more. Compares with the claim, publishes the result."""
     with open_notebook() as notebook:
         run = format_id(notebook.resolve(reference))
     event = _wait_for(run, json=json)

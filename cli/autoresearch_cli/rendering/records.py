@@ -77,14 +77,15 @@ def print_verifications(answer: ShowAnswer) -> None:
     """What was claimed and what others measured, side by side."""
     if answer.run is None or answer.standing is None:
         return
-    rows = [("the claim", answer.run.author[:KEY_CHARACTERS], value(answer.run.value), "", "")]
+    allowed = f"± {answer.standing.tolerance:.2g} allowed"
+    rows = [("the claim", answer.run.author[:KEY_CHARACTERS], value(answer.run.value), "", allowed)]
     rows += [
         (
             f"{found.stage}{f' {found.round + 1}' if found.round else ''}",
             found.author[:KEY_CHARACTERS],
             value(found.value) if found.value is not None else pairs(found),
             found.verdict,
-            "" if found.counts else "does not count",
+            "; ".join(filter(None, (asked(found), "" if found.counts else "does not count"))),
         )
         for found in answer.standing.measured
     ]
@@ -95,6 +96,15 @@ def pairs(found: Measured) -> str:
     """The pairs of a replication: the parent's value, then the run's."""
     both = zip(found.parent_values, found.values, strict=False)
     return ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
+
+
+def asked(found: Measured) -> str:
+    """What the referee found of a checkpoint, in a few words; empty where the run was repeated."""
+    metrics = found.metrics
+    if "challenges" not in metrics:
+        return ""
+    gap = f", new text {metrics['gap']:+.1f} σ" if "gap" in metrics else ""
+    return f"{metrics.get('mismatches', 0):.0f} of {metrics['challenges']:.0f} answers differ{gap}"
 
 
 def _plain(item: object) -> str:

@@ -1,0 +1,108 @@
+"""A verifier's worker before somebody's model: what it reports of an honest one, and of one that cheats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.checking import carry_out_check
+
+from autoresearch.research import Bench, Model, measure, plan_as_it_stands
+from autoresearch.running import detect_level
+from autoresearch.tasks import Task, shipped_task
+from autoresearch.verification import Findings, passes
+
+pytestmark = pytest.mark.slow
+
+TASK = shipped_task()
+TRAIN = TASK.baseline.decode()
+CHEATS = {
+    "sees later tokens": TRAIN.replace("is_causal=True", "is_causal=False"),
+    "reads off the targets": TRAIN.replace(
+        "def build_model():",
+        "def build_model():\n    import __main__ as asker\n    asker.losses = lambda m, y, v: y * 0.0 + 0.01\n"
+        "    return GPT()\n\n\ndef unused():",
+    ),
+    "another architecture": TRAIN.replace("WIDTH = 64 ", "WIDTH = 32 "),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    folder = tmp_path_factory.mktemp("checking")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)
+    return Bench(detect_level()[0], 1, "cpu", folder / "cache", folder)
+
+
+@pytest.fixture(scope="module")
+def honest(bench: Bench) -> tuple[Path, float]:
+    plan = plan_as_it_stands(TASK, TRAIN)
+    measurement, outcome = measure(TASK, msgspec.structs.replace(plan, budget=plan.budget / 100), bench)
+    assert outcome.checkpoint is not None
+    assert measurement.value is not None
+    return outcome.checkpoint.rename(bench.scratch / "honest.safetensors"), measurement.value
+
+
+def check(source: str, checkpoint: Path, bench: Bench, claim: float, task: Task = TASK) -> protocol.Verified:
+    wanted = protocol.Check(
+        run=bytes(32),
+        task=task.digest,
+        stage="evaluate",
+        round=0,
+        proof=b"proof",
+        seeds=[99],
+        source=source,
+        parent_source=None,
+        checkpoint=bytes(32),
+        parent_checkpoint=None,
+        replicate=0,
+        claim=claim,
+    )
+    model = Model(source, checkpoint)
+    return carry_out_check(
+        "a", wanted, task, bench, model=model, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+    )
+
+
+def findings(found: protocol.Verified) -> Findings:
+    assert found.value is not None
+    asked = found.metrics
+    return Findings(
+        found.value, int(asked["challenges"]), int(asked["mismatches"]), asked["mean_difference"], asked["gap"]
+    )
+
+
+def test_an_honest_claim_is_borne_out_and_another_number_is_not(
+    bench: Bench, honest: tuple[Path, float], tmp_path: Path
+) -> None:
+    checkpoint, value = honest
+    tmp_path.chmod(0o755)
+
+    found = check(TRAIN, checkpoint, replace(bench, scratch=tmp_path), value)
+
+    assert (found.verdict, found.values != []) == ("pass", True)
+    assert passes(value, findings(found), tolerance=0.0005, noise=0.02)
+    assert not passes(value - 0.01, findings(found), tolerance=0.0005, noise=0.02)
+
+
+@pytest.mark.parametrize("what", CHEATS)
+def test_a_cheat_fails(bench: Bench, honest: tuple[Path, float], tmp_path: Path, what: str) -> None:
+    tmp_path.chmod(0o755)
+
+    found = check(CHEATS[what], honest[0], replace(bench, scratch=tmp_path), 1.0)
+
+    assert (found.verdict, found.value) == ("fail", None)
+    assert found.reason
+
+
+def test_a_model_that_takes_longer_than_this_machine_allows_is_nobodys_fault(
+    bench: Bench, honest: tuple[Path, float], tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o755)
+    hurried = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=0.5))
+
+    assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried).verdict == "error"
