@@ -12,6 +12,7 @@ from autoresearch.answers.attesting import (
     CodeView,
     ConfirmRequest,
     attest_answer,
+    confirmation_subject,
     confirmations,
 )
 from autoresearch.answers.boards import best_answer, best_value, task_status, tasks_answer, top_answer
@@ -104,6 +105,7 @@ __all__ = [
     "attest_answer",
     "best_answer",
     "best_value",
+    "confirmation_subject",
     "confirmations",
     "diff_answer",
     "find_task",

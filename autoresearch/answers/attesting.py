@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from autoresearch.answers.models import Answer
-from autoresearch.attesting import DUE_MS, Parties, answer_statement, find_codes, read_code
-from autoresearch.identity import ADDRESS_MAX, KeyPair, Word
+from autoresearch.attesting import CODE, DUE_MS, Parties, answer_statement, find_codes, read_code, subject_statement
+from autoresearch.identity import ADDRESS_MAX, PROOF_BYTES_MAX, KeyPair, Word, proof_subject, signed_part
 from autoresearch.log import Log
 from autoresearch.records import DAY_MS
 from autoresearch.views import roster_of
@@ -23,10 +24,18 @@ class AttestRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ConfirmRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The answer to one attestor: its token, and the root key's signature of what both tokens make; both in hex."""
+    """The answer to one attestor: its token, and the root key's signature of what both tokens make; both in hex.
+
+    ``mail`` may be the header of a mail that its holder sent, in base64, as a second proof; its Subject stands for this
+    answer and the ``others``, statements in hex.
+    """
 
     token: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
     signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
+    mail: Annotated[str, Meta(max_length=2 * PROOF_BYTES_MAX, pattern="^[0-9A-Za-z+/=]*$")] = ""
+    others: Annotated[list[Annotated[str, Meta(pattern="^([0-9a-f]{2}){1,64}$")]], Meta(max_length=15)] = msgspec.field(
+        default_factory=list
+    )
 
 
 class AttestationView(Answer, frozen=True, kw_only=True):
@@ -36,6 +45,7 @@ class AttestationView(Answer, frozen=True, kw_only=True):
     tag: str
     since_ms: int
     until_ms: int
+    method: str = CODE
 
 
 class CodeView(Answer, frozen=True, kw_only=True):
@@ -124,7 +134,11 @@ def attest_answer(
         reachable=reachable,
         attestations=[
             AttestationView(
-                attestor=word.attestor.hex(), tag=word.tag.hex(), since_ms=word.start_ms, until_ms=word.end_ms
+                attestor=word.attestor.hex(),
+                tag=word.tag.hex(),
+                since_ms=word.start_ms,
+                until_ms=word.end_ms,
+                method=word.method,
             )
             for word in words
         ],
@@ -133,20 +147,54 @@ def attest_answer(
     )
 
 
+class _Answer(NamedTuple):
+    """The answer to one code: its token in hex, and what the root key signs."""
+
+    token: str
+    statement: bytes
+
+
 def confirmations(
-    text: str, awaited: Sequence[CodeView], root: KeyPair, device: bytes, network_id: bytes
+    text: str,
+    awaited: Sequence[CodeView],
+    root: KeyPair,
+    device: bytes,
+    network_id: bytes,
+    *,
+    mail: bytes = b"",
 ) -> list[ConfirmRequest]:
-    """The signed answers to the codes in a text, typed or pasted, as far as they are awaited."""
-    found: list[ConfirmRequest] = []
+    """The signed answers to the codes in a text, typed or pasted, as far as they are awaited.
+
+    ``mail`` is one with :func:`confirmation_subject` for the same codes, as it arrived; Refused says why it is none.
+    """
+    answers = _answers(text, awaited, root.public, device, network_id)
+    proof = base64.b64encode(signed_part(mail)).decode() if mail else ""
+    return [
+        ConfirmRequest(
+            token=answer.token,
+            signature=root.sign(answer.statement).hex(),
+            mail=proof,
+            others=[other.statement.hex() for other in answers if other is not answer] if mail else [],
+        )
+        for answer in answers
+    ]
+
+
+def confirmation_subject(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> str:
+    """The Subject of a mail that proves the address to the attestors whose codes are in a text; empty without any."""
+    answers = _answers(text, awaited, root, device, network_id)
+    return proof_subject(subject_statement(answer.statement for answer in answers)) if answers else ""
+
+
+def _answers(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> list[_Answer]:
+    found: dict[str, _Answer] = {}
     for typed in find_codes(text):
         for code in awaited:
             attestor, token2 = bytes.fromhex(code.attestor), bytes.fromhex(code.token)
-            if (token1 := read_code(typed, token2, attestor)) is None:
-                continue
-            parties = Parties(network_id, root.public, device, code.peer, attestor, code.attestor_peer)
-            signature = root.sign(answer_statement(parties, token1, token2))
-            found.append(ConfirmRequest(token=code.token, signature=signature.hex()))
-    return found
+            if token1 := read_code(typed, token2, attestor):
+                parties = Parties(network_id, root, device, code.peer, attestor, code.attestor_peer)
+                found[code.token] = _Answer(code.token, answer_statement(parties, token1, token2))
+    return list(found.values())
 
 
 def quorum_ends(words: Sequence[Word], tag: bytes, needed: int) -> int:

@@ -22,13 +22,14 @@ from autoresearch.attesting.messages import (
 )
 from autoresearch.attesting.rules import (
     ATTESTATION_MS,
+    CODE,
+    CODE_AND_DKIM,
     CODE_MS,
     DUE_MS,
     TRIES,
     Caps,
     Mailed,
     Pending,
-    after_wrong_code,
     answer_reason,
     attestation,
     cap_reason,
@@ -42,10 +43,13 @@ from autoresearch.attesting.statement import (
     attestor_statement,
     holds,
     request_statement,
+    subject_statement,
 )
 
 __all__ = [
     "ATTESTATION_MS",
+    "CODE",
+    "CODE_AND_DKIM",
     "CODE_MS",
     "DUE_MS",
     "MESSAGE_BYTES_MAX",
@@ -67,7 +71,6 @@ __all__ = [
     "Reply",
     "Request",
     "Who",
-    "after_wrong_code",
     "answer_reason",
     "answer_statement",
     "attestation",
@@ -85,5 +88,6 @@ __all__ = [
     "request_reason",
     "request_statement",
     "sender_reason",
+    "subject_statement",
     "write_code",
 ]

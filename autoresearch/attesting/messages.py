@@ -8,11 +8,14 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.attesting.codes import TOKEN2_BYTES
-from autoresearch.identity import ADDRESS_MAX
+from autoresearch.attesting.statement import STATEMENT_BYTES_MAX
+from autoresearch.identity import ADDRESS_MAX, PROOF_BYTES_MAX
 from autoresearch.records import EncodingError, decode, encode
 
-# A message that holds an attestation is the largest: some 500 bytes.
-MESSAGE_BYTES_MAX = 4096
+# The header of a mail is the largest thing that is sent.
+MESSAGE_BYTES_MAX = PROOF_BYTES_MAX + 4096
+# A proof by mail may be for the answers to so many other attestors as well.
+OTHERS_MAX = 15
 NONCE_BYTES = 16
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
@@ -58,16 +61,21 @@ class Challenge(Message, frozen=True, kw_only=True):
 
 
 class Answer(Message, frozen=True, kw_only=True):
-    """Both tokens came. ``signature``: the root key's, of :func:`~.statement.answer_statement`."""
+    """Both tokens came. ``signature``: the root key's, of :func:`~.statement.answer_statement`.
+
+    ``mail`` may be the header of a mail whose Subject stands for this statement and ``others``: a proof by DKIM.
+    """
 
     token: Token
     signature: Signature
+    mail: Annotated[bytes, Meta(max_length=PROOF_BYTES_MAX)] = b""
+    others: Annotated[list[Annotated[bytes, Meta(max_length=STATEMENT_BYTES_MAX)]], Meta(max_length=OTHERS_MAX)] = []
 
 
 class Attested(Message, frozen=True, kw_only=True):
     """The attestation, a record."""
 
-    raw: Annotated[bytes, Meta(max_length=MESSAGE_BYTES_MAX)]
+    raw: Annotated[bytes, Meta(max_length=MESSAGE_BYTES_MAX - 256)]
     signature: Signature
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autoresearch.attesting.messages import Answer, Request
 from autoresearch.attesting.statement import Parties, holds, request_statement
@@ -21,7 +21,7 @@ ATTESTATION_MS = 180 * DAY_MS
 DUE_MS = 30 * DAY_MS
 # How far the clock of who asks may be off.
 CLOCK_MS = 10 * 60_000
-METHOD = "code"
+CODE, CODE_AND_DKIM = "code", "code+dkim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +119,12 @@ def answer_reason(pending: Pending | None, answer: Answer, peer: str, *, now_ms:
     return None if holds(pending.root, pending.statement, answer.signature) else AttestReason.WRONG_CODE
 
 
-def after_wrong_code(pending: Pending) -> Pending:
-    """What is left of it after a wrong code."""
-    return replace(pending, tries_left=pending.tries_left - 1)
-
-
-def attestation(pending: Pending, *, now_ms: int) -> Attestation:
+def attestation(pending: Pending, *, now_ms: int, method: str = CODE) -> Attestation:
     """The body of the record that the attestor publishes."""
     return Attestation(
         subject=pending.root,
         tag=pending.tag,
-        method=METHOD,
+        method=method,
         domain=pending.domain,
         issued=now_ms,
         expires=now_ms + ATTESTATION_MS,

@@ -7,6 +7,7 @@ another purpose, key, peer, attestor or network.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nacl.exceptions import CryptoError
@@ -15,6 +16,7 @@ from nacl.signing import VerifyKey
 _ATTESTOR = b"autoresearch/attest/1/attestor\0"
 _REQUEST = b"autoresearch/attest/1/request\0"
 _ANSWER = b"autoresearch/attest/1/answer\0"
+STATEMENT_BYTES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,11 @@ def request_statement(parties: Parties, address: str, time_ms: int) -> bytes:
 def answer_statement(parties: Parties, token1: bytes, token2: bytes) -> bytes:
     """What the root key signs when both tokens have come (the shape of RFC 8823, 3)."""
     return _ANSWER + _digest(*_fields(parties), token1, token2)
+
+
+def subject_statement(statements: Iterable[bytes]) -> bytes:
+    """What the Subject of one mail stands for that proves the same address to several attestors."""
+    return b"".join(sorted(set(statements)))
 
 
 def holds(key: bytes, statement: bytes, signature: bytes) -> bool:

@@ -41,7 +41,7 @@ class _Delegation(NamedTuple):
 class Word(NamedTuple):
     """One attestor's word for a participant and a mail tag, from and until (exclusive), Unix milliseconds.
 
-    ``domain`` is the tag of the mailbox's domain, or "big".
+    ``domain`` is the tag of the mailbox's domain, or "big"; ``method`` says what the attestor saw.
     """
 
     start_ms: int
@@ -49,6 +49,7 @@ class Word(NamedTuple):
     attestor: bytes
     tag: bytes
     domain: str
+    method: str = "code"
 
 
 class Roster:
@@ -153,7 +154,7 @@ class Roster:
             attestor = self._root(record.author, record.time)
             if attestor in self._trust.attestors and attestor != body.subject:
                 end_ms = min(body.expires, taken_back.get((record.author, record.id), NEVER))
-                words[body.subject].append(Word(body.issued, end_ms, attestor, body.tag, body.domain))
+                words[body.subject].append(Word(body.issued, end_ms, attestor, body.tag, body.domain, body.method))
         return dict(words)
 
 

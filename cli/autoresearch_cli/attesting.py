@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
 from autoresearch_cli import here, roots
+from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json
-from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.output import print_json, print_text, say
 
 if TYPE_CHECKING:
     from autoresearch.answers import AttestAnswer
@@ -35,8 +38,14 @@ def attest(
 
 
 def confirm(
-    code: Annotated[list[str] | None, typer.Argument(metavar="[CODE]", help="The code; else standard input.")] = None,
+    code: Annotated[list[str] | None, typer.Argument(metavar="[CODE]", help="Codes; else standard input.")] = None,
     *,
+    subject: Annotated[
+        bool, typer.Option("--subject", help="Only print the Subject of a mail that proves the address to them.")
+    ] = False,
+    dkim: Annotated[
+        Path | None, typer.Option("--dkim", metavar="FILE", help="That mail as it arrived elsewhere, with its headers.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Answer an attestor's code. Without one, paste the whole mail; the root key's passphrase is asked for."""
@@ -45,7 +54,49 @@ def confirm(
         awaited = client.attest_standing()
     if not awaited.awaited:
         raise NotFound("no code is awaited here", hint="autoresearch id attest ADDRESS asks for one")
-    _report(_confirmed(text, awaited, _root()), json=json)
+    if subject:
+        _print_subject(text, awaited, json=json)
+        return
+    mail = _proof(dkim, text, awaited) if dkim else b""
+    _report(_confirmed(text, awaited, _root(), mail=mail), json=json)
+
+
+def _print_subject(text: str, awaited: AttestAnswer, *, json: bool) -> None:
+    found = _subject(text, awaited)
+    if json:
+        print_json(TextAnswer(id="", what="subject", text=found))
+        return
+    print_text(found)
+    say("→ send a mail with this Subject from your address, to yourself elsewhere; then id confirm CODE… --dkim FILE")
+
+
+def _subject(text: str, awaited: AttestAnswer) -> str:
+    """The Subject for the codes in a text. Raises UsageError when none of them is awaited."""
+    from autoresearch.answers import confirmation_subject
+
+    mine = roots.loaded()
+    network = here.manifest().network.id
+    found = confirmation_subject(text, awaited.awaited, mine.root.public, mine.device.public, network)
+    if not found:
+        raise _none_awaited()
+    return found
+
+
+def _proof(file: Path, text: str, awaited: AttestAnswer) -> bytes:
+    """The mail in a file, looked at as the attestors will. Raises NotFound, Refused."""
+    from autoresearch.identity import prove, resolve_key
+
+    try:
+        mail = file.expanduser().read_bytes()
+    except OSError as error:
+        raise NotFound(f"{file} can't be read: {error.strerror}") from error
+    with suppress(TimedOut):  # the attestors have name servers of their own
+        prove(mail, resolve_key, subject=_subject(text, awaited), now_ms=here.now_ms())
+    return mail
+
+
+def _none_awaited() -> UsageError:
+    return UsageError("that is none of the codes that are awaited", hint=f"type it again, or: {STATUS}")
 
 
 def _asked(address: str) -> AttestAnswer:
@@ -74,14 +125,14 @@ def _standing() -> AttestAnswer:
             return attest_answer(log, roots.loaded().root.public, now_ms=here.now_ms())
 
 
-def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair) -> AttestAnswer:
+def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes = b"") -> AttestAnswer:
     """Answer all codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.answers import confirmations
 
     device = roots.loaded().device.public
-    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id)
+    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id, mail=mail)
     if not found:
-        raise UsageError("that is none of the codes that are awaited", hint=f"type it again, or: {STATUS}")
+        raise _none_awaited()
     answer = awaited
     refused: AutoresearchError | None = None
     with here.client() as client:

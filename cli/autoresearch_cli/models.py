@@ -251,7 +251,7 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TextAnswer(Answer, frozen=True, kw_only=True):
-    """Text that belongs to a record: ``what`` is "code" or "log"."""
+    """Text that belongs to a record: ``what`` is "code" or "log"; or the "subject" of a mail, of no record."""
 
     schema: str = "autoresearch.text/1"
     id: str

@@ -15,7 +15,6 @@ from autoresearch.attesting import (
     Caps,
     Mailed,
     Parties,
-    after_wrong_code,
     answer_reason,
     attestation,
     attestor_statement,
@@ -118,11 +117,10 @@ def test_a_code_that_comes_too_late_or_was_used_is_refused() -> None:
 
 
 def test_after_so_many_wrong_codes_the_right_one_is_refused_too() -> None:
-    pending = PENDING
-    for _ in range(TRIES):
-        assert answer_reason(pending, answer(key(66)), "peer-1", now_ms=NOW_MS) is AttestReason.WRONG_CODE
-        pending = after_wrong_code(pending)
-    assert answer_reason(pending, answer(), "peer-1", now_ms=NOW_MS) is AttestReason.TOO_MANY_TRIES
+    assert PENDING.tries_left == TRIES == 5
+    last, over = replace(PENDING, tries_left=1), replace(PENDING, tries_left=0)
+    assert answer_reason(last, answer(key(66)), "peer-1", now_ms=NOW_MS) is AttestReason.WRONG_CODE
+    assert answer_reason(over, answer(), "peer-1", now_ms=NOW_MS) is AttestReason.TOO_MANY_TRIES
 
 
 def test_a_signature_for_one_purpose_is_none_for_another() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoresearch_daemon.attesting import Desk
@@ -20,6 +20,7 @@ from autoresearch.records import Network, Record
 from autoresearch.settings import load_settings
 from autoresearch.views import roster_of
 from tests.attesting.postoffice import PostOffice
+from tests.identity.dkim_mail import Dns
 from tests.records.making import NOW_MS
 
 TEA = Network(name="tea", nonce=bytes(16), tag_memory_bytes=8192, tag_passes=1)
@@ -54,7 +55,9 @@ class House:
         self.notebook.publish_identity(self._town.clock())
         self.local = LocalState(self.paths.local)
         settings = load_settings(self.paths.settings, self._settings)[0]
-        self.desk = Desk(self.notebook, self.local, self.paths, settings.attestor, now_ms=self._town.clock)
+        self.desk = Desk(
+            self.notebook, self.local, self.paths, settings.attestor, now_ms=self._town.clock, lookup=self._town.dns
+        )
         self.desk.connect(self)
 
     def close(self) -> None:
@@ -80,9 +83,9 @@ class House:
     async def ask(self, address: str) -> AttestAnswer:
         return await self.desk.ask(AttestRequest(address=address))
 
-    async def confirm(self, text: str, root: KeyPair | None = None) -> AttestAnswer:
+    async def confirm(self, text: str, root: KeyPair | None = None, *, mail: bytes = b"") -> AttestAnswer:
         """Confirm all codes in a text; fails when there is none that is awaited."""
-        signed = confirmations(text, self.awaited(), root or self.root, self.notebook.author, TEA.id)
+        signed = confirmations(text, self.awaited(), root or self.root, self.notebook.author, TEA.id, mail=mail)
         assert signed
         for one in signed:
             answer = await self.desk.confirm(one)
@@ -120,6 +123,7 @@ class Town:
     office: PostOffice
     houses: dict[str, House]
     manifest: Manifest
+    dns: Dns = field(default_factory=Dns)
 
     def add(self, name: str, *, share: bool = True) -> House:
         """One more participant, who knows what all know, and all of whom."""

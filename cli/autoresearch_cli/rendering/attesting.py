@@ -17,7 +17,9 @@ def print_standing(answer: AttestAnswer, *, now_ms: int) -> None:
     ]
     if answer.until_ms:
         lines.append(("until", moment(answer.until_ms)))
-    lines += [("attestor", f"{one.attestor}  until {moment(one.until_ms)}") for one in answer.attestations]
+    lines += [
+        ("attestor", f"{one.attestor}  {one.method}, until {moment(one.until_ms)}") for one in answer.attestations
+    ]
     lines += [
         ("awaited", f"the code of {code.attestor[:KEY_CHARACTERS]}…, for {duration(code.until_ms - now_ms)} more")
         for code in answer.awaited

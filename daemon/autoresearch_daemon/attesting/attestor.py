@@ -15,6 +15,8 @@ from email.utils import make_msgid
 import structlog
 
 from autoresearch.attesting import (
+    CODE,
+    CODE_AND_DKIM,
     CODE_MS,
     TOKEN1_BYTES,
     TOKEN2_BYTES,
@@ -29,7 +31,6 @@ from autoresearch.attesting import (
     Reply,
     Request,
     Who,
-    after_wrong_code,
     answer_reason,
     answer_statement,
     attestation,
@@ -41,10 +42,23 @@ from autoresearch.attesting import (
     encode_message,
     request_reason,
     sender_reason,
+    subject_statement,
     write_code,
 )
-from autoresearch.errors import AutoresearchError, Refused, UsageError
-from autoresearch.identity import BIG_DOMAIN, DISPOSABLE, Device, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
+from autoresearch.identity import (
+    BIG_DOMAIN,
+    DISPOSABLE,
+    Device,
+    KeyLookup,
+    deliverable,
+    domain_tag,
+    mail_tag,
+    mailbox,
+    proof_subject,
+    prove,
+    resolve_key,
+)
 from autoresearch.notebook import Notebook, own_devices
 from autoresearch.records import Network
 from autoresearch.views import roster_of
@@ -59,7 +73,10 @@ logger = structlog.get_logger()
 
 
 class Attestor:
-    """One attestor. ``peer()`` is this host's peer id; ``disposable`` are domains to refuse besides the known ones."""
+    """One attestor. ``peer()`` is this host's peer id; ``disposable`` are domains to refuse besides the known ones.
+
+    ``lookup`` gives DKIM keys.
+    """
 
     def __init__(
         self,
@@ -71,6 +88,7 @@ class Attestor:
         disposable: frozenset[str],
         peer: Callable[[], str],
         now_ms: Callable[[], int],
+        lookup: KeyLookup = resolve_key,
     ) -> None:
         self._notebook = notebook
         self._ledger = ledger
@@ -79,7 +97,9 @@ class Attestor:
         self._disposable = DISPOSABLE | disposable
         self._peer = peer
         self._now_ms = now_ms
+        self._lookup = lookup
         self._hashing = asyncio.Lock()
+        self._proving = asyncio.Lock()
         self._in_hand = 0
 
     async def answer(self, peer: str, data: bytes) -> bytes:
@@ -96,7 +116,7 @@ class Attestor:
                 except _No as no:
                     return self._refuse(no, question.root, peer)
             case Answer():
-                return self._attest(peer, question)
+                return await self._attest(peer, question)
             case None:
                 return No(why=AttestReason.GARBLED.value)
 
@@ -177,28 +197,51 @@ class Attestor:
 
     # --- an answer ---
 
-    def _attest(self, peer: str, answer: Answer) -> Attested | No:
+    async def _attest(self, peer: str, answer: Answer) -> Attested | No:
         now_ms = self._now_ms()
         pending = self._ledger.pending(answer.token)
         try:
             why = answer_reason(pending, answer, peer, now_ms=now_ms)
             if pending is not None and why is AttestReason.WRONG_CODE:
-                self._ledger.keep(after_wrong_code(pending))
+                self._ledger.wrong(pending.token)
             refuse(why)
             assert pending is not None
             refuse(device_reason(self._device(pending.root, pending.device)), pending.tag, pending.domain)
             refuse(self._domain_reason(pending.tag, pending.domain), pending.tag, pending.domain)
+            method = await self._method(pending, answer)
+            # First, and only once, so that no code is ever good for two.
+            refuse(None if self._ledger.end(answer.token) else AttestReason.NO_REQUEST)
         except _No as no:
             return self._refuse(no, pending.root if pending else b"", peer)
-        self._ledger.end(answer.token)  # first, so that no code is ever good for two
         try:
-            record = self._notebook.publish_attestation(attestation(pending, now_ms=now_ms), now_ms)
+            record = self._notebook.publish_attestation(attestation(pending, now_ms=now_ms, method=method), now_ms)
         except AutoresearchError as error:
             logger.warning("an attestation could not be written", reason=str(error))
             return self._refuse(_No(AttestReason.NOT_RECORDED, pending.tag, pending.domain), pending.root, peer)
         self._ledger.add(Act(now_ms, ATTESTED, "", pending.root, peer, pending.tag, pending.domain))
         logger.info("attestor", what=ATTESTED, root=pending.root.hex(), peer=peer)
         return Attested(raw=record.raw, signature=record.signature)
+
+    async def _method(self, pending: Pending, answer: Answer) -> str:
+        """What was seen: a code, and a mail sent from the address if there is one."""
+        if not answer.mail:
+            return CODE
+        subject = proof_subject(subject_statement([pending.statement, *answer.others]))
+        try:
+            async with self._proving:
+                proof = await asyncio.to_thread(
+                    prove, answer.mail, self._lookup, subject=subject, now_ms=self._now_ms()
+                )
+            async with self._hashing:
+                tag = await asyncio.to_thread(mail_tag, mailbox(proof.sender, disposable=frozenset()), self._network)
+        except TimedOut:
+            raise _No(AttestReason.NO_DKIM_KEY, pending.tag, pending.domain) from None
+        except AutoresearchError:
+            tag = b""
+        if tag != pending.tag:
+            self._ledger.wrong(pending.token)
+            raise _No(AttestReason.NO_PROOF, pending.tag, pending.domain)
+        return CODE_AND_DKIM
 
     # --- parts ---
 

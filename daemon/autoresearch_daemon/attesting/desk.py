@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 from collections.abc import Callable
 
 from autoresearch.answers import AttestAnswer, AttestorAct, AttestorAnswer, AttestRequest, ConfirmRequest, attest_answer
-from autoresearch.attesting import DUE_MS, Caps
-from autoresearch.errors import Refused
+from autoresearch.attesting import DUE_MS, Answer, Caps
+from autoresearch.errors import Refused, UsageError
+from autoresearch.identity import KeyLookup, resolve_key
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import DAY_MS
@@ -28,11 +31,19 @@ class Desk:
     """
 
     def __init__(
-        self, notebook: Notebook, local: LocalState, paths: Paths, settings: Settings, *, now_ms: Callable[[], int]
+        self,
+        notebook: Notebook,
+        local: LocalState,
+        paths: Paths,
+        settings: Settings,
+        *,
+        now_ms: Callable[[], int],
+        lookup: KeyLookup = resolve_key,
     ) -> None:
         self._notebook = notebook
         self._local = local
         self._now_ms = now_ms
+        self._lookup = lookup
         self._server = mail_server(settings, os.environ)
         self._ledger = Ledger(paths.attestor) if self._server else None
         self._disposable = disposable_domains(settings)
@@ -57,6 +68,7 @@ class Desk:
                 disposable=self._disposable,
                 peer=line.me,
                 now_ms=self._now_ms,
+                lookup=self._lookup,
             )
 
     def close(self) -> None:
@@ -74,7 +86,17 @@ class Desk:
 
     async def confirm(self, request: ConfirmRequest) -> AttestAnswer:
         """Bring an attestor the answer. Raises NotFound, Refused, AutoresearchError."""
-        return await self._there().confirm(bytes.fromhex(request.token), bytes.fromhex(request.signature))
+        try:
+            mail = base64.b64decode(request.mail, validate=True)
+        except binascii.Error as error:
+            raise UsageError("the mail is not base64") from error
+        answer = Answer(
+            token=bytes.fromhex(request.token),
+            signature=bytes.fromhex(request.signature),
+            mail=mail,
+            others=[bytes.fromhex(other) for other in request.others],
+        )
+        return await self._there().confirm(answer)
 
     def standing(self) -> AttestAnswer:
         """How this participant stands."""

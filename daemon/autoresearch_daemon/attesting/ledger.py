@@ -76,13 +76,11 @@ class Ledger:
         self._connection.execute("DELETE FROM act WHERE id = ?", (number,))
 
     def keep(self, pending: Pending) -> None:
-        """Keep a challenge, or what is left of it; older ones for the same participant and mailbox are void."""
+        """Keep a challenge; older ones for the same participant and mailbox are void."""
         self._connection.execute("BEGIN")
+        self._connection.execute("DELETE FROM pending WHERE root = ? AND tag = ?", (pending.root, pending.tag))
         self._connection.execute(
-            "DELETE FROM pending WHERE root = ? AND tag = ? AND token <> ?", (pending.root, pending.tag, pending.token)
-        )
-        self._connection.execute(
-            "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 pending.token,
                 pending.statement,
@@ -101,6 +99,10 @@ class Ledger:
         """The challenge with this token."""
         row = self._connection.execute("SELECT * FROM pending WHERE token = ?", (token,)).fetchone()
         return Pending(*row) if row else None
+
+    def wrong(self, token: bytes) -> None:
+        """A try was in vain; a challenge that is over stays over."""
+        self._connection.execute("UPDATE pending SET tries_left = tries_left - 1 WHERE token = ?", (token,))
 
     def end(self, token: bytes) -> bool:
         """A challenge is over; whether it was there."""

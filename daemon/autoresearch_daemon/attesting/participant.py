@@ -116,12 +116,12 @@ class Participant:
             refused = await self._ask_in_order(order, found, address, missing)
         return self.answer(refused=refused, reachable=len(found))
 
-    async def confirm(self, token: bytes, signature: bytes) -> AttestAnswer:
+    async def confirm(self, answer: Answer) -> AttestAnswer:
         """Bring one attestor the signed answer. Raises NotFound, Refused, AutoresearchError."""
-        code = next((code for code in self._local.codes() if code.token == token.hex()), None)
+        code = next((code for code in self._local.codes() if code.token == answer.token.hex()), None)
         if code is None:
             raise NotFound("no such code is awaited here", hint="autoresearch id attest --status")
-        reply = await self._say(code.attestor_peer, Answer(token=token, signature=signature))
+        reply = await self._say(code.attestor_peer, answer)
         match reply:
             case Attested(raw=raw, signature=sealed):
                 self._line.take_in([(raw, sealed)], code.attestor_peer)
