@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import (
+    CHECKED_MOST,
+    CHECKING_AUTHORS,
+    OPEN,
     Company,
     SubjectView,
     backed,
     board,
     company,
+    confirmed_until,
+    judgement,
     place,
     preferred,
     run,
@@ -67,6 +74,7 @@ def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> Be
         confirmed=confirmed,
         provisional=_best_backed(log, task, here, RunState.PROVISIONAL),
         reported=_best_reported(log, task, here),
+        demoted=_demoted(log, task, here, confirmed),
         run=leader,
         note=_note(log, task, here, status, confirmed),
     )
@@ -107,6 +115,21 @@ def _best_reported(log: Log, task: FoundTask, here: Company) -> SubjectView | No
         placed = place(log, row, here)
         if placed.found.state is RunState.REPORTED:
             return subject_view(log, row, placed.found, position=number)
+    return None
+
+
+def _demoted(log: Log, task: FoundTask, here: Company, confirmed: SubjectView | None) -> SubjectView | None:
+    """What was confirmed, is no more, and would lead: people who built on it have to know."""
+    sign = -1.0 if task.direction == "maximize" else 1.0
+    for row in log.checked(task.digest, authors=CHECKING_AUTHORS, limit=CHECKED_MOST):
+        if confirmed is not None and sign * row.mean >= sign * confirmed.mean:
+            return None
+        if not whose(row.author, row.first_time, here).attested:
+            continue
+        end = None if judgement(log, row.first).state in OPEN else confirmed_until(log, row.first)
+        if end is not None:
+            view = subject_view(log, row, judgement(log, row.first), position=0)
+            return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
     return None
 
 

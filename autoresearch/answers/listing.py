@@ -10,7 +10,7 @@ from autoresearch.answers.standing import standing_view
 from autoresearch.answers.summaries import summary
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
-from autoresearch.views import run_view
+from autoresearch.views import judged, run_view
 
 DEFAULT_RECORDS = 50
 
@@ -40,7 +40,7 @@ def log_answer(
         found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
         page = [record for record in found if mark is None or (record.time, record.id) < (mark.time, mark.id)]
         if len(page) >= limit or len(found) < wanted:
-            return LogAnswer(records=[record_view(record) for record in page[:limit]])
+            return LogAnswer(records=[stated_view(log, record) for record in page[:limit]])
         # The log reads from its newest end only: look further back until the page is full.
         wanted *= 4
 
@@ -50,7 +50,7 @@ def show_answer(log: Log, record_id: bytes) -> ShowAnswer:
     record = log.get(record_id)
     forked = log.forked(record)
     return ShowAnswer(
-        record=record_view(record),
+        record=stated_view(log, record),
         run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
         standing=standing_view(log, record) if isinstance(record.body, Run) else None,
         body=plain_body(record),
@@ -69,6 +69,14 @@ def record_view(record: Record) -> RecordView:
         time_ms=record.time,
         summary=summary(record.body),
     )
+
+
+def stated_view(log: Log, record: Record) -> RecordView:
+    """One record in a line, of a run with its state."""
+    view = record_view(record)
+    if not isinstance(record.body, Run):
+        return view
+    return msgspec.structs.replace(view, state=judged(log, record).state.value)
 
 
 def plain_body(record: Record) -> dict[str, object]:

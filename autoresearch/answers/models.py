@@ -180,7 +180,7 @@ class TasksAnswer(Answer, frozen=True, kw_only=True):
 
 
 class RecordView(Answer, frozen=True, kw_only=True):
-    """One record of any kind, in a line."""
+    """One record of any kind, in a line; of a run also how far others stand behind it."""
 
     id: str
     kind: str
@@ -188,6 +188,7 @@ class RecordView(Answer, frozen=True, kw_only=True):
     seq: int
     time_ms: int
     summary: str
+    state: str = ""
 
 
 class LogAnswer(Answer, frozen=True, kw_only=True):
@@ -220,11 +221,20 @@ class Measured(Answer, frozen=True, kw_only=True):
     device: str
 
 
+class StateChange(Answer, frozen=True, kw_only=True):
+    """A run came into a state: by which record, and when."""
+
+    state: str
+    id: str
+    time_ms: int
+
+
 class StandingView(Answer, frozen=True, kw_only=True):
     """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
 
-    ``value`` is the median of others' runs with seeds of their own, with its standard error and their number. An
-    evaluation that lies further than ``tolerance`` from the claim fails.
+    ``value`` is the median of others' runs with seeds of their own, with its standard error, half of its 95 % interval
+    (``margin``) and their number. An evaluation that lies further than ``tolerance`` from the claim fails. ``changes``
+    are the states that it went through, the first first. ``retest``: the run that it builds on was refuted.
     """
 
     state: str
@@ -235,6 +245,9 @@ class StandingView(Answer, frozen=True, kw_only=True):
     runs: int
     tolerance: float
     measured: list[Measured]
+    margin: float | None = None
+    changes: list[StateChange] = []
+    retest: bool = False
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):
@@ -336,8 +349,9 @@ class RunAccepted(Answer, frozen=True, kw_only=True):
 class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
-    ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, run_failed, best, state, worker,
-    record. Progress events have id 0 and are not replayed. ``stale`` says that the listener missed something.
+    ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, run_failed, best, verified, confirmed,
+    demoted, state, worker, record. Progress events have id 0 and are not replayed. ``stale`` says that the listener
+    missed something.
     """
 
     id: int

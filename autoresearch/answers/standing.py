@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.models import Measured, StandingView
+from autoresearch.answers.models import Measured, StandingView, StateChange
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
-from autoresearch.verification import allowance
-from autoresearch.views import counted_reports, judgement, roster_of, tolerance_of, voices_at
+from autoresearch.verification import allowance, margin
+from autoresearch.views import (
+    counted_reports,
+    judgement,
+    roster_of,
+    states_over_time,
+    tolerance_of,
+    voices_at,
+    wants_retest,
+)
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
 
 
 def standing_view(log: Log, run: Record) -> StandingView:
     """The word for a run, why it is no better, and who measured what."""
     found = judgement(log, run.id)
+    body = run.body
+    assert isinstance(body, Run)
+    rules = log.rules(body.task)
     author = roster_of(log).voice(run.author, run.time).voice
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voice != author}
     return StandingView(
@@ -23,6 +34,12 @@ def standing_view(log: Log, run: Record) -> StandingView:
         error=found.error,
         runs=found.runs,
         tolerance=_tolerance(log, run),
+        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        changes=[
+            StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
+            for change in states_over_time(log, run.id)
+        ],
+        retest=wants_retest(log, body.parent),
         measured=[_measured(log.get(row.id), counted) for row in log.verifications(run.id)],
     )
 

@@ -9,8 +9,12 @@ from autoresearch.views.models import (
     SubjectView,
     TaskStatistics,
 )
+from autoresearch.views.past import Change, confirmed_until, states_over_time
 from autoresearch.views.preference import (
+    CHECKED_MOST,
+    CHECKING_AUTHORS,
     DOUBTED,
+    OPEN,
     Company,
     Placed,
     Whose,
@@ -30,6 +34,8 @@ from autoresearch.views.standing import (
     bears_out,
     counted_reports,
     duty_for,
+    judge_reports,
+    judged,
     judgement,
     make_duty,
     next_duty,
@@ -53,7 +59,11 @@ from autoresearch.views.views import (
 )
 
 __all__ = [
+    "CHECKED_MOST",
+    "CHECKING_AUTHORS",
     "DOUBTED",
+    "OPEN",
+    "Change",
     "ClaimView",
     "Company",
     "Duty",
@@ -71,9 +81,12 @@ __all__ = [
     "best",
     "board",
     "company",
+    "confirmed_until",
     "counted_reports",
     "duty_for",
     "history",
+    "judge_reports",
+    "judged",
     "judgement",
     "leaderboard",
     "lineage",
@@ -88,6 +101,7 @@ __all__ = [
     "runs",
     "standings",
     "state_of",
+    "states_over_time",
     "statistics",
     "subject_view",
     "tier",

@@ -5,7 +5,7 @@ Depends on the records and on whom the network trusts, never on a clock: a verif
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -81,17 +81,24 @@ def roster_of(log: Log) -> Roster:
 
 def judgement(log: Log, run_id: bytes) -> Judgement:
     """How far others stand behind a run."""
-    record = log.get(run_id)
-    body = record.body
+    return judged(log, log.get(run_id))
+
+
+def judged(log: Log, run: Record) -> Judgement:
+    """How far others stand behind a run whose record is at hand."""
+    return judge_reports(log, run, [report for _, report in counted_reports(log, run)])
+
+
+def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
+    """How far others stand behind a run, were these all the reports on it."""
+    body = run.body
     assert isinstance(body, Run)
-    roster = roster_of(log)
     rules = log.rules(body.task)
     noise = rules.noise if rules else 0.0
-    reports = [report for _, report in counted_reports(log, record)]
     return judge(
         reports,
-        author=roster.voice(record.author, record.time).voice,
-        voices=voices_at(log, record) if reports else 0,  # counting them all takes its time
+        author=roster_of(log).voice(run.author, run.time).voice,
+        voices=voices_at(log, run) if reports else 0,  # counting them all takes its time
         rules=network_rules(log.network),
         noise=noise,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,

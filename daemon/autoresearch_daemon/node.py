@@ -46,6 +46,7 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.keeping import Keeper
+from autoresearch_daemon.leading import Leading
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.status import status_answer
@@ -125,6 +126,7 @@ class Node:
             load=lambda folder: self._load(folder or settings.work.task),
             fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
+        self.leading = Leading(self.notebook.log, self.events)
         self._keepers: list[asyncio.Task[None]] = []
         self._names = 0
 
@@ -181,6 +183,7 @@ class Node:
             low = free_mib < self.settings.storage.minimum_free_mib
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
             self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            self.leading.look(now_ms())
             if self.exchange:
                 self.exchange.look()
             if now_ms() >= self._renew_ms:

@@ -31,13 +31,15 @@ def top(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
     json: Json = False,
 ) -> None:
-    """The leaderboard: sources by the mean of their runs, made worse by how uncertain it is."""
+    """The leaderboard: what others confirmed, ranked by what they measured; apart from it what is only said."""
     with open_notebook() as notebook:
         answer = top_answer(notebook.log, notebook.task(task), limit=limit, author=notebook.me)
     if json:
         print_json(answer)
         return
     print_top(answer, now_ms=here.now_ms())
+    if answer.note and answer.subjects:
+        say(answer.note)
     say(
         "→ autoresearch show ID, autoresearch diff ID"
         if answer.subjects

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from autoresearch.answers import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
-from autoresearch.views import SubjectView
-from autoresearch_cli.rendering.figures import age, figure, moment, one_line, value
+from autoresearch.views import LineageStep, SubjectView
+from autoresearch.words import BOARD_SECTION_SENTENCES, RETEST, BoardSection
+from autoresearch_cli.rendering.figures import age, counted, figure, interval, lately, moment, one_line, value
 from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
-from autoresearch_cli.rendering.status import best_so_far
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
+from autoresearch_cli.rendering.status import best_so_far, subject_value
 
 KEY_CHARACTERS = 8
 
@@ -18,9 +19,14 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
         ("task", f"{one_line(answer.task.name)}, {one_line(answer.task.metric)}"),
         ("best", best_so_far(answer.task)),
     ]
-    for label, subject in (("confirmed", answer.confirmed), ("reported", answer.reported)):
-        if subject:
-            lines.append((label, subject_line(subject, now_ms)))
+    known = (("confirmed", answer.confirmed), ("provisional", answer.provisional), ("reported", answer.reported))
+    lines += [(label, subject_line(subject, now_ms)) for label, subject in known if subject]
+    best = answer.task.best
+    if best and best.id not in {subject.id for _, subject in known if subject}:
+        lines.append(("yours", subject_line(best, now_ms)))
+    if answer.demoted and answer.demoted.confirmed_until_ms:
+        until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"
+        lines.append(("!", f"{short(answer.demoted.id)} “{one_line(answer.demoted.title)}” is {until}"))
     if answer.run and answer.run.hypothesis:
         lines.append(("idea", one_line(answer.run.hypothesis)))
     if answer.note:
@@ -31,36 +37,104 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
 def subject_line(subject: SubjectView, now_ms: int) -> str:
     """One subject: value, how often it was run, id, title, who and when."""
     times = "once" if subject.runs == 1 else f"{subject.runs} times"
-    parts = [value(subject.mean), f"run {times}", short(subject.id), f"“{one_line(subject.title)}”"]
+    parts = [value(subject.mean), f"run {times}"]
+    if subject.value is not None:
+        parts = [interval(subject.value, subject.margin), counted(subject.others, "run") + " of others"]
+    if subject.voices:
+        parts.append(f"checked by {subject.voices}")
+    if subject.retest:
+        parts.append(RETEST)
+    parts += [short(subject.id), f"“{one_line(subject.title)}”"]
     return " · ".join([*parts, f"by {subject.author[:KEY_CHARACTERS]}", age(subject.time_ms, now_ms)])
 
 
 def print_top(answer: TopAnswer, *, now_ms: int) -> None:
-    """The leaderboard."""
+    """The leaderboard, section by section."""
     if not is_rich():
-        print_rows(
-            (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
-            for s in answer.subjects
-        )
+        print_rows(_cells(subject) for subject in answer.subjects)
         return
-    rows = [
-        (s.position, value(s.mean), value(s.score), s.runs, short(s.id), s.state, age(s.time_ms, now_ms), s.title)
-        for s in answer.subjects
+    metric = one_line(answer.task.metric)
+    sections = dict.fromkeys(subject.section for subject in answer.subjects)
+    for number, name in enumerate(sections):
+        rows = [subject for subject in answer.subjects if subject.section == name]
+        if not name:
+            _print_alike(rows, metric, now_ms)
+            continue
+        print_text(("\n" if number else "") + BOARD_SECTION_SENTENCES[BoardSection(name)])
+        show = _print_confirmed if name == BoardSection.CONFIRMED else _print_claimed
+        show(rows, metric, now_ms)
+
+
+def _cells(s: SubjectView) -> tuple[object, ...]:
+    said = (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
+    return (*said, figure(s.value), figure(s.margin), s.others, s.voices, s.section, RETEST if s.retest else "")
+
+
+def _print_confirmed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
+    """What others measured: the value, half of its 95 % interval, how many runs, by how many participants."""
+    columns = ("#", metric, "± 95 %", "n", "by", "id", "when", "title")
+    cells = [
+        (
+            s.position,
+            value(s.value),
+            value(s.margin),
+            s.others,
+            s.voices,
+            short(s.id),
+            lately(s.time_ms, now_ms),
+            _title(s),
+        )
+        for s in rows
     ]
-    columns = ("#", one_line(answer.task.metric), "score", "runs", "id", "state", "when", "title")
-    print_table(columns, rows, right=("#", "score", "runs", columns[1]))
+    print_table(columns, cells, right=columns[:5])
+
+
+def _print_claimed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
+    """What authors say; behind the state, how many others looked at it."""
+    ranked = ("#",) if any(s.position for s in rows) else ()
+    cells = [
+        (
+            *(s.position for _ in ranked),
+            value(s.mean),
+            s.runs,
+            short(s.id),
+            f"{s.state} ({s.voices})" if s.voices else s.state,
+            lately(s.time_ms, now_ms),
+            _title(s),
+        )
+        for s in rows
+    ]
+    print_table((*ranked, metric, "runs", "id", "state", "when", "title"), cells, right=("#", metric, "runs"))
+
+
+def _print_alike(rows: list[SubjectView], metric: str, now_ms: int) -> None:
+    """Where nobody's word counts more than another's: all in one, ranked by what their authors say."""
+    columns = ("#", metric, "score", "runs", "id", "state", "when", "title")
+    cells = [
+        (s.position, value(s.mean), value(s.score), s.runs, short(s.id), s.state, lately(s.time_ms, now_ms), _title(s))
+        for s in rows
+    ]
+    print_table(columns, cells, right=columns[:4])
+
+
+def _title(subject: SubjectView) -> str:
+    return f"{RETEST}: {subject.title}" if subject.retest else subject.title
 
 
 def print_tasks(answer: TasksAnswer) -> None:
     """All tasks: name, digest, metric, how many runs, the best so far."""
     if not is_rich():
-        print_rows(
-            (t.name, t.digest, t.metric, t.direction, t.runs, figure(t.best.mean if t.best else None))
-            for t in answer.tasks
-        )
+        print_rows((t.name, t.digest, t.metric, t.direction, t.runs, figure(subject_value(t))) for t in answer.tasks)
         return
     rows = [
-        (one_line(t.name), t.digest[:12], one_line(t.metric), t.direction, t.runs, value(t.best.mean) if t.best else "")
+        (
+            one_line(t.name),
+            t.digest[:12],
+            one_line(t.metric),
+            t.direction,
+            t.runs,
+            value(subject_value(t)) if t.best else "",
+        )
         for t in answer.tasks
     ]
     print_table(("task", "digest", "metric", "direction", "runs", "best"), rows, right=("runs", "best"))
@@ -71,11 +145,23 @@ def print_lineage(answer: LineageAnswer) -> None:
     steps = [(step, step.run) for step in answer.steps]
     if not is_rich():
         print_rows(
-            (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title) for step, run in steps
+            (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title, run.state, _mark(step))
+            for step, run in steps
         )
         return
     rows = [
-        (short(run.id), value(step.mean), "" if step.delta is None else f"{step.delta:+.4f}", step.runs, run.title)
+        (
+            short(run.id),
+            value(step.mean),
+            "" if step.delta is None else f"{step.delta:+.4f}",
+            step.runs,
+            run.state,
+            f"{RETEST}: {run.title}" if step.retest else run.title,
+        )
         for step, run in steps
     ]
-    print_table(("id", "mean", "change", "runs", "title"), rows, right=("mean", "change", "runs"))
+    print_table(("id", "mean", "change", "runs", "state", "title"), rows, right=("mean", "change", "runs"))
+
+
+def _mark(step: LineageStep) -> str:
+    return RETEST if step.retest else ""

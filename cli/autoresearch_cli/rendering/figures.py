@@ -47,6 +47,11 @@ def age(time_ms: int, now_ms: int) -> str:
     return f"{duration(now_ms - time_ms)} ago"
 
 
+def lately(time_ms: int, now_ms: int) -> str:
+    """How long ago something was, in its largest unit: for tables."""
+    return re.sub(r"^((?:in )?\d+ \w+) \d+ \w+", r"\1", age(time_ms, now_ms))
+
+
 def moment(time_ms: int) -> str:
     """A time in UTC, to the second: ``2026-11-21T00:35:12Z``."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -62,6 +67,11 @@ def clock(time_ms: int) -> str:
 def value(number: float | None) -> str:
     """A metric: four decimals, or a dash when there is none."""
     return "–" if number is None else f"{number:.4f}"
+
+
+def interval(number: float | None, margin: float | None) -> str:
+    """A metric with half of its 95 % interval."""
+    return value(number) if margin is None else f"{value(number)} ± {value(margin)}"
 
 
 def figure(number: float | None) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer
+from itertools import pairwise
+
+from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, StandingView
 from autoresearch.views import RunView
-from autoresearch_cli.rendering.figures import age, duration, moment, one_line, size, value
+from autoresearch.words import RETEST, RETEST_SENTENCE, RunState
+from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
 
@@ -15,11 +18,17 @@ def print_log(answer: LogAnswer, *, now_ms: int) -> None:
     """Records, newest first: short and aligned for a person; whole ids and times for a program."""
     if is_rich():
         rows = [
-            (short(r.id), r.kind, r.author[:KEY_CHARACTERS], age(r.time_ms, now_ms), r.summary) for r in answer.records
+            (short(r.id), r.kind, r.author[:KEY_CHARACTERS], lately(r.time_ms, now_ms), with_state(r))
+            for r in answer.records
         ]
         print_table(("id", "kind", "author", "when", "what"), rows)
     else:
-        print_rows((r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary) for r in answer.records)
+        print_rows((r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary, r.state) for r in answer.records)
+
+
+def with_state(record: RecordView) -> str:
+    """What a record says; of a run also how far others stand behind it."""
+    return f"{record.summary} · {record.state}" if record.state else record.summary
 
 
 def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
@@ -32,12 +41,34 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     if answer.standing:
         lines.append(("state", f"{answer.standing.state}: {answer.standing.reason}"))
         if answer.standing.value is not None:
-            error = "" if answer.standing.error is None else f" ± {value(answer.standing.error)}"
-            runs = f"median of {answer.standing.runs} runs of others"
-            lines.append(("network", f"{value(answer.standing.value)}{error}, {runs}"))
+            lines.append(("network", network_line(answer.standing)))
+        lines += standing_lines(answer.standing, now_ms)
     print_labelled(lines)
     if answer.standing and answer.standing.measured:
         print_verifications(answer)
+
+
+def network_line(standing: StandingView) -> str:
+    """What others measured: value, 95 % interval, how many runs and participants."""
+    whole = "" if standing.margin is None else " (95 %)"
+    runs = f"median of {standing.runs} runs of others with seeds that nobody chose"
+    return f"{interval(standing.value, standing.margin)}{whole}, {runs}"
+
+
+def standing_lines(standing: StandingView, now_ms: int) -> list[tuple[str, str]]:
+    """Who spoke, what became of it, what it stands on."""
+    lines = []
+    if standing.voices:
+        lines.append(("checked", f"by {counted(standing.voices, 'other participant')}, below"))
+    if len(standing.changes) > 1:
+        words = " → ".join(change.state for change in standing.changes)
+        lines.append(("was", f"{words}, {age(standing.changes[-1].time_ms, now_ms)}"))
+    for before, after in pairwise(standing.changes):
+        if before.state == RunState.CONFIRMED:
+            lines.append(("!", f"was confirmed until {moment(after.time_ms)}: {short(after.id)}"))
+    if standing.retest:
+        lines.append(("!", f"{RETEST}: {RETEST_SENTENCE}"))
+    return lines
 
 
 def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
