@@ -267,6 +267,8 @@ async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> 
     ada = place.houses["ada"]
     await become_attested(place, ada)
     count = len(place.office.mails)
+    assert "nobody has attested" in place.add("stranger").desk.warnings()[0]
+    assert place.houses["attestor-0"].desk.warnings() == []
     assert (await ada.ask(ADDRESS)).attested
     assert len(place.office.mails) == count
     assert ada.desk.warnings() == []

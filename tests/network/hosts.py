@@ -71,6 +71,11 @@ class Heard:
         data = self.blobs.get(digest)
         return None if data is None else data[offset : offset + length]
 
+    async def on_attest(self, peer: str, data: bytes) -> bytes | None:
+        if data == b"wait":
+            await trio.sleep_forever()
+        return data[::-1]
+
     def on_change(self) -> None:
         """Nothing."""
 

@@ -112,6 +112,8 @@ class Desk:
             return [
                 f"this participant's mailbox was shown long ago: it counts for {days} days more → id attest ADDRESS"
             ]
+        if not found.attested and not self._server and found.attestors >= found.needed:
+            return ["nobody has attested this participant: its runs are shown apart → autoresearch id attest ADDRESS"]
         return []
 
     def log(self) -> AttestorAnswer:
