@@ -328,7 +328,9 @@ async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, of
     (tmp_path / "wrong").chmod(0o600)
     with town(tmp_path, office, password_file=str(tmp_path / "wrong")) as place:
         answer = await place.houses["ada"].ask(ADDRESS)
+        warning = place.houses["attestor-0"].desk.warnings()[0]
     assert {refusal.why for refusal in answer.refused} == {"not_sent"}
+    assert "the attestor's last mail was not sent: SMTPAuthenticationError 535" in warning
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path: Path, office: PostOffice) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -146,3 +147,33 @@ def test_a_participant_with_an_encrypted_key_becomes_attested_and_the_address_is
     for secret in ("lovelace", "example.org", PASSWORD, WORDS, *codes):
         assert secret.lower().encode() not in written
     assert b'"what": "mailed"' in written
+
+
+def test_at_a_terminal_the_codes_are_asked_for_one_after_the_other(daemons: list[Daemon], office: PostOffice) -> None:
+    stranger = daemons[3]
+    wait_for(lambda: is_connected(stranger))
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "AUTORESEARCH_HOME": str(stranger.home), "TERM": "dumb"}
+    words = (sys.executable, "-m", "autoresearch_cli", "id", "attest", "bob@example.com")
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = read_until(ours, "Enter: later")
+        first, second = (find_codes(text)[0] for text in office.text_to("bob@example.com"))
+        os.write(ours, b"00000-00000-00000-00000\n")
+        assert "none of the codes" in read_until(ours, "Enter: later")
+        os.write(ours, first.encode() + b"\n")
+        assert "1 of 2 attestors" in read_until(ours, "Enter: later")
+        os.write(ours, second.lower().encode() + b"\n")
+        shown = read_until(ours, "until")
+        assert process.wait(timeout=60) == 0
+    os.close(ours)
+    assert "2 attestors saw control of a mailbox" in shown
+    assert get(stranger, "/v1/attest")["attested"]
+
+
+def read_until(terminal: int, words: str) -> str:
+    """What a terminal shows, up to some words and what comes with them."""
+    shown = ""
+    while words not in shown:
+        shown += os.read(terminal, 65_536).decode(errors="replace")
+    return shown

@@ -101,6 +101,8 @@ class Attestor:
         self._hashing = asyncio.Lock()
         self._proving = asyncio.Lock()
         self._in_hand = 0
+        # Why the last mail was not sent; empty when it was.
+        self.trouble = ""
 
     async def answer(self, peer: str, data: bytes) -> bytes:
         """The reply to what a peer asks."""
@@ -178,9 +180,11 @@ class Attestor:
         except NoSuchMailbox:
             # The mail counts: nobody finds out by asking which mailboxes there are.
             raise _No(AttestReason.NO_SUCH_MAILBOX, tag, domain) from None
-        except NotSent:
+        except NotSent as error:
+            self.trouble = str(error)
             self._ledger.take_back(number)
             raise _No(AttestReason.NOT_SENT, tag, domain) from None
+        self.trouble = ""
         pending = Pending(
             token=token2,
             statement=answer_statement(parties, token1, token2),

@@ -106,6 +106,8 @@ class Desk:
 
     def warnings(self) -> list[str]:
         """What a person must know."""
+        if self._attestor and self._attestor.trouble:
+            return [f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch config show"]
         found, now_ms = self.standing(), self._now_ms()
         if 0 < found.until_ms < now_ms + DUE_MS:
             days = (found.until_ms - now_ms) // DAY_MS

@@ -31,7 +31,7 @@ class NoSuchMailbox(Exception):
 
 
 class NotSent(Exception):
-    """The server could not be reached, or did not take the mail now."""
+    """The server could not be reached, or did not take the mail now; the text says which kind of error it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,13 @@ class MailServer:
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [refused.code for refused in error.recipients]
             logger.warning("a mail was refused", codes=codes)
-            raise (NoSuchMailbox if all(code >= 500 for code in codes) else NotSent) from None
+            raise (NoSuchMailbox if all(code >= 500 for code in codes) else NotSent)(
+                f"refused for now: {codes}"
+            ) from None
         except (aiosmtplib.SMTPException, OSError) as error:
             code = getattr(error, "code", 0)
             logger.warning("a mail could not be sent", error=type(error).__name__, code=code)
-            raise NotSent from None
+            raise NotSent(f"{type(error).__name__} {code or ''}".strip()) from None
 
     def _tls(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
