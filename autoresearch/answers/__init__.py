@@ -24,12 +24,14 @@ from autoresearch.answers.changes import (
     run_log,
     run_source,
 )
+from autoresearch.answers.crediting import credit_answer
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
 from autoresearch.answers.models import (
     Answer,
     BestAnswer,
     BlockRequest,
+    CreditAnswer,
     DialRequest,
     DiffAnswer,
     Event,
@@ -52,13 +54,16 @@ from autoresearch.answers.models import (
     StateChange,
     StatusAnswer,
     StorageStatus,
+    TaskCredit,
     TasksAnswer,
     TaskStatus,
     TopAnswer,
+    VerifyingStatus,
     VerifyRequest,
     WorkerStatus,
     WorkRequest,
 )
+from autoresearch.answers.part import verifying_status
 from autoresearch.answers.published import published_task
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.summaries import one_line
@@ -75,6 +80,7 @@ __all__ = [
     "BlockRequest",
     "CodeView",
     "ConfirmRequest",
+    "CreditAnswer",
     "DialRequest",
     "DiffAnswer",
     "Event",
@@ -98,10 +104,12 @@ __all__ = [
     "StateChange",
     "StatusAnswer",
     "StorageStatus",
+    "TaskCredit",
     "TaskStatus",
     "TasksAnswer",
     "TopAnswer",
     "VerifyRequest",
+    "VerifyingStatus",
     "WorkRequest",
     "WorkerStatus",
     "attest_answer",
@@ -109,6 +117,7 @@ __all__ = [
     "best_value",
     "confirmation_subject",
     "confirmations",
+    "credit_answer",
     "diff_answer",
     "find_task",
     "lineage_answer",
@@ -125,4 +134,5 @@ __all__ = [
     "task_status",
     "tasks_answer",
     "top_answer",
+    "verifying_status",
 ]

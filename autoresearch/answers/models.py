@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from autoresearch.views import LineageStep, RunView, SubjectView
+from autoresearch.views import CreditView, LineageStep, RunView, SubjectView
 
 # Bounds of what a request may say, so that no number is too large for what keeps it.
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
@@ -118,6 +118,15 @@ class StorageStatus(Answer, frozen=True, kw_only=True):
     quota_bytes: int
 
 
+class VerifyingStatus(Answer, frozen=True, kw_only=True):
+    """This device's part today (UTC): verifications, how long they took, their share of its computing time, runs."""
+
+    today: int
+    spent_ms: int
+    share: float
+    runs_today: int
+
+
 class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why."""
 
@@ -142,6 +151,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     task: TaskStatus | None = None
     net: NetworkStatus | None = None
     storage: StorageStatus | None = None
+    verifying: VerifyingStatus | None = None
     workers: list[WorkerStatus] = []
     warnings: list[str] = []
 
@@ -280,6 +290,24 @@ class LineageAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.lineage/1"
     task: TaskStatus | None = None
     steps: list[LineageStep]
+
+
+class TaskCredit(Answer, frozen=True, kw_only=True):
+    """A task whose metric somebody improved."""
+
+    digest: str
+    name: str
+    metric: str
+    direction: str
+
+
+class CreditAnswer(Answer, frozen=True, kw_only=True):
+    """What participants have done that others can count. ``trust``: the network names whose word counts."""
+
+    schema: str = "autoresearch.credit/1"
+    participants: list[CreditView]
+    tasks: list[TaskCredit]
+    trust: bool
 
 
 class Health(Answer, frozen=True, kw_only=True):

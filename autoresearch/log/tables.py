@@ -126,6 +126,11 @@ class Tables(Reader):
         query = "SELECT count(*) FROM subject WHERE task = ? AND rank IS NOT NULL"
         return int(self._rows(query, task)[0][0])
 
+    def runs_by_author(self) -> list[tuple[bytes, int, int, int]]:
+        """All devices with runs: the device, how many runs, how many of them ended well, and the time of the last."""
+        query = "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run GROUP BY author"
+        return [(author, runs, ok, last) for author, runs, ok, last in self._rows(query)]
+
     def authors(self, task: bytes) -> int:
         """How many device keys published runs on a task."""
         return int(self._rows("SELECT count(DISTINCT author) FROM run WHERE task = ?", task)[0][0])

@@ -7,7 +7,7 @@ reported → provisional → confirmed | not replicated
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from autoresearch.verification.choosing import Rules
@@ -40,13 +40,17 @@ class Report(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The word for a run; the network's value with its standard error and number of runs; how many voices spoke."""
+    """The word for a run; the network's value with its standard error and number of runs; how many voices spoke.
+
+    ``improvement`` is the mean difference to the parent that others measured, positive where the run is better.
+    """
 
     state: RunState
     value: float | None
     error: float | None
     runs: int
     voices: int
+    improvement: float | None = None
 
 
 def judge(
@@ -74,6 +78,7 @@ def judge(
         standard_error(values, noise=noise) if len(values) > 1 else None,
         len(values),
         speakers,
+        fmean(improvements) if improvements else None,
     )
     if fraud:
         return Judgement(RunState.FRAUD, *measured)

@@ -1,10 +1,14 @@
 """Best, leaderboard, lineage, history: computed from the log, the same on every machine that has the same records."""
 
 from autoresearch.views.board import board
+from autoresearch.views.credit import credit
 from autoresearch.views.models import (
     ClaimView,
+    CreditView,
     HistoryEntry,
+    ImprovementView,
     LineageStep,
+    MarkView,
     RunView,
     SubjectView,
     TaskStatistics,
@@ -66,9 +70,12 @@ __all__ = [
     "Change",
     "ClaimView",
     "Company",
+    "CreditView",
     "Duty",
     "HistoryEntry",
+    "ImprovementView",
     "LineageStep",
+    "MarkView",
     "Marked",
     "Placed",
     "RunView",
@@ -83,6 +90,7 @@ __all__ = [
     "company",
     "confirmed_until",
     "counted_reports",
+    "credit",
     "duty_for",
     "history",
     "judge_reports",

@@ -116,6 +116,56 @@ class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     retest: bool = False
 
 
+class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
+    """How much better confirmed runs made a task's metric: the sum of what others measured against each parent."""
+
+    task: str
+    total: float
+    runs: list[str]
+
+
+class MarkView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a participant did wrong: its own record, and the records by which everybody can check it."""
+
+    mark: str
+    record: str
+    evidence: list[str]
+    time_ms: int
+
+
+class CreditView(msgspec.Struct, frozen=True, kw_only=True):
+    """What one participant has done that others can count; lists are of record ids.
+
+    ``participant`` is its voice: the mail tag where it is attested by mail, else the root key; ``keys`` are its root
+    keys. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are those of its runs to whose number others came.
+    ``passes``, ``fails`` and ``replications`` are its verifications that count, ``verifying_ms`` how long they took,
+    ``refutations`` those of its fails whose run was refuted. ``consecutive_valid``: how often in a row it was right.
+    ``banned_until_ms``: its word does not count until then, if it was ever banned.
+    """
+
+    participant: str
+    keys: list[str]
+    attested: bool
+    runs: int
+    finished: int
+    provisional: list[str]
+    confirmed: list[str]
+    not_replicated: list[str]
+    refuted: list[str]
+    cpu_ms: int
+    work: float
+    flops: float
+    improvements: list[ImprovementView]
+    passes: list[str]
+    fails: list[str]
+    replications: list[str]
+    refutations: list[str]
+    verifying_ms: int
+    consecutive_valid: int = 0
+    banned_until_ms: int | None = None
+    marks: list[MarkView] = []
+
+
 class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A task in numbers."""
 

@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "show": Entry("show", "One record, whole: numbers, source, training log."),
         "diff": Entry("diff", "What a run changed, against its parent or another run."),
         "lineage": Entry("lineage", "The steps from the baseline to a run."),
+        "credit": Entry("credit", "What participants have done that others can count."),
         "events": Entry("events", "What happens on this node, as it happens."),
     },
     "Work": {

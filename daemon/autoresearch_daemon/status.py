@@ -14,11 +14,13 @@ from autoresearch.answers import (
     WorkerStatus,
     find_task,
     task_status,
+    verifying_status,
 )
 from autoresearch.errors import NotFound
 from autoresearch.notebook import Notebook
 from autoresearch.running import Level
 from autoresearch.words import WHY_SENTENCES
+from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.service import Service
 
 
@@ -57,6 +59,7 @@ def status_answer(
         task=_task(notebook, task_digest),
         net=net,
         storage=storage,
+        verifying=verifying_status(log, notebook.author, now_ms()),
         workers=[
             WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
             for name, w in sorted(service.workers.items())

@@ -29,6 +29,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
 | `top` | `autoresearch.top/1` |
 | `log` | `autoresearch.log/1` |
+| `credit` | `autoresearch.credit/1` |
 | `show`, `run`, `verify` | `autoresearch.show/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |

@@ -25,6 +25,7 @@ from autoresearch_cli.models import (
 
 from autoresearch.answers import (
     BestAnswer,
+    CreditAnswer,
     DiffAnswer,
     LineageAnswer,
     LogAnswer,
@@ -42,6 +43,7 @@ DOCUMENTS: list[tuple[type[msgspec.Struct], tuple[str, ...]]] = [
     (BestAnswer, ("best",)),
     (TextAnswer, ("best", "--code")),
     (TopAnswer, ("top",)),
+    (CreditAnswer, ("credit",)),
     (LogAnswer, ("log",)),
     (ShowAnswer, ("show", "@")),
     (TextAnswer, ("show", "@", "--log")),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
+from autoresearch_cli.rendering.status import status_lines
 
+from autoresearch.answers import StatusAnswer, VerifyingStatus
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
@@ -100,3 +103,31 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
     result = cli("top")
     assert [(row[0], row[8], row[13]) for row in rows(result.stdout)] == [("1", "said", ""), ("2", "baseline", "")]
     assert "none is confirmed yet, and verification needs at least 4 participants" in result.stderr
+
+
+def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli: Cli, village: Village) -> None:
+    run = village.run(1.22, "steady", by=ANN, cpu_ms=24_000, metrics={"work": 1e12})
+    checks = village.confirm(run, 2.0, 1.22)
+    village.run(0.5, "incredible", by=STRANGER)
+    table = {row[0]: row for row in rows(cli("credit").stdout)}
+    ann = next(row for row in table.values() if row[4] == "1")
+    assert ann[1:4] == ["attested", "1", "1"]
+    assert (ann[8], ann[9], ann[17]) == ("24", "1e+12", "val_bpb 0.7800")
+    assert table[STRANGER.public.hex()][1] == "not attested"
+    whole = dict(row[:2] for row in rows(cli("credit", ann[0][:8]).stdout))
+    assert whole["confirmed"] == f"1: {short_id(run.id)}"
+    assert whole["verified"].startswith("24 s of processor, 1e+12 units of work")
+    verifier = next(row[0] for row in table.values() if row[13] == "2" or row[11] == "1")
+    passed = dict(row[:2] for row in rows(cli("credit", verifier).stdout))["passes"]
+    assert any(short_id(check.id) in passed for check in checks)
+    person = cli("--color", "always", "credit").stdout
+    assert "by participants whom nobody attested" in person
+    assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", person).splitlines())) <= 80
+    assert cli("credit", "no such key").exit_code == 2
+    assert cli("credit", "0" * 16).exit_code == 4
+
+
+def test_status_says_what_was_verified_today_and_what_it_took() -> None:
+    part = VerifyingStatus(today=3, spent_ms=180_000, share=0.25, runs_today=1)
+    status = StatusAnswer(state="idle", why="not_asked", reason="", verifying=part)
+    assert ("today", "1 run · 3 verifications, 25% of the time") in status_lines(status, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch import __version__
-from autoresearch.answers import StatusAnswer, task_status
+from autoresearch.answers import StatusAnswer, task_status, verifying_status
 from autoresearch.errors import NotFound
 from autoresearch_cli import here, starting
 from autoresearch_cli.options import Json, command_app, examples
@@ -52,4 +52,5 @@ def stopped() -> StatusAnswer:
             records=notebook.log.count(),
             mine=notebook.log.count(author=me) if me else 0,
             task=task,
+            verifying=verifying_status(notebook.log, me, here.now_ms()) if me else None,
         )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import RunInHand, StatusAnswer, StorageStatus, TaskStatus, WorkerStatus, best_value
+from autoresearch.answers import (
+    RunInHand,
+    StatusAnswer,
+    StorageStatus,
+    TaskStatus,
+    VerifyingStatus,
+    WorkerStatus,
+    best_value,
+)
 from autoresearch_cli.rendering.figures import (
     age,
     clock,
@@ -40,6 +48,8 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     if status.task:
         lines += task_lines(status.task)
+    if status.verifying and (status.verifying.today or status.verifying.runs_today):
+        lines.append(("today", today_line(status.verifying)))
     if status.net and status.net.state != "off":
         moved = f"{counted(status.net.connected, 'peer')} connected, {size(status.net.bytes_today)} today"
         if status.net.exchanged_ms:
@@ -50,6 +60,12 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", one_line(warning)) for warning in status.warnings]
     return lines
+
+
+def today_line(part: VerifyingStatus) -> str:
+    """What this node did today: runs of its own, and checks of others' with the share of the time that they took."""
+    checks = f"{counted(part.today, 'verification')}, {percent(part.share)} of the time" if part.today else ""
+    return " · ".join(filter(None, (counted(part.runs_today, "run"), checks)))
 
 
 def storage_line(storage: StorageStatus) -> str:

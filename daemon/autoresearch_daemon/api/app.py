@@ -33,6 +33,7 @@ ROUTES = (
     Route("GET", "/v1/status", control.get_status),
     Route("GET", "/v1/best", reading.get_best),
     Route("GET", "/v1/top", reading.get_top),
+    Route("GET", "/v1/credit", reading.get_credit),
     Route("GET", "/v1/records", reading.get_records),
     Route("GET", "/v1/records/{id}", reading.get_record),
     Route("GET", "/v1/runs/{id}", reading.get_run),

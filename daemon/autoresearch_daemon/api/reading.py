@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autoresearch.answers import (
     BestAnswer,
+    CreditAnswer,
     DiffAnswer,
     FoundTask,
     LineageAnswer,
@@ -11,6 +12,7 @@ from autoresearch.answers import (
     ShowAnswer,
     TopAnswer,
     best_answer,
+    credit_answer,
     diff_answer,
     find_task,
     lineage_answer,
@@ -22,7 +24,7 @@ from autoresearch.answers import (
     top_answer,
 )
 from autoresearch.errors import UsageError
-from autoresearch_daemon.api.requests import Difference, OfTask, OneRecord, Records, TopOf
+from autoresearch_daemon.api.requests import Difference, OfParticipant, OfTask, OneRecord, Records, TopOf
 from autoresearch_daemon.api.routes import Text
 from autoresearch_daemon.api.shelf import Shelf
 
@@ -37,6 +39,11 @@ def get_best(shelf: Shelf, asked: OfTask) -> BestAnswer:
 def get_top(shelf: Shelf, asked: TopOf) -> TopAnswer:
     """The leaderboard of a task."""
     return top_answer(shelf.log, _task(shelf, asked), limit=asked.limit, author=shelf.author)
+
+
+def get_credit(shelf: Shelf, asked: OfParticipant) -> CreditAnswer:
+    """What participants have done that others can count."""
+    return credit_answer(shelf.log, asked.participant, author=shelf.author)
 
 
 def get_records(shelf: Shelf, asked: Records) -> LogAnswer:

@@ -46,6 +46,15 @@ class TopOf(OfTask, frozen=True, kw_only=True):
     limit: Limit = 20
 
 
+class OfParticipant(Parameters, frozen=True, kw_only=True):
+    """Whose."""
+
+    participant: (
+        Annotated[str, Meta(max_length=64, description="`me`, or a beginning of a participant's key; left out: all")]
+        | None
+    ) = None
+
+
 class Records(OfTask, frozen=True, kw_only=True):
     """Which records."""
 

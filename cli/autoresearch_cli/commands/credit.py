@@ -1,0 +1,49 @@
+"""``credit``: what participants have done that others can count."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autoresearch.answers import credit_answer
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.credit import print_credit, print_participant
+from autoresearch_cli.rendering.output import print_json, say
+
+app = command_app()
+apps = {"credit": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch credit", "everybody, the most verified compute first"),
+        ("autoresearch credit me", "this participant, each fact with its records"),
+        ("autoresearch credit 3fa9 --json", "one participant for a program, with all record ids"),
+        see="top, show, verify, id",
+    )
+)
+def credit(
+    participant: Annotated[
+        str, typer.Argument(metavar="[PARTICIPANT]", help="me, or the beginning of a key. Left out: everybody.")
+    ] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """What participants have done that others can count: no points, every fact with the records that show it."""
+    with open_notebook() as notebook:
+        answer = credit_answer(notebook.log, participant or None, author=notebook.me)
+    if json:
+        print_json(answer)
+        return
+    if participant:
+        print_participant(answer)
+        say("→ autoresearch show ID shows each record")
+    else:
+        print_credit(answer)
+        say(
+            "→ autoresearch credit PARTICIPANT, with records"
+            if answer.participants
+            else "→ nobody has published a run yet: autoresearch up --work"
+        )

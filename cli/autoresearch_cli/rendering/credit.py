@@ -1,0 +1,128 @@
+"""What participants have done: a row each, or one whole with the records behind each fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autoresearch.answers import CreditAnswer
+from autoresearch.views import CreditView
+from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, Mark
+from autoresearch_cli.rendering.figures import counted, duration, figure, moment, one_line, value
+from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
+
+KEY_CHARACTERS = 8
+# So many records are named on a line; a program gets all with --json.
+SHOWN_RECORDS = 6
+COLUMNS = ("who", "confirmed", "computed", "gained", "checks", "held", "spent", "marks")
+
+
+def print_credit(answer: CreditAnswer) -> None:
+    """Everybody: the attested first, where the network says whose word counts."""
+    if not is_rich():
+        print_rows(_cells(row, answer) for row in answer.participants)
+        return
+    attested = [row for row in answer.participants if row.attested or not answer.trust]
+    apart = [row for row in answer.participants if row not in attested]
+    _print_rows(attested, answer)
+    if apart:
+        print_text(("\n" if attested else "") + BOARD_SECTION_SENTENCES[BoardSection.UNATTESTED])
+        _print_rows(apart, answer)
+
+
+def print_participant(answer: CreditAnswer) -> None:
+    """One participant: every fact with the records that show it."""
+    for row in answer.participants:
+        print_labelled(_lines(row, answer))
+
+
+def _print_rows(rows: Sequence[CreditView], answer: CreditAnswer) -> None:
+    cells = [
+        (
+            row.participant[:KEY_CHARACTERS],
+            f"{len(row.confirmed)} of {row.runs}",
+            duration(row.cpu_ms) if row.cpu_ms else "",
+            improved(row, answer, named=len(answer.tasks) > 1),
+            len(row.passes) + len(row.fails) + len(row.replications) or "",
+            len(row.refutations) or "",
+            duration(row.verifying_ms) if row.verifying_ms else "",
+            marks(row),
+        )
+        for row in rows
+    ]
+    print_table(COLUMNS, cells, right=COLUMNS[1:-1])
+
+
+def _cells(row: CreditView, answer: CreditAnswer) -> tuple[object, ...]:
+    said = (row.participant, "attested" if row.attested else "not attested", row.runs, row.finished)
+    states = (len(row.confirmed), len(row.provisional), len(row.not_replicated), len(row.refuted))
+    spent = (row.cpu_ms // 1000, figure(row.work), figure(row.flops))
+    checks = (len(row.passes), len(row.fails), len(row.replications), len(row.refutations), row.verifying_ms // 1000)
+    return (*said, *states, *spent, *checks, row.consecutive_valid, improved(row, answer), marks(row))
+
+
+def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
+    """Every fact of one participant; nothing where there is nothing."""
+    checks = row.passes + row.fails + row.replications
+    known = [
+        ("participant", f"{row.participant}{'' if row.attested or not answer.trust else ', whom nobody attested'}"),
+        ("keys", ", ".join(key for key in row.keys if key != row.participant)),
+        ("runs", f"{row.runs}, of which {row.finished} finished"),
+        ("confirmed", _records(row.confirmed)),
+        ("improved", improved(row, answer)),
+        ("provisional", _records(row.provisional)),
+        ("no better", _records(row.not_replicated)),
+        ("refuted", _records(row.refuted)),
+        ("verified", _compute(row)),
+        ("checks", _checks(row) if checks else ""),
+        ("passes", _records(row.passes)),
+        ("fails", _records(row.fails)),
+        ("replications", _records(row.replications)),
+        ("held", _records(row.refutations)),
+        ("in a row", f"right {counted(row.consecutive_valid, 'time')}" if row.consecutive_valid else ""),
+    ]
+    known += [
+        ("!", f"{mark.mark}: {MARK_SENTENCES[Mark(mark.mark)]}; {short(mark.record)}, {moment(mark.time_ms)}")
+        for mark in row.marks
+    ]
+    if row.banned_until_ms:
+        known.append(("!", f"its word does not count until {moment(row.banned_until_ms)}"))
+    return [(label, text) for label, text in known if text]
+
+
+def improved(row: CreditView, answer: CreditAnswer, *, named: bool = True) -> str:
+    """How much better its confirmed runs made each metric, by what others measured."""
+    if not named:
+        return ", ".join(value(gain.total) for gain in row.improvements)
+    names = {task.digest: one_line(task.metric) for task in answer.tasks}
+    return ", ".join(f"{names.get(gain.task, gain.task[:8])} {value(gain.total)}" for gain in row.improvements)
+
+
+def marks(row: CreditView) -> str:
+    """The marks in words, each once with how often."""
+    words = [mark.mark for mark in row.marks]
+    return ", ".join(
+        word if words.count(word) == 1 else f"{word} ×{words.count(word)}" for word in dict.fromkeys(words)
+    )
+
+
+def _compute(row: CreditView) -> str:
+    """The compute of runs to whose number others came."""
+    if not row.cpu_ms and not row.work and not row.flops:
+        return ""
+    parts = [f"{duration(row.cpu_ms)} of processor"]
+    parts += [f"{row.work:.3g} units of work"] if row.work else []
+    parts += [f"{row.flops:.3g} FLOPs"] if row.flops else []
+    return ", ".join(parts)
+
+
+def _checks(row: CreditView) -> str:
+    return f"{len(row.passes + row.fails + row.replications)} that count, {duration(row.verifying_ms)}"
+
+
+def _records(ids: list[str]) -> str:
+    """How many records, and the newest of them."""
+    if not ids:
+        return ""
+    newest = [short(text) for text in ids[: -SHOWN_RECORDS - 1 : -1]]
+    return f"{len(ids)}: {' '.join(newest)}{' …' if len(ids) > SHOWN_RECORDS else ''}"
