@@ -24,7 +24,18 @@ from autoresearch.identity import (
 from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import Attestation, BlobRef, Body, Claim, Note, Record, Run, Verification, format_id
+from autoresearch.records import (
+    Attestation,
+    BlobRef,
+    Body,
+    Claim,
+    Commitment,
+    Note,
+    Record,
+    Run,
+    Verification,
+    format_id,
+)
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
@@ -186,9 +197,13 @@ class Notebook:
         """Close a run of which nobody saw the end."""
         return self.publish_run(plan, abandoned(reason), now_ms)
 
-    def publish_verification(self, body: Verification, now_ms: int) -> Record:
-        """Append what this node measured of somebody else's run."""
-        return self._append("verification", body, now_ms, links=[body.run])
+    def publish_commitment(self, body: Commitment, now_ms: int) -> Record:
+        """Append that this node measured somebody else's run, without telling what."""
+        return self._append("commitment", body, now_ms, links=[body.run])
+
+    def publish_verification(self, body: Verification, now_ms: int, *, commitments: Sequence[bytes] = ()) -> Record:
+        """Append what this node measured of somebody else's run; its commitment and those that it waited for."""
+        return self._append("verification", body, now_ms, links=[body.run, *commitments])
 
     def publish_attestation(self, body: Attestation, now_ms: int) -> Record:
         """Say as an attestor that a participant showed a mailbox."""

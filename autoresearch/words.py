@@ -64,6 +64,9 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 }
 
 
+UNREVEALED = "what came out is published once enough others have measured it too, or when they let too long wait"
+
+
 class Mark(StrEnum):
     """What the log shows a participant to have done wrong. It stays beside the name, with its evidence."""
 

@@ -8,6 +8,7 @@ from autoresearch.records import (
     Attestation,
     Body,
     Claim,
+    Commitment,
     Identity,
     Merge,
     Note,
@@ -58,9 +59,9 @@ def _sentence(body: Body | dict[str, object]) -> str:
             return f"{name} {version}"
         case Yank(release=release, reason=reason):
             return f"{short_id(release)}: {reason}"
-        case Withdrawal(reason=reason):
-            return reason
         case Merge(device=device):
             return f"ends the fork of {device.hex()[:8]}"
+        case Commitment(stage=stage, run=run):
+            return f"{stage} of {short_id(run)}: measured, not told yet"
         case _:
-            return ""
+            return body.reason if isinstance(body, Withdrawal) else ""

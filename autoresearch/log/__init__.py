@@ -9,6 +9,7 @@ from autoresearch.log.partial import PartialBlob
 from autoresearch.log.scoring import TaskRules, mean, rank, task_rules
 from autoresearch.log.verdicts import (
     ClaimRow,
+    CommitmentRow,
     Fork,
     Head,
     HistoryRow,
@@ -24,6 +25,7 @@ __all__ = [
     "CHUNK_BYTES",
     "BlobStore",
     "ClaimRow",
+    "CommitmentRow",
     "Fork",
     "Head",
     "HistoryRow",

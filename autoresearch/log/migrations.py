@@ -104,3 +104,25 @@ def records_and_projections(database: Database) -> None:
     for statement in (_RECORDS + _PROJECTIONS).split(";\n"):
         database.conn.execute(statement)
     database.conn.execute("PRAGMA user_version = 1")
+
+
+_VERIFYING = """
+ALTER TABLE run ADD COLUMN checkpoint BLOB;
+CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
+ALTER TABLE verification ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE verification ADD COLUMN output BLOB;
+CREATE TABLE commitment(n INTEGER PRIMARY KEY, id BLOB NOT NULL, run BLOB NOT NULL, stage TEXT NOT NULL,
+    round INTEGER NOT NULL, digest BLOB NOT NULL, author BLOB NOT NULL, seq INTEGER NOT NULL,
+    time INTEGER NOT NULL, output BLOB);
+CREATE INDEX commitment_run ON commitment(run);
+CREATE TABLE fraud(n INTEGER PRIMARY KEY, id BLOB NOT NULL, author BLOB NOT NULL, seq INTEGER NOT NULL,
+    time INTEGER NOT NULL);
+"""
+
+
+@migrations()
+def commitments_and_fraud(database: Database) -> None:
+    """What verifiers committed themselves to, what proves fraud by itself, whose checkpoint is whose."""
+    for statement in _VERIFYING.strip().split(";\n"):
+        database.conn.execute(statement)
+    database.conn.execute("PRAGMA user_version = 2")

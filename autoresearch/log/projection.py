@@ -10,6 +10,7 @@ from autoresearch.log.scoring import task_rules
 from autoresearch.records import (
     Body,
     Claim,
+    Commitment,
     Identity,
     Merge,
     Note,
@@ -20,21 +21,25 @@ from autoresearch.records import (
     Withdrawal,
     encode,
 )
+from autoresearch.tasks import seed_for
+from autoresearch.verification import ecvrf, question, seeds
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
 WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4, "verification": 6}
 # Tables that a withdrawal leaves alone.
-EVIDENCE = ("withdrawal", "rules", "delegation", "merge")
+EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "commitment", "fraud")
 COLUMNS = {
-    "run": 16,
+    "run": 17,
     "task": 9,
     "claim": 9,
     "note": 6,
-    "verification": 8,
+    "verification": 10,
     "withdrawal": 3,
     "rules": 5,
     "delegation": 3,
     "merge": 4,
+    "commitment": 10,
+    "fraud": 5,
 }
 INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
 
@@ -55,15 +60,17 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
     """The rows of a record, each with its table. ``n`` is the record's row number."""
     body = record.body
     if isinstance(body, Run):
-        return [("run", _run(n, record, body))]
+        chosen = body.seed != seed_for(body.task, body.source_digest, body.replicate)
+        return [("run", _run(n, record, body)), *_fraud(n, record, holds=chosen)]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]
     if isinstance(body, Note):
         return [("note", (n, record.id, body.task, body.topic, record.author, record.time))]
     if isinstance(body, Verification):
-        measured = (body.run, body.stage, body.verdict, body.value)
-        return [("verification", (n, record.id, *measured, record.author, record.time))]
+        return _verification(n, record, body)
+    if isinstance(body, Commitment):
+        return [("commitment", _commitment(n, record, body))]
     if isinstance(body, Task):
         return _task(n, record, body)
     if isinstance(body, Withdrawal):
@@ -93,7 +100,32 @@ def _run(n: int, record: Record, body: Run) -> Row:
         record.time,
         body.title,
         _json.encode(body.genome),
+        body.checkpoint.sha256 if body.checkpoint else None,
     )
+
+
+def _verification(n: int, record: Record, body: Verification) -> list[tuple[str, Row]]:
+    output = _output(record, body)
+    measured = (body.run, body.stage, body.verdict, body.value)
+    row = ("verification", (n, record.id, *measured, record.author, record.time, body.round, output))
+    # Seeds that do not follow from its own proof: the verifier chose them.
+    chosen = output is not None and list(body.seeds) != seeds(output, len(body.seeds))
+    return [row, *_fraud(n, record, holds=chosen)]
+
+
+def _commitment(n: int, record: Record, body: Commitment) -> Row:
+    asked = (body.run, body.stage, body.round)
+    return (n, record.id, *asked, body.digest, record.author, record.seq, record.time, _output(record, body))
+
+
+def _fraud(n: int, record: Record, *, holds: bool) -> list[tuple[str, Row]]:
+    """The row of a record that proves by itself that its author cheated."""
+    return [("fraud", (n, record.id, record.author, record.seq, record.time))] if holds else []
+
+
+def _output(record: Record, body: Verification | Commitment) -> bytes | None:
+    """What the proof stands for, None when it proves nothing. Kept because computing it takes most of a millisecond."""
+    return ecvrf.verify(record.author, question(body.run, body.stage, body.round), body.proof)
 
 
 def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from autoresearch.log.reading import Reader
 from autoresearch.log.scoring import TaskRules
 from autoresearch.log.settle import rules_of
-from autoresearch.log.verdicts import ClaimRow, HistoryRow, StoredRun, SubjectRow, TaskRow, VerificationRow
+from autoresearch.log.verdicts import (
+    ClaimRow,
+    CommitmentRow,
+    HistoryRow,
+    StoredRun,
+    SubjectRow,
+    TaskRow,
+    VerificationRow,
+)
 from autoresearch.records import parse_stored
 from autoresearch.words import STOPPED
 
@@ -94,7 +102,10 @@ class Tables(Reader):
 
     def verifications(self, run: bytes) -> list[VerificationRow]:
         """The measurements of a run by others, the oldest first."""
-        query = "SELECT id, run, stage, verdict, value, author, time FROM verification WHERE run = ? ORDER BY time, id"
+        query = """
+        SELECT id, run, stage, verdict, value, author, time, round, output, n FROM verification
+        WHERE run = ? ORDER BY time, id
+        """
         return [VerificationRow(*row) for row in self._rows(query, run)]
 
     def checked(self, task: bytes, *, authors: int, limit: int) -> list[SubjectRow]:
@@ -112,6 +123,14 @@ class Tables(Reader):
         ORDER BY subject.rank, subject.first_time, subject.first LIMIT ?
         """
         return [SubjectRow(*row) for row in self._rows(query, authors, task, limit)]
+
+    def commitments(self, run: bytes) -> list[CommitmentRow]:
+        """What verifiers of a run committed themselves to, the oldest first; nobody can take it back."""
+        query = """
+        SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment WHERE run = ?
+        ORDER BY time, id
+        """
+        return [CommitmentRow(*row) for row in self._rows(query, run)]
 
     def verified(self) -> list[bytes]:
         """The ids of all runs that somebody verified, on whatever task, whether or not they are here."""

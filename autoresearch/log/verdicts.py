@@ -109,8 +109,26 @@ class TaskRow(NamedTuple):
     budget: float | None
 
 
+class CommitmentRow(NamedTuple):
+    """Somebody measured a run and does not tell yet. ``n`` orders by arrival here, ``output`` is what the proof says.
+
+    ``seq`` is the author's own order.
+    """
+
+    n: int
+    id: bytes
+    run: bytes
+    stage: str
+    round: int
+    digest: bytes
+    author: bytes
+    seq: int
+    time: int
+    output: bytes | None
+
+
 class VerificationRow(NamedTuple):
-    """A measurement of a run by another participant."""
+    """A measurement of a run by another participant; ``n`` and ``output`` as in a commitment."""
 
     id: bytes
     run: bytes
@@ -119,3 +137,6 @@ class VerificationRow(NamedTuple):
     value: float | None
     author: bytes
     time: int
+    round: int
+    output: bytes | None
+    n: int

@@ -112,8 +112,21 @@ class Run(Body, frozen=True, kw_only=True):
     environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
 
 
+class Commitment(Body, frozen=True, kw_only=True):
+    """A verifier measured a run and fixes what it measured, before it tells: ``digest`` commits it to its verification.
+
+    See :func:`autoresearch.verification.commitment_digest`.
+    """
+
+    run: Hash
+    stage: Name
+    round: Annotated[int, Meta(ge=0, le=16)] = 0
+    proof: Annotated[bytes, Meta(max_length=128)] = b""
+    digest: Hash
+
+
 class Verification(Body, frozen=True, kw_only=True):
-    """Another participant's measurement of a run."""
+    """Another participant's measurement of a run. It links its commitment, which ``salt`` opens."""
 
     run: Hash
     stage: Name
@@ -131,6 +144,7 @@ class Verification(Body, frozen=True, kw_only=True):
     log: BlobRef | None = None
     duration_ms: Count = 0
     reason: Text = ""
+    salt: Annotated[bytes, Meta(max_length=32)] = b""
 
 
 class Claim(Body, frozen=True, kw_only=True):
@@ -191,6 +205,7 @@ KINDS: dict[str, type[Body]] = {
     "attestation": Attestation,
     "task": Task,
     "run": Run,
+    "commitment": Commitment,
     "verification": Verification,
     "claim": Claim,
     "note": Note,

@@ -171,6 +171,11 @@ def parse_stored(raw: bytes, signature: bytes) -> Record:
     return _record(msgspec.convert(decode_again(raw), _Envelope, builtin_types=(bytes,)), raw, signature)
 
 
+def body_fields(record: Record) -> dict[str, object]:
+    """The body as its author wrote it, with the entries that this version does not know."""
+    return msgspec.convert(decode_again(record.raw), _Envelope, builtin_types=(bytes,)).body
+
+
 def _record(envelope: _Envelope, raw: bytes, signature: bytes) -> Record:
     known = KINDS.get(envelope.kind)
     body = msgspec.convert(envelope.body, known, builtin_types=(bytes,)) if known else envelope.body

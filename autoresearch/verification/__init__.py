@@ -2,26 +2,32 @@
 
 from autoresearch.verification import ecvrf
 from autoresearch.verification.choosing import Rules, expected, is_chosen, network_rules, question, seeds
+from autoresearch.verification.commitments import SALT_BYTES, commitment_digest, in_time
 from autoresearch.verification.evaluating import GAP_ERRORS, Findings, allowance, gap, is_honest, passes
 from autoresearch.verification.interval import margin
-from autoresearch.verification.states import EVALUATE, REPLICATE, Judgement, Report, judge
+from autoresearch.verification.reports import EVALUATE, REPLICATE, Report
+from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, judge
 from autoresearch.verification.statistics import ERROR, LOOKS, Finding, judge_pairs
 
 __all__ = [
+    "CONFIRMING_VOICES",
     "ERROR",
     "EVALUATE",
     "GAP_ERRORS",
     "LOOKS",
     "REPLICATE",
+    "SALT_BYTES",
     "Finding",
     "Findings",
     "Judgement",
     "Report",
     "Rules",
     "allowance",
+    "commitment_digest",
     "ecvrf",
     "expected",
     "gap",
+    "in_time",
     "is_chosen",
     "is_honest",
     "judge",

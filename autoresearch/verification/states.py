@@ -11,32 +11,15 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from autoresearch.verification.choosing import Rules
+from autoresearch.verification.commitments import in_time
+from autoresearch.verification.reports import EVALUATE, REPLICATE, Report
 from autoresearch.verification.statistics import LOOKS, Finding, judge_pairs, standard_error
 from autoresearch.words import RunState
 
-EVALUATE, REPLICATE = "evaluate", "replicate"
 # A dispute is decided by two thirds of the new committee.
 DECIDING_SHARE = 2 / 3
 # A confirmation is the word of at least so many participants besides the author.
 CONFIRMING_VOICES = 2
-
-
-class Report(NamedTuple):
-    """One verification, by whom and of what: an evaluation that passed or failed, or pairs of runs.
-
-    ``voice`` is whose word it is, ``attested`` whether that counts, ``order`` sorts reports: time and id.
-    ``improvements`` are the differences of the pairs, positive where the run is better than its parent, ``values`` the
-    run's own values in them.
-    """
-
-    voice: bytes
-    attested: bool
-    order: tuple[int, bytes]
-    stage: str
-    round: int = 0
-    passed: bool = True
-    improvements: tuple[float, ...] = ()
-    values: tuple[float, ...] = ()
 
 
 class Judgement(NamedTuple):
@@ -106,6 +89,7 @@ def _evaluated(evaluations: Sequence[Report], voices: int, rules: Rules) -> RunS
     """What the evaluations come to. One that fails opens a dispute; it never rejects."""
     state, last = RunState.REPORTED, max((report.round for report in evaluations), default=0)
     quorum = min(rules.quorum, max(voices - 1, 1))
+    timely = in_time(evaluations, quorum)
     for number in range(last + 1):
         spoken = [report for report in evaluations if report.round == number]
         if number and state is not RunState.DISPUTED:
@@ -116,9 +100,13 @@ def _evaluated(evaluations: Sequence[Report], voices: int, rules: Rules) -> RunS
             elif len(spoken) >= quorum:
                 state = RunState.PROVISIONAL
             continue
-        passed = sum(report.passed for report in spoken)
-        if len(spoken) >= quorum and passed >= DECIDING_SHARE * len(spoken):
-            state = RunState.PROVISIONAL
-        elif len(spoken) >= quorum and len(spoken) - passed >= DECIDING_SHARE * len(spoken):
-            state = RunState.REFUTED
+        # What may be a repetition decides nothing, unless what is none decides nothing either.
+        for decisive in ([report for report in spoken if report in timely], spoken):
+            passed = sum(report.passed for report in decisive)
+            if len(decisive) >= quorum and passed >= DECIDING_SHARE * len(decisive):
+                state = RunState.PROVISIONAL
+            elif len(decisive) >= quorum and len(decisive) - passed >= DECIDING_SHARE * len(decisive):
+                state = RunState.REFUTED
+            if state is not RunState.DISPUTED:
+                break
     return state

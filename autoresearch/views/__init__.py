@@ -2,6 +2,7 @@
 
 from autoresearch.views.board import board
 from autoresearch.views.credit import credit
+from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty
 from autoresearch.views.models import (
     ClaimView,
     CreditView,
@@ -34,15 +35,14 @@ from autoresearch.views.preference import (
 )
 from autoresearch.views.reputation import Marked, TrackRecord, track_record, track_records
 from autoresearch.views.standing import (
-    Duty,
     bears_out,
+    committed,
     counted_reports,
-    duty_for,
+    is_counted,
     judge_reports,
     judged,
     judgement,
-    make_duty,
-    next_duty,
+    needed,
     roster_of,
     state_of,
     tolerance_of,
@@ -87,12 +87,14 @@ __all__ = [
     "bears_out",
     "best",
     "board",
+    "committed",
     "company",
     "confirmed_until",
     "counted_reports",
     "credit",
     "duty_for",
     "history",
+    "is_counted",
     "judge_reports",
     "judged",
     "judgement",
@@ -100,6 +102,7 @@ __all__ = [
     "lineage",
     "live_claims",
     "make_duty",
+    "needed",
     "next_duty",
     "place",
     "preferred",

@@ -1,43 +1,36 @@
-"""How far others stand behind a run: from the verifications in the log to the word for it, and what is to be done next.
+"""How far others stand behind a run: from the verifications in the log to the word for it.
 
 Depends on the records and on whom the network trusts, never on a clock: a verification is judged at its own time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from autoresearch.identity import Roster
-from autoresearch.log import Log
+from autoresearch.log import CommitmentRow, Log
 from autoresearch.records import Record, Run, Task, Verification
 from autoresearch.tasks import seed_for
 from autoresearch.verification import (
+    CONFIRMING_VOICES,
     EVALUATE,
-    LOOKS,
     REPLICATE,
     Findings,
     Judgement,
     Report,
-    ecvrf,
     expected,
     is_chosen,
     judge,
     network_rules,
     passes,
-    question,
     seeds,
 )
-from autoresearch.words import RunState
+from autoresearch.views.commitments import commitment_of
 
 # A change counts that is better by at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
-# Pairs that one verifier runs, and new texts that one asks a model about.
-PAIRS = 2
-FRESH_TEXTS = 1
-# As far down the board as there is something worth checking.
-CHECKED_ROWS = 10
 _ALL = 1_000_000
 _ROSTER_KINDS = ("identity", "attestation", "withdrawal")
 
@@ -51,16 +44,6 @@ class _Known(NamedTuple):
 
 
 _rosters: WeakKeyDictionary[Log, _Known] = WeakKeyDictionary()
-
-
-class Duty(NamedTuple):
-    """A verification that somebody is chosen for: of which run, which stage and round, with which proof and seeds."""
-
-    run: bytes
-    stage: str
-    round: int
-    proof: bytes
-    seeds: tuple[int, ...]
 
 
 def roster_of(log: Log) -> Roster:
@@ -130,18 +113,52 @@ def is_counted(log: Log, run: Record, device: bytes, time_ms: int) -> bool:
     return before.attested and before.voice == voice.voice
 
 
+def needed(log: Log, run: Record, stage: str) -> int:
+    """How many must have committed themselves before a verifier tells what it measured."""
+    quorum = network_rules(log.network).quorum if stage == EVALUATE else CONFIRMING_VOICES
+    return min(quorum, max(voices_at(log, run) - 1, 1))
+
+
+def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
+    """The voices that committed themselves on a run and did not tell yet, with the time when they did."""
+    voice, asked = roster_of(log).voice, (stage, number)
+    rows = [row for row in log.verifications(run.id) if (row.stage, row.round) == asked]
+    told = {voice(row.author, row.time).voice for row in rows}
+    waiting = {voice(row.author, row.time).voice: row.time for row in committed(log, run, stage, number)}
+    return {who: time for who, time in waiting.items() if who not in told}
+
+
+def committed(log: Log, run: Record, stage: str, number: int) -> list[CommitmentRow]:
+    """The commitments on a run, for a stage and a round, of those who were drawn and whose word counts."""
+    author = roster_of(log).voice(run.author, run.time).voice
+    return [
+        row
+        for row in log.commitments(run.id)
+        if row.output is not None
+        and (row.stage, row.round) == (stage, number)
+        and is_counted(log, run, row.author, row.time)
+        and is_drawn(log, run, row.author, row.time, row.output, number)
+        and roster_of(log).voice(row.author, row.time).voice != author
+    ]
+
+
 def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
-    """The verifications of a run whose proofs hold, as reports; whether their authors count they say."""
+    """The verifications of a run whose proofs and commitments hold, as reports, which say whose word counts."""
     body = run.body
     assert isinstance(body, Run)
     roster, rules = roster_of(log), log.rules(body.task)
     sign = -1.0 if rules and rules.direction == "maximize" else 1.0
+    commitments = log.commitments(run.id)
     for row in log.verifications(run.id):
-        record = log.get(row.id)
+        record, output = log.get(row.id), row.output
         check = record.body
         assert isinstance(check, Verification)
-        output = ecvrf.verify(record.author, question(run.id, check.stage, check.round), check.proof)
-        if output is None or check.verdict in ("unavailable", "error") or not _chosen(log, run, record, output):
+        if output is None or check.verdict in ("unavailable", "error"):
+            continue
+        if not is_drawn(log, run, record.author, record.time, output, check.round):
+            continue
+        committed = commitment_of(record, commitments)
+        if committed is None:
             continue
         voice = roster.voice(record.author, record.time).voice
         attested = is_counted(log, run, record.author, record.time)
@@ -150,7 +167,10 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
             if list(check.seeds) != seeds(output, len(check.seeds)):
                 continue
             passed = bears_out(log, body, check)
-            yield record, Report(voice, attested, order, EVALUATE, check.round, passed)
+            yield (
+                record,
+                Report(voice, attested, order, EVALUATE, check.round, passed, commitment=committed, links=record.links),
+            )
         elif check.stage == REPLICATE and list(check.seeds) == seeds(output, len(check.seeds)):
             if not len(check.values) == len(check.parent_values) == len(check.seeds):
                 continue
@@ -166,6 +186,8 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
                     check.round,
                     improvements=better,
                     values=tuple(check.values),
+                    commitment=committed,
+                    links=record.links,
                 ),
             )
 
@@ -195,68 +217,8 @@ def tolerance_of(log: Log, task: bytes) -> float | None:
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
 
 
-def next_duty(
-    log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
-) -> Duty | None:
-    """What this device is to verify next among the best of a task, the best first, or None.
-
-    ``seed`` is the device's secret key, for the proof. ``skip`` names runs, stages and rounds that are left out.
-    """
-    me = roster_of(log).voice(device, now_ms)
-    if not me.attested:
-        return None
-    for row in log.ranked(task, limit=CHECKED_ROWS):
-        duty = duty_for(log, row.first, device, seed, now_ms)
-        if duty is not None and (duty.run, duty.stage, duty.round) not in skip:
-            return duty
-    return None
-
-
-def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> Duty | None:
-    """What this device is to do about one run, or None: nothing is wanted, it has spoken, or others are chosen."""
-    run, roster = log.get(run_id), roster_of(log)
-    me = roster.voice(device, now_ms).voice
-    if roster.voice(run.author, run.time).voice == me or not is_counted(log, run, device, now_ms):
-        return None
-    heard = [report for _, report in counted_reports(log, run)]
-    for stage, number in _wanted(log, run, heard):
-        if any(report.voice == me and report.stage == stage and report.round == number for report in heard):
-            continue
-        duty = make_duty(run_id, stage, number, seed)
-        if _is_chosen(log, run, device, now_ms, ecvrf.output(duty.proof), number):
-            return duty
-    return None
-
-
-def make_duty(run_id: bytes, stage: str, number: int, seed: bytes) -> Duty:
-    """The duty with its proof, whether or not the device is chosen for it."""
-    proof = ecvrf.prove(seed, question(run_id, stage, number))
-    drawn = seeds(ecvrf.output(proof), PAIRS if stage == REPLICATE else FRESH_TEXTS)
-    return Duty(run_id, stage, number, proof, tuple(drawn))
-
-
-def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, int]]:
-    """Which stages and rounds still want a verifier."""
-    state = judgement(log, run.id).state
-    body = run.body
-    assert isinstance(body, Run)
-    if state is RunState.REPORTED:
-        yield EVALUATE, 0
-    elif state is RunState.DISPUTED:
-        yield EVALUATE, 1
-    elif state is RunState.PROVISIONAL and body.parent is not None:
-        pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
-        if voices_at(log, run) >= network_rules(log.network).least and pairs < LOOKS[-1]:
-            yield REPLICATE, 0
-
-
-def _chosen(log: Log, run: Record, record: Record, output: bytes) -> bool:
-    body = record.body
-    assert isinstance(body, Verification)
-    return _is_chosen(log, run, record.author, record.time, output, body.round)
-
-
-def _is_chosen(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int) -> bool:
+def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int) -> bool:
+    """Whether a device whose proof stands for ``output`` was drawn by this time for a round on a run."""
     roster, rules = roster_of(log), network_rules(log.network)
     root = roster.voice(device, time_ms).root
     return is_chosen(

@@ -1,4 +1,4 @@
-"""Verifications that this node is chosen for: found, made ready (their files fetched), published when they are done."""
+"""Verifications that this node is chosen for: found, made ready (their files fetched), a record's body when done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import structlog
 from autoresearch.answers import RunInHand
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.notebook import Notebook
-from autoresearch.records import BlobRef, Record, Run, Verification, short_id
+from autoresearch.records import BlobRef, Run, Verification, short_id
 from autoresearch.verification import EVALUATE, REPLICATE
 from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, tolerance_of
 from autoresearch_daemon.workers import protocol
@@ -69,8 +69,8 @@ class Duties:
         """A duty is not done after all."""
         self._checks.pop(name, None)
 
-    def publish(self, name: str, found: protocol.Verified, now_ms: int) -> tuple[Record, Verification]:
-        """Append the record of what was measured. Raises AutoresearchError."""
+    def measured(self, name: str, found: protocol.Verified) -> Verification:
+        """What was measured, as the body of a record; the duty is done."""
         check = self._checks.pop(name)
         body = Verification(
             run=check.run,
@@ -92,7 +92,7 @@ class Duties:
         assert isinstance(run, Run)
         if body.verdict == "pass" and check.stage == EVALUATE and not bears_out(self._notebook.log, run, body):
             body = msgspec.structs.replace(body, verdict="fail")
-        return self._notebook.publish_verification(body, now_ms), body
+        return body
 
     async def _ready(self, duty: Duty) -> tuple[str, RunInHand]:
         log = self._notebook.log

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.answers import CodeView, Event
+from autoresearch.records import Verification
 from autoresearch.research import Measurement, Plan
 from autoresearch_daemon.service import Asked
 
@@ -17,6 +18,7 @@ EVENTS_KEPT = 10_000
 TABLES = """
 CREATE TABLE IF NOT EXISTS value(name TEXT PRIMARY KEY, json BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS in_hand(assignment TEXT PRIMARY KEY, run BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unrevealed(salt BLOB PRIMARY KEY, measured BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS event(id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, time_ms INTEGER NOT NULL,
     text TEXT NOT NULL, data BLOB NOT NULL);
 """
@@ -31,6 +33,14 @@ class InHand(msgspec.Struct, frozen=True, kw_only=True):
     measurement: Measurement | None = None
     folder: str = ""
     checkpoint: str | None = None
+
+
+class Unrevealed(msgspec.Struct, frozen=True, kw_only=True):
+    """A verification that is measured and not published yet. ``salt``, 32 bytes, opens its commitment."""
+
+    assignment: str
+    salt: bytes
+    body: Verification
 
 
 class LocalState:
@@ -79,6 +89,20 @@ class LocalState:
         """Runs that began and whose record is not known to be in the log."""
         rows = self._connection.execute("SELECT run FROM in_hand ORDER BY assignment")
         return [msgspec.msgpack.decode(row[0], type=InHand) for row in rows]
+
+    def keep_unrevealed(self, measured: Unrevealed) -> None:
+        """A verification is measured."""
+        row = (measured.salt, msgspec.msgpack.encode(measured))
+        self._connection.execute("INSERT OR REPLACE INTO unrevealed(salt, measured) VALUES (?, ?)", row)
+
+    def end_unrevealed(self, salt: bytes) -> None:
+        """A verification is in the log."""
+        self._connection.execute("DELETE FROM unrevealed WHERE salt = ?", (salt,))
+
+    def unrevealed(self) -> list[Unrevealed]:
+        """Verifications that are measured and not known to be in the log."""
+        rows = self._connection.execute("SELECT measured FROM unrevealed ORDER BY salt")
+        return [msgspec.msgpack.decode(row[0], type=Unrevealed) for row in rows]
 
     def add_event(self, kind: str, time_ms: int, text: str, data: dict[str, object]) -> Event:
         """Keep an event and give it the next id."""

@@ -32,7 +32,7 @@ from autoresearch.identity import standing
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Claim, Record, Run
+from autoresearch.records import BlobRef, Claim, Commitment, Record, Run, Verification
 from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
@@ -122,6 +122,7 @@ class Node:
             self.events,
             self.service,
             paths,
+            self.local,
             take=self.take,
             load=lambda folder: self._load(folder or settings.work.task),
             fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
@@ -193,7 +194,7 @@ class Node:
                     self._block(error)
             if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
                 self.take(service.Blocked(Why.CANNOT_RECORD, None))
-                self._block(self.runs.record_waiting())
+                self._block(self.runs.record_waiting() or self.verifying.reveal())
             await asyncio.sleep(TICK_SECONDS)
 
     def _renew(self) -> None:
@@ -385,6 +386,8 @@ class Node:
 
     def _news(self, records: Sequence[Record]) -> None:
         """Records of others came in; so many at once that nobody reads them are told as one event."""
+        if any(isinstance(record.body, Commitment | Verification) for record in records):
+            self.verifying.wake()
         many = len(records) > NEWS_MAX
         if many:
             self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))

@@ -14,10 +14,13 @@ from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, format_id, short_id
 from autoresearch.tasks import Task
 from autoresearch.views import judgement
+from autoresearch.words import UNREVEALED
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.duties import Duties
 from autoresearch_daemon.events import Events
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.revealing import Reveals, Told
 from autoresearch_daemon.workers import protocol
 
 LOOK_SECONDS = 5.0
@@ -36,6 +39,7 @@ class Verifying:
         events: Events,
         machine: service.Service,
         paths: Paths,
+        local: LocalState,
         *,
         take: Callable[[service.Input], None],
         load: Callable[[str], Task],
@@ -48,10 +52,15 @@ class Verifying:
         self._take = take
         self._load = load
         self._duties = Duties(notebook, fetch)
+        self._reveals = Reveals(notebook, local)
+        self._news = asyncio.Event()
         self._names = 0
 
     async def keep(self) -> None:
-        """Have the next verification ready whenever this node works, verifies and is chosen. Until cancelled."""
+        """Have the next verification ready whenever this node works, verifies and is chosen; tell what was measured.
+
+        Until cancelled.
+        """
         while True:
             asked = self._machine.asked
             if asked.working and asked.order.verify_share > 0 and self._machine.duty is None:
@@ -59,7 +68,10 @@ class Verifying:
                     found = await self._duties.find(self._load(asked.order.task).digest, now_ms())
                     if found is not None:
                         self._take(service.DutyReady(*found))
-            await asyncio.sleep(LOOK_SECONDS)
+            self.reveal()
+            self._news.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
 
     async def ask(self, reference: str) -> str:
         """Queue the verification of a run that a person names; returns the assignment. Raises AutoresearchError."""
@@ -79,15 +91,37 @@ class Verifying:
         assignment = self._machine.workers[worker].assignment
         if assignment is None or self._duties.check(assignment.duty) is None:
             return None
-        try:
-            record, body = self._duties.publish(assignment.duty, found, now_ms())
+        body = self._duties.measured(assignment.duty, found)
+        self.wake()
+        if body.verdict != "error":
+            self._reveals.add(found.assignment, body)
+            return self.reveal()
+        try:  # nothing was measured, so there is nothing to keep from others
+            record = self._notebook.publish_verification(body, now_ms())
         except AutoresearchError as error:
             return error
-        state = judgement(self._notebook.log, body.run).state.value
-        told = {"run": format_id(body.run), "id": format_id(record.id), "verdict": body.verdict, "state": state}
-        text = f"{short_id(body.run)}: {body.verdict}, now {state}"
-        self._events.tell("verified", text, now_ms(), assignment=found.assignment, reason=body.reason, **told)
+        self._tell(Told(found.assignment, record, body, revealed=True))
         return None
+
+    def reveal(self) -> AutoresearchError | None:
+        """Publish of what was measured here whatever may be published now. An error: something waits, and why."""
+        told, error = self._reveals.work(now_ms())
+        for published in told:
+            self._tell(published)
+        return error
+
+    def wake(self) -> None:
+        """A verification is done, or others committed themselves or told: look at once."""
+        self._news.set()
+
+    def _tell(self, told: Told) -> None:
+        body = told.body
+        state = judgement(self._notebook.log, body.run).state.value
+        data = {"run": format_id(body.run), "id": format_id(told.record.id), "verdict": body.verdict, "state": state}
+        kind, text, reason = "verified", f"{short_id(body.run)}: {body.verdict}, now {state}", body.reason
+        if not told.revealed:
+            kind, text, reason = "committed", f"{short_id(body.run)} is measured", UNREVEALED
+        self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)
 
     def _folder_of(self, task: bytes) -> str:
         """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""

@@ -2,7 +2,7 @@
 
 TABLES = (
     "record", "run", "subject", "task", "claim", "note", "verification",
-    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect",
+    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud",
 )  # fmt: skip
 
 

@@ -2,9 +2,12 @@
 
 import hashlib
 
+import msgspec
+
 from autoresearch.identity import KeyPair
-from autoresearch.records import BlobRef, Network, Run, Task, encode, seal
+from autoresearch.records import BlobRef, Commitment, Network, Run, Task, encode, seal
 from autoresearch.tasks import seed_for
+from autoresearch.verification import commitment_digest
 
 NOW_MS = 1_800_000_000_000
 NETWORK = Network(name="test")
@@ -13,6 +16,7 @@ DEFINITION = {
     "metric": {"name": "val_bpb", "direction": "minimize", "noise": 0.02},
     "budget": {"unit": "work", "amount": 1e12},
 }
+SALT = b"s" * 32
 BLOB = BlobRef(sha256=b"s" * 32, size=10)
 
 
@@ -34,6 +38,17 @@ def run_body(value=1.0, *, source=b"source", **fields):
 def task_body(definition=None):
     given = definition or DEFINITION
     return Task(digest=digest_of(given), name="grammar", definition=given, baseline=BLOB, harness={"prepare.py": BLOB})
+
+
+def commitment(who, body):
+    """What a device says before it reveals a verification."""
+    digest = commitment_digest(who.public, SALT, msgspec.to_builtins(body, builtin_types=(bytes,)))
+    return Commitment(run=body.run, stage=body.stage, round=body.round, proof=body.proof, digest=digest)
+
+
+def opened(body):
+    """The verification that opens it; it has to link it."""
+    return msgspec.structs.replace(body, salt=SALT)
 
 
 def sealed(author, body, *, kind="run", seq=1, prev=None, time_ms=NOW_MS, links=(), network=NETWORK):

@@ -8,17 +8,16 @@ import pytest
 
 from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
-from autoresearch.records import Attestation, Identity, Record, Verification
-from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
-from autoresearch.views import duty_for, judgement, next_duty
+from autoresearch.records import Attestation, Commitment, Identity, Record, Verification
+from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, in_time, question, seeds
+from autoresearch.views import counted_reports, duty_for, judgement, next_duty
 from autoresearch.words import RunState
-from tests.records.making import NETWORK, NOW_MS, key, run_body, task_body
+from tests.records.making import NETWORK, NOW_MS, commitment, key, opened, run_body, task_body
 
 AUTHOR, *OTHERS = (key(number) for number in range(1, 8))
 ROOTS = {pair.public: key(100 + number) for number, pair in enumerate([AUTHOR, *OTHERS])}
 STRANGER = key(50)
 TRUST = Trust(participants=frozenset(root.public for root in ROOTS.values()))
-HOUR = 3_600_000
 
 
 class Story:
@@ -33,14 +32,14 @@ class Story:
         self.parent = self.append(AUTHOR, "run", run_body(1.5, source=b"parent"))
         self.run = self.append(AUTHOR, "run", run_body(1.2, source=b"child", parent=self.parent.id))
 
-    def append(self, author: KeyPair, kind: str, body: object) -> Record:
+    def append(self, author: KeyPair, kind: str, body: object, links=()) -> Record:
         self.now_ms += 1000
-        return self.log.append(author, kind, body, now_ms=self.now_ms)
+        return self.log.append(author, kind, body, now_ms=self.now_ms, links=links)
 
     def evaluate(self, who: KeyPair, value: float | None, *, number: int = 0, proof: bytes | None = None) -> Record:
         proof = ecvrf.prove(bytes(who.key), question(self.run.id, EVALUATE, number)) if proof is None else proof
         body = Verification(run=self.run.id, stage=EVALUATE, round=number, verdict="pass", value=value, proof=proof)
-        return self.append(who, "verification", body)
+        return self.reveal(who, body, self.commit(who, body))
 
     def replicate(
         self, who: KeyPair, parents: list[float], children: list[float], *, own_seeds: bool = False
@@ -56,7 +55,18 @@ class Story:
             values=children,
             parent_values=parents,
         )
-        return self.append(who, "verification", body)
+        return self.reveal(who, body, self.commit(who, body))
+
+    def commit(self, who: KeyPair, body: Verification) -> Record:
+        return self.append(who, "commitment", commitment(who, body))
+
+    def reveal(self, who: KeyPair, body: Verification, *commitments: Record) -> Record:
+        links = [body.run, *(record.id for record in commitments)]
+        return self.append(who, "verification", opened(body), links=links)
+
+    def evaluation(self, who: KeyPair, value: float, *, number: int = 0) -> Verification:
+        proof = ecvrf.prove(bytes(who.key), question(self.run.id, EVALUATE, number))
+        return Verification(run=self.run.id, stage=EVALUATE, round=number, verdict="pass", value=value, proof=proof)
 
     @property
     def state(self) -> RunState:
@@ -162,3 +172,58 @@ def test_a_participant_who_was_attested_too_late_verifies_nothing(tmp_path) -> N
         assert judgement(log, story.run.id).voices == 0
         story.evaluate(early, 1.2)
         assert judgement(log, story.run.id).voices == 1
+
+
+def test_what_was_not_committed_to_does_not_count(story: Story) -> None:
+    first, second, third = OTHERS[:3]
+    bare = story.evaluation(first, 1.2)
+    story.reveal(first, bare)  # no commitment
+    story.reveal(second, story.evaluation(second, 1.21), story.commit(second, story.evaluation(second, 1.3)))  # another
+    body = story.evaluation(third, 1.2)
+    story.commit(third, body)
+    story.reveal(third, body)  # not linked
+    assert judgement(story.log, story.run.id).voices == 0
+
+
+def test_nobody_commits_twice_and_reveals_what_suits(story: Story) -> None:
+    who, high, low = OTHERS[0], story.evaluation(OTHERS[0], 1.5), story.evaluation(OTHERS[0], 1.2)
+    story.commit(who, high)
+    story.reveal(who, low, story.commit(who, low))
+    assert judgement(story.log, story.run.id).voices == 0
+
+
+def test_another_ones_commitment_is_nobody_elses(story: Story) -> None:
+    body = story.evaluation(OTHERS[0], 1.2)
+    taken = story.commit(OTHERS[0], body)
+    copied = Commitment(
+        run=story.run.id,
+        stage=EVALUATE,
+        proof=story.evaluation(OTHERS[1], 1.2).proof,
+        digest=taken.body.digest,
+    )
+    mine = story.append(OTHERS[1], "commitment", copied)
+    story.reveal(OTHERS[1], story.evaluation(OTHERS[1], 1.2), mine, taken)
+    assert judgement(story.log, story.run.id).voices == 0
+
+
+def test_who_repeats_what_a_quorum_revealed_is_not_in_time(story: Story) -> None:
+    bodies = [story.evaluation(who, 1.2) for who in OTHERS[:4]]
+    committed = [story.commit(who, body) for who, body in zip(OTHERS[:3], bodies, strict=False)]
+    for number, who in enumerate(OTHERS[:3]):
+        story.reveal(who, bodies[number], committed[number], *committed)
+    story.reveal(OTHERS[3], bodies[3], story.commit(OTHERS[3], bodies[3]), *committed)
+    reports = [report for _, report in counted_reports(story.log, story.run)]
+    timely = in_time(reports, quorum=3)
+    assert [report in timely for report in reports] == [True, True, True, False]
+
+
+def test_a_verifier_who_committed_and_waits_is_not_asked_again_and_enough_of_them_ask_nobody(story: Story) -> None:
+    def asked(who: KeyPair, *, later_ms: int = 0) -> bool:
+        return duty_for(story.log, story.run.id, who.public, bytes(who.key), story.now_ms + later_ms) is not None
+
+    story.commit(OTHERS[0], story.evaluation(OTHERS[0], 1.2))
+    assert [asked(who) for who in OTHERS[:2]] == [False, True]
+    for who in OTHERS[1:3]:
+        story.commit(who, story.evaluation(who, 1.2))
+    assert not asked(OTHERS[3])
+    assert asked(OTHERS[3], later_ms=NETWORK.verify_patience_ms)

@@ -9,7 +9,7 @@ from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
 from autoresearch.records import Identity, Record, Verification
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
-from tests.records.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
+from tests.records.making import NETWORK, NOW_MS, commitment, digest_of, key, opened, run_body, task_body
 
 PEOPLE = [key(number) for number in range(1, 7)]
 ROOTS = [key(100 + number) for number in range(6)]
@@ -53,6 +53,11 @@ class Village:
         body = run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **fields)
         return self.append(by, "run", body, [above.id] if above else [])
 
+    def verify(self, who: KeyPair, body: Verification) -> Record:
+        """Commit to what was measured, and reveal it."""
+        fixed = self.append(who, "commitment", commitment(who, body), [body.run])
+        return self.append(who, "verification", opened(body), [body.run, fixed.id])
+
     def evaluate(self, run: Record, value: float, *people: KeyPair, number: int = 0) -> list[Record]:
         """These people run it once more and come to a value."""
         done = []
@@ -61,7 +66,7 @@ class Village:
             body = Verification(
                 run=run.id, stage=EVALUATE, round=number, verdict="pass", value=value, proof=proof, duration_ms=60_000
             )
-            done.append(self.append(who, "verification", body, [run.id]))
+            done.append(self.verify(who, body))
         return done
 
     def replicate(self, run: Record, before: float, after: float, *people: KeyPair) -> list[Record]:
@@ -80,7 +85,7 @@ class Village:
                 parent_values=[before, before + 0.01],
                 duration_ms=240_000,
             )
-            done.append(self.append(who, "verification", body, [run.id]))
+            done.append(self.verify(who, body))
         return done
 
     def confirm(self, run: Record, before: float, after: float) -> list[Record]:

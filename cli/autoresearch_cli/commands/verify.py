@@ -48,7 +48,7 @@ def _wait_for(run: str, *, json: bool) -> Event:
         accepted = client.verify(VerifyRequest(run=run))
         watch = Watch(display, only=accepted.assignment)
         for event in events:
-            if event.kind == "verified" and text_in(event, "assignment") == accepted.assignment:
+            if event.kind in ("committed", "verified") and text_in(event, "assignment") == accepted.assignment:
                 return event
             if watch.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch logs")

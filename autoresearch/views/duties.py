@@ -1,0 +1,95 @@
+"""What a participant is to verify next: drawn by its own proof, the best of the board first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+from autoresearch.log import Log
+from autoresearch.records import Record, Run
+from autoresearch.verification import EVALUATE, LOOKS, REPLICATE, Report, ecvrf, network_rules, question, seeds
+from autoresearch.views.standing import (
+    counted_reports,
+    is_counted,
+    is_drawn,
+    judgement,
+    needed,
+    pending,
+    roster_of,
+    voices_at,
+)
+from autoresearch.words import RunState
+
+# Pairs that one verifier runs, and new texts that one asks a model about.
+PAIRS = 2
+FRESH_TEXTS = 1
+# As far down the board as there is something worth checking.
+CHECKED_ROWS = 10
+
+
+class Duty(NamedTuple):
+    """A verification that somebody is chosen for: of which run, which stage and round, with which proof and seeds."""
+
+    run: bytes
+    stage: str
+    round: int
+    proof: bytes
+    seeds: tuple[int, ...]
+
+
+def next_duty(
+    log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
+) -> Duty | None:
+    """What this device is to verify next among the best of a task, the best first, or None.
+
+    ``seed`` is the device's secret key, for the proof. ``skip`` names runs, stages and rounds that are left out.
+    """
+    me = roster_of(log).voice(device, now_ms)
+    if not me.attested:
+        return None
+    for row in log.ranked(task, limit=CHECKED_ROWS):
+        duty = duty_for(log, row.first, device, seed, now_ms)
+        if duty is not None and (duty.run, duty.stage, duty.round) not in skip:
+            return duty
+    return None
+
+
+def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> Duty | None:
+    """What this device is to do about one run, or None: nothing is wanted, it has spoken, or others are chosen."""
+    run, roster = log.get(run_id), roster_of(log)
+    me, patience_ms = roster.voice(device, now_ms).voice, network_rules(log.network).patience_ms
+    if roster.voice(run.author, run.time).voice == me or not is_counted(log, run, device, now_ms):
+        return None
+    heard = [report for _, report in counted_reports(log, run)]
+    for stage, number in _wanted(log, run, heard):
+        waiting = pending(log, run, stage, number)
+        if any(report.voice == me and report.stage == stage and report.round == number for report in heard):
+            continue
+        if me in waiting or sum(now_ms - at < patience_ms for at in waiting.values()) >= needed(log, run, stage):
+            continue  # it has measured already, or enough others are about to tell
+        duty = make_duty(run_id, stage, number, seed)
+        if is_drawn(log, run, device, now_ms, ecvrf.output(duty.proof), number):
+            return duty
+    return None
+
+
+def make_duty(run_id: bytes, stage: str, number: int, seed: bytes) -> Duty:
+    """The duty with its proof, whether or not the device is chosen for it."""
+    proof = ecvrf.prove(seed, question(run_id, stage, number))
+    drawn = seeds(ecvrf.output(proof), PAIRS if stage == REPLICATE else FRESH_TEXTS)
+    return Duty(run_id, stage, number, proof, tuple(drawn))
+
+
+def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, int]]:
+    """Which stages and rounds still want a verifier."""
+    state = judgement(log, run.id).state
+    body = run.body
+    assert isinstance(body, Run)
+    if state is RunState.REPORTED:
+        yield EVALUATE, 0
+    elif state is RunState.DISPUTED:
+        yield EVALUATE, 1
+    elif state is RunState.PROVISIONAL and body.parent is not None:
+        pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
+        if voices_at(log, run) >= network_rules(log.network).least and pairs < LOOKS[-1]:
+            yield REPLICATE, 0
