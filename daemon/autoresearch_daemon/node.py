@@ -90,6 +90,7 @@ class Node:
             paths.worker_socket,
             devices,
             on_message=self._heard,
+            on_leaving=lambda worker: self.take(service.WorkerLeaves(worker)),
             on_lost=lambda worker: self.take(service.WorkerLost(worker)),
         )
         self._proposals: dict[str, protocol.Proposal] = {}

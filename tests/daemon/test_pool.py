@@ -41,7 +41,9 @@ def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
                 pool.want(0)
                 pool.send(worker, protocol.Approve(assignment="a"))
 
-        pool = Pool(paths.worker_socket, ["cpu"], on_message=on_message, on_lost=lambda _: gone.set())
+        pool = Pool(
+            paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=lambda _: gone.set()
+        )
         await pool.start()
         pool.want(1)
         async with asyncio.timeout(60):

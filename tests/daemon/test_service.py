@@ -130,6 +130,25 @@ def test_a_worker_lost_before_its_run_began_leaves_nothing_to_close() -> None:
     assert of(service.CloseAbandoned, node.handle(service.WorkerLost("w1"), 0)) == []
 
 
+def test_a_worker_that_was_told_to_go_gets_nothing_more_and_what_it_did_not_hear_is_done_by_another() -> None:
+    node = service.Service(workers_wanted=1)
+    node.handle(service.WorkAsked(service.Order("", None, None, 1.0)), 0)
+    node.handle(service.DutyReady("first", RUN), 0)
+    assert assignment_in(node.handle(service.WorkerReady("w1", "cpu"), 0)).duty == "first"
+    node.handle(service.Finished("w1", counted=False), 1)
+    node.handle(service.WorkerLeaves("w1"), 1)
+    assert of(service.Assign, node.handle(service.DutyReady("second", RUN), 1)) == []
+    node.handle(service.WorkerLost("w1"), 2)
+    assert assignment_in(node.handle(service.WorkerReady("w2", "cpu"), 2)).duty == "second"
+    node.handle(service.WorkerLeaves("w2"), 3)  # and the assignment crossed that on its way
+    node.handle(service.WorkerLost("w2"), 3)
+    assert assignment_in(node.handle(service.WorkerReady("w3", "cpu"), 3)).duty == "second"
+
+
+def assignment_in(effects: list[service.Effect]) -> service.Assignment:
+    return next(effect.assignment for effect in effects if isinstance(effect, service.Assign))
+
+
 def test_a_broken_task_is_a_waiting_state_with_the_sentence_until_asked_again() -> None:
     node = started(1)
     node.handle(service.Failed("w1", "prepare.py differs"), 0)

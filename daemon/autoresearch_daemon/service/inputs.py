@@ -151,6 +151,13 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerLeaves:
+    """A worker process was told to end after what it has in hand: it takes nothing more."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerLost:
     """A worker process ended or hangs."""
 
@@ -186,6 +193,7 @@ Input = (
     | Finished
     | Dropped
     | Failed
+    | WorkerLeaves
     | WorkerLost
     | Blocked
     | Tick

@@ -43,6 +43,7 @@ from autoresearch_daemon.service.inputs import (
     StopAsked,
     Tick,
     WorkAsked,
+    WorkerLeaves,
     WorkerLost,
     WorkerReady,
     WorkerStage,
@@ -66,6 +67,7 @@ class Worker:
     run: RunInHand | None = None
     refused: int = 0
     yielded: bool = False
+    leaving: bool = False
     since_ms: int = 0
 
 
@@ -216,10 +218,20 @@ class Service:
                 if searched:
                     self.blocks[Why.TASK_BROKEN] = sentence
                 return [Tell("worker", sentence)]
-            case WorkerLost(name):
-                lost = self.workers.pop(name, None)
-                return [CloseAbandoned(name)] if lost and lost.key else []
+            case WorkerLeaves() | WorkerLost():
+                return self._going(event)
         return []
+
+    def _going(self, event: WorkerLeaves | WorkerLost) -> list[Effect]:
+        """A worker goes, or is gone. What it was given after it was told to go it never heard: another one does it."""
+        if isinstance(event, WorkerLeaves):
+            if event.worker in self.workers:
+                self.workers[event.worker].leaving = True
+            return []
+        lost = self.workers.pop(event.worker, None)
+        if lost and lost.leaving and lost.assignment and not _searches(lost.assignment):
+            self.queue.appendleft(lost.assignment)
+        return [CloseAbandoned(event.worker)] if lost and lost.key else []
 
     # --- parts ---
 
@@ -300,7 +312,7 @@ class Service:
         open_work = len(self.in_hand) + len(self.queue) + open_searches + self._verification_is_due()
         effects = self._want(min(self.workers_wanted, open_work))
         for name, worker in sorted(self.workers.items()):
-            if not worker.ready or worker.assignment:
+            if not worker.ready or worker.leaving or worker.assignment:
                 continue
             if self.queue:
                 assignment = self.queue.popleft()

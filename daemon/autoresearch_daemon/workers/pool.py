@@ -40,7 +40,7 @@ class Child:
 
 
 class Pool:
-    """Keeps as many worker processes as are wanted; ``on_message`` and ``on_lost`` tell the node."""
+    """Keeps as many worker processes as are wanted; ``on_message``, ``on_leaving`` and ``on_lost`` tell the node."""
 
     def __init__(
         self,
@@ -48,11 +48,13 @@ class Pool:
         devices: list[str],
         *,
         on_message: Callable[[str, protocol.FromWorker], None],
+        on_leaving: Callable[[str], None],
         on_lost: Callable[[str], None],
     ) -> None:
         self._address = f"ipc://{socket}"
         self._devices = devices
         self._on_message = on_message
+        self._on_leaving = on_leaving
         self._on_lost = on_lost
         self._children: dict[str, Child] = {}
         self._context = zmq.asyncio.Context()
@@ -72,6 +74,7 @@ class Pool:
         for child in active[count:]:
             child.quitting = True
             self.send(child.name, protocol.Quit())
+            self._on_leaving(child.name)
         for _ in range(len(active), count):
             self._launch()
 
