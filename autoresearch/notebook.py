@@ -21,7 +21,7 @@ from autoresearch.identity import (
     is_due,
     load_identity,
 )
-from autoresearch.log import BlobStore, Log, SubjectRow, lock_device
+from autoresearch.log import BlobStore, Log, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import (
@@ -41,6 +41,7 @@ from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
 from autoresearch.running import Level, Progress, detect_level
 from autoresearch.tasks import Task, load_task
+from autoresearch.views import Placed, company, contenders, preferred
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -255,8 +256,9 @@ class Notebook:
         self.announce(record)
         return record
 
-    def _leader(self, task: bytes) -> SubjectRow | None:
-        return next(iter(self.log.ranked(task, limit=1)), None)
+    def _leader(self, task: bytes) -> Placed | None:
+        """What the next change would build upon."""
+        return preferred(self.log, task, company(self.log, self.author))
 
     def _kept_checkpoint(
         self, plan: Plan, measurement: Measurement, checkpoint: Path | None, *, keep_all: bool
@@ -264,15 +266,16 @@ class Notebook:
         """What others evaluate a run by: kept where it may come among the best."""
         if checkpoint is None or measurement.value is None:
             return None
-        row, best = self.log.task(plan.task), self.log.ranked(plan.task, limit=KEPT_ROWS)
+        row, here = self.log.task(plan.task), company(self.log, self.author)
+        best = contenders(self.log, plan.task, here, limit=KEPT_ROWS)
         sign = -1.0 if row and row.direction == "maximize" else 1.0
-        is_among = len(best) < KEPT_ROWS or sign * measurement.value < sign * best[-1].mean
+        is_among = len(best) < KEPT_ROWS or sign * measurement.value < sign * best[-1].row.mean
         return self.blobs.put_file(checkpoint) if keep_all or is_among else None
 
-    def _published(self, record: Record, body: Run, before: SubjectRow | None) -> Published:
+    def _published(self, record: Record, body: Run, before: Placed | None) -> Published:
         status = RunStatus(body.status)
         after = self._leader(body.task)
-        is_best = after is not None and after.source_digest == body.source_digest and before != after
+        is_best = after is not None and after.row.source_digest == body.source_digest and before != after
         parent = self._value_of(body.parent)
         data: dict[str, object] = {
             "id": format_id(record.id),
@@ -283,9 +286,9 @@ class Notebook:
             "title": body.title,
             "replicate": body.replicate,
             "duration_ms": body.duration_ms,
-            "best": None if after is None else after.mean,
-            "best_runs": None if after is None else after.runs,
-            "best_id": None if after is None else format_id(after.first),
+            "best": None if after is None else after.value,
+            "best_runs": None if after is None else after.row.runs,
+            "best_id": None if after is None else format_id(after.row.first),
             "is_best": is_best,
         }
         sentence = body.title or RUN_STATUS_SENTENCES[status]

@@ -16,9 +16,10 @@ CHECKED_MOST = 200
 # Two others at least stand behind what is more than reported.
 CHECKING_AUTHORS = 2
 # As far down the board as something is looked for that may be built upon.
-BOARD_ROWS = 5000
+BOARD_ROWS = 2000
 JUDGED_ROWS = 300
-_PAGE = 100
+# Most who ask want the first few.
+_FIRST_PAGE, _PAGE = 20, 500
 
 OPEN = frozenset({RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED})
 DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD})
@@ -50,6 +51,11 @@ class Placed(NamedTuple):
     found: Judgement
     attested: bool
     own: bool
+
+    @property
+    def value(self) -> float:
+        """What others measured, else what its authors say."""
+        return self.row.mean if self.found.value is None else self.found.value
 
 
 def company(log: Log, me: bytes | None = None) -> Company:
@@ -102,11 +108,13 @@ def backed(log: Log, task: bytes, here: Company, state: RunState) -> list[Placed
 
 def walk(log: Log, task: bytes, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
     """The subjects of a task by what their authors say, the best first, as many as are asked for."""
-    for start in range(0, limit, _PAGE):
-        page = log.ranked(task, limit=min(_PAGE, limit - start), skip=start)
+    start, size = 0, _FIRST_PAGE
+    while start < limit:
+        page = log.ranked(task, limit=min(size, limit - start), skip=start)
         yield from page
-        if len(page) < _PAGE:
+        if len(page) < size:
             return
+        start, size = start + size, _PAGE
 
 
 def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
@@ -130,6 +138,24 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
         if judged >= JUDGED_ROWS or any(found <= enough for found in best):
             break
     return best[min(best)] if best else None
+
+
+def contenders(log: Log, task: bytes, here: Company, *, limit: int) -> list[Placed]:
+    """The subjects that may be the best, by what attested participants say: none that was found wrong or no better.
+
+    What nobody believes takes nobody's place here, however good it claims to be.
+    """
+    found: list[Placed] = []
+    judged = 0
+    for row in walk(log, task):
+        if not whose(row.author, row.first_time, here).attested:
+            continue
+        placed, judged = place(log, row, here), judged + 1
+        if placed.found.state in OPEN or placed.found.state is RunState.DISPUTED:
+            found.append(placed)
+        if len(found) >= limit or judged >= JUDGED_ROWS:
+            break
+    return found
 
 
 def standings(log: Log, task: bytes, here: Company, *, limit: int) -> dict[bytes, Placed]:

@@ -16,6 +16,7 @@ from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import Log, excess, victims
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Run, blobs_of
+from autoresearch.views import CHECKING_AUTHORS
 from autoresearch_daemon.clock import now_ms
 
 logger = structlog.get_logger()
@@ -129,7 +130,9 @@ class Keeper:
             others = [digest for digest in first if digest not in self._own_tasks][:OTHER_TASKS]
             pinned = set(self._own)
             for digest in (*self._own_tasks, *others):
-                for subject in reader.ranked(digest, limit=BEST):
+                # By their authors' word, and of what others measured: nobody's claims push the confirmed ones out.
+                checked = reader.checked(digest, authors=CHECKING_AUTHORS, limit=BEST)
+                for subject in (*reader.ranked(digest, limit=BEST), *checked):
                     best = reader.find(subject.first)
                     pinned |= names_of(best.body) if best else set()
         return pinned
