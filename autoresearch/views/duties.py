@@ -8,6 +8,7 @@ from typing import NamedTuple
 from autoresearch.log import Log
 from autoresearch.records import Record, Run
 from autoresearch.verification import EVALUATE, LOOKS, REPLICATE, Report, ecvrf, network_rules, question, seeds
+from autoresearch.views.preference import company, contenders
 from autoresearch.views.standing import (
     counted_reports,
     is_counted,
@@ -23,7 +24,7 @@ from autoresearch.words import RunState
 # Pairs that one verifier runs, and new texts that one asks a model about.
 PAIRS = 2
 FRESH_TEXTS = 1
-# As far down the board as there is something worth checking.
+# As far down the board as there is something worth checking: what was found wrong, or nobody stands for, not counted.
 CHECKED_ROWS = 10
 
 
@@ -47,8 +48,8 @@ def next_duty(
     me = roster_of(log).voice(device, now_ms)
     if not me.attested:
         return None
-    for row in log.ranked(task, limit=CHECKED_ROWS):
-        duty = duty_for(log, row.first, device, seed, now_ms)
+    for placed in contenders(log, task, company(log), limit=CHECKED_ROWS):
+        duty = duty_for(log, placed.row.first, device, seed, now_ms)
         if duty is not None and (duty.run, duty.stage, duty.round) not in skip:
             return duty
     return None

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from autoresearch.identity import Trust
 from autoresearch.log import Log
-from autoresearch.views import board, company, preferred, standings, tier
+from autoresearch.views import board, company, next_duty, preferred, standings, tier
+from autoresearch.views.duties import CHECKED_ROWS
 from autoresearch.words import BoardSection, RunState
 from tests.records.making import NETWORK, pairs
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
@@ -87,6 +88,16 @@ def test_who_is_not_attested_stands_apart_however_good(village):
         ("baseline", "open", 0),
         ("too good", "unattested", 0),
     ]
+
+
+def test_claims_that_nobody_believes_keep_no_honest_run_from_being_verified(village):
+    honest = village.run(1.5, "honest", by=ANN)
+    for number in range(CHECKED_ROWS + 1):
+        village.run(0.5 + number / 100, f"stranger {number}", by=STRANGER)
+        village.run(0.7 + number / 100, f"cheated {number}", by=CEM, seed=7)
+    duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
+    assert duty is not None
+    assert duty.run == honest.id
 
 
 def test_every_section_gets_its_share_of_a_short_board(village):
