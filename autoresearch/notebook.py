@@ -34,6 +34,7 @@ from autoresearch.records import (
     Record,
     Run,
     Verification,
+    Withdrawal,
     format_id,
 )
 from autoresearch.records import Identity as IdentityBody
@@ -46,6 +47,9 @@ from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
 IDENTITY_RECORDS = 1000
+_ALL = 1_000_000
+# Of one record.
+_LINKS = 32
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
 CLAIM_MARGIN_SECONDS = 60
 # So many of a task's best are evaluated by others, who need their checkpoints.
@@ -209,6 +213,20 @@ class Notebook:
     def publish_attestation(self, body: Attestation, now_ms: int) -> Record:
         """Say as an attestor that a participant showed a mailbox."""
         return self._append("attestation", body, now_ms)
+
+    def withdraw_attestations(self, subject: bytes, now_ms: int, *, reason: str = "") -> int:
+        """Take back what this attestor said of a root key, with any of its devices; returns how often it had."""
+        root = self.identity.root.public
+        devices = {row.key for row in own_devices(self.log, root, now_ms)} | {self.author}
+        given = [
+            record.id
+            for device in sorted(devices)
+            for record in self.log.records(kind="attestation", author=device, limit=_ALL)
+            if isinstance(record.body, Attestation) and record.body.subject == subject and record.body.expires > now_ms
+        ]
+        for start in range(0, len(given), _LINKS):
+            self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=given[start : start + _LINKS])
+        return len(given)
 
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""

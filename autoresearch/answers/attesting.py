@@ -38,6 +38,13 @@ class ConfirmRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
 
 
+class WithdrawRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take back what this attestor said of a participant: its root key in hex, and why, for all to read."""
+
+    participant: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
 class AttestationView(Answer, frozen=True, kw_only=True):
     """One trusted attestor's word that holds now; keys and tag in hex, times in Unix milliseconds."""
 

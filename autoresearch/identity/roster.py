@@ -140,12 +140,15 @@ class Roster:
         }
 
     def _words_for(self, records: list[Record]) -> dict[bytes, list[Word]]:
-        """The words of trusted attestors by whom they are for. An attestor takes a word back by withdrawing it."""
+        """The words of trusted attestors by whom they are for.
+
+        An attestor takes a word back by withdrawing it, with any of its devices: the one that gave it may be lost.
+        """
         taken_back: dict[tuple[bytes, bytes], int] = {}
         for record in records:
             if isinstance(record.body, Withdrawal):
                 for link in record.links:
-                    taken_back.setdefault((record.author, link), record.time)
+                    taken_back.setdefault((self._root(record.author, record.time), link), record.time)
         words: defaultdict[bytes, list[Word]] = defaultdict(list)
         for record in records:
             body = record.body
@@ -153,7 +156,7 @@ class Roster:
                 continue
             attestor = self._root(record.author, record.time)
             if attestor in self._trust.attestors and attestor != body.subject:
-                end_ms = min(body.expires, taken_back.get((record.author, record.id), NEVER))
+                end_ms = min(body.expires, taken_back.get((attestor, record.id), NEVER))
                 words[body.subject].append(Word(body.issued, end_ms, attestor, body.tag, body.domain, body.method))
         return dict(words)
 

@@ -28,6 +28,7 @@ from autoresearch.answers import (
     RunRequest,
     StatusAnswer,
     VerifyRequest,
+    WithdrawRequest,
     WorkRequest,
 )
 from autoresearch.errors import (
@@ -147,6 +148,10 @@ class Client:
     def attestor_log(self) -> AttestorAnswer:
         """What the node did as an attestor."""
         return self._ask("GET", "/v1/attestor", AttestorAnswer)
+
+    def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Have the attestor take back what it said of a participant."""
+        return self._ask("POST", "/v1/attestor/withdraw", AttestorAnswer, request)
 
     def stop(self) -> None:
         """Ask the daemon to end; it does so after answering."""

@@ -46,6 +46,10 @@ class SmallDesk:
         self.node.asked.append(("confirm", request))
         return self.standing()
 
+    def withdraw(self, request):
+        self.node.asked.append(("withdraw", request))
+        return self.log()
+
     def log(self):
         return AttestorAnswer(attestor="0" * 64, trusted=False, mailed=0, attested=0, refused=0, acts=[])
 

@@ -10,6 +10,7 @@ import pytest
 from autoresearch_daemon.attesting.mailer import PASSWORD_VARIABLE
 from msgspec.structs import replace
 
+from autoresearch.answers import WithdrawRequest
 from autoresearch.attesting import TRIES, No, attestors_in_order, decode_reply, find_codes, write_code
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.identity import KeyPair, domain_tag, mail_tag, mailbox
@@ -281,6 +282,21 @@ async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> 
     assert ada.desk.warnings() == []
     place.clock.ms += 170 * DAY_MS
     assert ada.roster().voice(ada.root.public, place.clock()).attested
+
+
+async def test_an_attestor_takes_back_what_it_said(place: Town) -> None:
+    ada = place.houses["ada"]
+    await become_attested(place, ada)
+    key = ada.root.public.hex()
+    said = [house for name, house in place.houses.items() if name != "ada" and house.desk.log().attested]
+    said[0].desk.withdraw(WithdrawRequest(participant=key, reason="account sold"))
+    place.share()
+    assert not ada.is_attested()
+    assert ada.desk.standing().reason == "1 of 2 attestors have seen a mailbox"
+    with pytest.raises(NotFound, match="said nothing of that participant"):
+        said[0].desk.withdraw(WithdrawRequest(participant="0" * 64))
+    with pytest.raises(Refused, match="no attestor"):
+        ada.desk.withdraw(WithdrawRequest(participant=key))
 
 
 async def test_a_domain_with_as_many_voices_as_count_gets_no_more(place: Town) -> None:

@@ -28,7 +28,7 @@ GROUPS = {
         "attest",
         "confirm",
     ),
-    "attestor": ("log",),
+    "attestor": ("log", "withdraw"),
     "task": ("new", "show"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")

@@ -110,10 +110,14 @@ def test_an_attestation_counts_while_it_lasts_and_until_it_is_taken_back() -> No
     assert Roster([*words, stranger], TRUST).voice(ROOT.public, NOW_MS + 6 * DAY).attested
 
 
-def test_an_attestor_signs_with_its_device() -> None:
-    machine = key(150)
+def test_an_attestor_signs_with_its_device_and_takes_back_with_another() -> None:
+    machine, second = key(150), key(151)
     words = [*delegates(ATTESTORS[0], machine), attests(machine, ROOT), attests(ATTESTORS[1], ROOT)]
     assert Roster(words, TRUST).voice(ROOT.public, NOW_MS).attested
+    back = sealed(second, Withdrawal(), kind="withdrawal", seq=9, time_ms=NOW_MS + DAY, links=[words[2].id])
+    assert Roster([*words, back], TRUST).voice(ROOT.public, NOW_MS + DAY).attested
+    with_second = [*words, back, *delegates(ATTESTORS[0], second)]
+    assert not Roster(with_second, TRUST).voice(ROOT.public, NOW_MS + DAY).attested
 
 
 def test_a_private_group_names_its_participants() -> None:
@@ -171,6 +175,17 @@ def test_who_gave_his_word_and_until_when() -> None:
     assert len(roster.words(ROOT.public, NOW_MS + 1)) == 2
     assert roster.words(ROOT.public, NOW_MS + 30 * DAY) == []
     assert Roster(at_one_domain(2), TRUST).mailboxes("d" * 64, NOW_MS + DAY) == {b"\0" * 32, b"\x01" * 32}
+
+
+@given(st.permutations(range(12)))
+@settings(max_examples=30, deadline=None)
+def test_who_is_among_the_first_of_a_domain_does_not_depend_on_the_order_of_arrival(order: list[int]) -> None:
+    records = at_one_domain(6)
+    straight = Roster(records, TRUST, domain_voices=2)
+    mixed = Roster([records[number] for number in order], TRUST, domain_voices=2)
+    for time_ms in range(NOW_MS, NOW_MS + 6 * 60_000, 30_000):
+        assert mixed.voices(time_ms) == straight.voices(time_ms)
+        assert len(mixed.voices(time_ms)) <= 2
 
 
 @pytest.mark.parametrize("trust", [TRUST, Trust(), Trust(participants=frozenset({ROOT.public}))])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.output import print_json
+from autoresearch_cli.rendering.output import print_json, say
 
 app = command_app("What this node does as an attestor of mailboxes.")
 apps = {"attestor": app}
@@ -40,3 +44,29 @@ def log(*, json: Json = False) -> None:
     from autoresearch_cli.rendering.attesting import print_acts
 
     print_acts(answer, now_ms=here.now_ms())
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch attestor withdraw KEY", "take back what this attestor said of a participant"),
+        ("autoresearch attestor withdraw KEY --reason 'account sold'", "and say why, for all to read"),
+        ("autoresearch attestor log --json | jq -r '.acts[].participant'", "whom it attested"),
+        see="network distrust, id revoke",
+    )
+)
+def withdraw(
+    key: Annotated[str, typer.Argument(help="The participant's root key, as `id show` prints it there.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for all to read.")] = "",
+    json: Json = False,
+) -> None:
+    """Take back what this attestor said of a participant, from now on. What was published before keeps its word."""
+    from autoresearch.answers import WithdrawRequest
+    from autoresearch.networks import parse_key
+
+    with here.client() as client:
+        answer = client.withdraw(WithdrawRequest(participant=parse_key(key).hex(), reason=reason))
+    if json:
+        print_json(answer)
+    else:
+        say("taken back; it counts nowhere from now on, as soon as the others hear of it")

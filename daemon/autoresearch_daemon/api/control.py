@@ -17,6 +17,7 @@ from autoresearch.answers import (
     RunRequest,
     StatusAnswer,
     VerifyRequest,
+    WithdrawRequest,
     WorkRequest,
 )
 from autoresearch.records import BlobRef
@@ -103,6 +104,11 @@ async def post_confirm(node: NodePort, asked: ConfirmRequest) -> AttestAnswer:
 def get_attestor(node: NodePort, _: Nothing) -> AttestorAnswer:
     """What this node mailed, attested and refused as an attestor."""
     return node.attesting.log()
+
+
+def post_withdraw(node: NodePort, asked: WithdrawRequest) -> AttestorAnswer:
+    """Take back what this attestor said of a participant."""
+    return node.attesting.withdraw(asked)
 
 
 def post_stop(node: NodePort, _: Nothing) -> Health:

@@ -21,6 +21,7 @@ from autoresearch.answers import (
     RunRequest,
     StatusAnswer,
     VerifyRequest,
+    WithdrawRequest,
     WorkRequest,
 )
 from autoresearch.log import BlobStore, Log
@@ -44,6 +45,10 @@ class AttestPort(Protocol):
 
     def log(self) -> AttestorAnswer:
         """What this node did as an attestor. Raises Refused when it is none."""
+        ...
+
+    def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Take back what this attestor said of a participant. Raises Refused, NotFound."""
         ...
 
 

@@ -7,9 +7,17 @@ import binascii
 import os
 from collections.abc import Callable
 
-from autoresearch.answers import AttestAnswer, AttestorAct, AttestorAnswer, AttestRequest, ConfirmRequest, attest_answer
+from autoresearch.answers import (
+    AttestAnswer,
+    AttestorAct,
+    AttestorAnswer,
+    AttestRequest,
+    ConfirmRequest,
+    WithdrawRequest,
+    attest_answer,
+)
 from autoresearch.attesting import DUE_MS, Answer, Caps
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.identity import KeyLookup, resolve_key
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
@@ -143,6 +151,14 @@ class Desk:
                 for act in self._ledger.acts(ACTS)
             ],
         )
+
+    def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Take back what this attestor said of a participant. Raises Refused when it is none, NotFound."""
+        answer = self.log()
+        subject = bytes.fromhex(request.participant)
+        if not self._notebook.withdraw_attestations(subject, self._now_ms(), reason=request.reason):
+            raise NotFound("this attestor has said nothing of that participant", hint="autoresearch attestor log")
+        return answer
 
     def _there(self) -> Participant:
         if self._participant is None:
