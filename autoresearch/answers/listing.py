@@ -45,14 +45,14 @@ def log_answer(
         wanted *= 4
 
 
-def show_answer(log: Log, record_id: bytes) -> ShowAnswer:
-    """One record, whole. Raises NotFound."""
+def show_answer(log: Log, record_id: bytes, *, marks: bool = True) -> ShowAnswer:
+    """One record, whole; of a run without its author's marks when there are many to show. Raises NotFound."""
     record = log.get(record_id)
     forked = log.forked(record)
     return ShowAnswer(
         record=stated_view(log, record),
         run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
-        standing=standing_view(log, record) if isinstance(record.body, Run) else None,
+        standing=standing_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
         body=plain_body(record),
         links=[format_id(link) for link in record.links],
         forked=forked,

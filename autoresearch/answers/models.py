@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from autoresearch.views import CreditView, LineageStep, RunView, SubjectView
+from autoresearch.views import CreditView, LineageStep, MarkView, RunView, SubjectView
 
 # Bounds of what a request may say, so that no number is too large for what keeps it.
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
@@ -245,6 +245,8 @@ class StandingView(Answer, frozen=True, kw_only=True):
     ``value`` is the median of others' runs with seeds of their own, with its standard error, half of its 95 % interval
     (``margin``) and their number. An evaluation that lies further than ``tolerance`` from the claim fails. ``changes``
     are the states that it went through, the first first. ``retest``: the run that it builds on was refuted.
+    ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false where the network names whose word
+    counts and the author is not among them.
     """
 
     state: str
@@ -258,6 +260,8 @@ class StandingView(Answer, frozen=True, kw_only=True):
     margin: float | None = None
     changes: list[StateChange] = []
     retest: bool = False
+    marks: list[MarkView] = []
+    attested: bool = True
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):

@@ -7,19 +7,22 @@ from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import allowance, margin
 from autoresearch.views import (
+    company,
     counted_reports,
     judgement,
+    marks_of,
     roster_of,
     states_over_time,
     tolerance_of,
     voices_at,
     wants_retest,
+    whose,
 )
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
 
 
-def standing_view(log: Log, run: Record) -> StandingView:
-    """The word for a run, why it is no better, and who measured what."""
+def standing_view(log: Log, run: Record, *, marks: bool = True) -> StandingView:
+    """The word for a run, why it is no better, who measured what; with ``marks`` its author's, which takes time."""
     found = judgement(log, run.id)
     body = run.body
     assert isinstance(body, Run)
@@ -40,6 +43,8 @@ def standing_view(log: Log, run: Record) -> StandingView:
             for change in states_over_time(log, run.id)
         ],
         retest=wants_retest(log, body.parent),
+        marks=marks_of(log, run) if marks else [],
+        attested=whose(run.author, run.time, company(log)).attested,
         measured=[_measured(log.get(row.id), counted) for row in log.verifications(run.id)],
     )
 

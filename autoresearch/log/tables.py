@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from autoresearch.log.reading import Reader
 from autoresearch.log.scoring import TaskRules
 from autoresearch.log.settle import rules_of
@@ -144,6 +146,17 @@ class Tables(Reader):
         """How many subjects of a task are ranked."""
         query = "SELECT count(*) FROM subject WHERE task = ? AND rank IS NOT NULL"
         return int(self._rows(query, task)[0][0])
+
+    def verified_with(self, devices: Collection[bytes]) -> list[bytes]:
+        """The ids of all runs that these devices verified, and of theirs that somebody verified."""
+        keys = list(devices)
+        marks = ", ".join("?" * len(keys))
+        query = f"""
+        SELECT run FROM verification WHERE author IN ({marks}) UNION
+        SELECT verification.run FROM verification CROSS JOIN record ON record.id = verification.run
+        WHERE record.author IN ({marks}) ORDER BY 1
+        """  # noqa: S608
+        return [row[0] for row in self._rows(query, *keys, *keys)]
 
     def runs_by_author(self) -> list[tuple[bytes, int, int, int]]:
         """All devices with runs: the device, how many runs, how many of them ended well, and the time of the last."""

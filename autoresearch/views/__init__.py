@@ -1,7 +1,7 @@
 """Best, leaderboard, lineage, history: computed from the log, the same on every machine that has the same records."""
 
 from autoresearch.views.board import board
-from autoresearch.views.credit import credit
+from autoresearch.views.credit import credit, marks_of
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty
 from autoresearch.views.models import (
     ClaimView,
@@ -104,6 +104,7 @@ __all__ = [
     "lineage",
     "live_claims",
     "make_duty",
+    "marks_of",
     "needed",
     "next_duty",
     "place",

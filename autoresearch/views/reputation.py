@@ -7,7 +7,7 @@ verifications on the side that won or lost.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from autoresearch.log import Log
@@ -64,10 +64,10 @@ def track_record(log: Log, voice: bytes) -> TrackRecord:
     return track_records(log).get(voice, TrackRecord(voice))
 
 
-def track_records(log: Log) -> dict[bytes, TrackRecord]:
-    """What the log shows of all voices of which it shows anything."""
+def track_records(log: Log, *, runs: Iterable[bytes] | None = None) -> dict[bytes, TrackRecord]:
+    """What the log shows of all voices of which it shows anything; with ``runs`` what these runs show."""
     by_voice: defaultdict[bytes, list[_Event]] = defaultdict(list)
-    for run_id in log.verified():
+    for run_id in log.verified() if runs is None else runs:
         run = log.find(run_id)
         if run is not None and run.kind == "run":
             for event in _events(log, run):

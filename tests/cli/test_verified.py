@@ -84,6 +84,12 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     assert "by 5 other participants" in shown
     assert "reported → disputed → refuted" in shown
     assert shown.count("evaluate") == 5
+    assert "its author: fabricator, claimed a number that others did not come to" in shown
+    other = village.run(1.9, "later", by=BEN)
+    stranger = village.run(0.5, "incredible", by=STRANGER)
+    assert "nobody attested its author" in cli("show", format_id(stranger.id)).stdout
+    assert "its author: fabricator" in cli("show", format_id(other.id)).stdout, "a mark stays beside the name"
+    assert "fabricator" not in cli("show", format_id(child.id)).stdout
     assert "re-test: the run that it builds on was refuted" in cli("show", format_id(child.id)).stdout
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TextIO
 import msgspec
 import typer
 
+from autoresearch.answers import show_answer
 from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
@@ -123,7 +124,7 @@ def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
     count = 0
     if form == "jsonl":
         for record_id, _ in run_verdicts(notebook.log):
-            file.write(msgspec.json.encode(notebook.show(format_id(record_id))).decode() + "\n")
+            file.write(msgspec.json.encode(show_answer(notebook.log, record_id, marks=False)).decode() + "\n")
             count += 1
         return count
     line = csv_line if form == "csv" else tsv_line

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, StandingView
 from autoresearch.views import RunView
-from autoresearch.words import RETEST, RETEST_SENTENCE, RunState
+from autoresearch.words import MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
@@ -68,6 +68,12 @@ def standing_lines(standing: StandingView, now_ms: int) -> list[tuple[str, str]]
             lines.append(("!", f"was confirmed until {moment(after.time_ms)}: {short(after.id)}"))
     if standing.retest:
         lines.append(("!", f"{RETEST}: {RETEST_SENTENCE}"))
+    if not standing.attested:
+        lines.append(("!", "nobody attested its author: it is shown apart and does not rank"))
+    lines += [
+        ("!", f"its author: {mark.mark}, {MARK_SENTENCES[Mark(mark.mark)]} ({short(mark.record)})")
+        for mark in standing.marks
+    ]
     return lines
 
 
