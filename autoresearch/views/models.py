@@ -106,7 +106,9 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
 class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     """One run on the way from a baseline to a run. ``delta`` is the change of the value from the step before.
 
-    ``retest``: the step before was refuted, so that the change means nothing.
+    ``value``, with half of its 95 % interval, is what others measured with seeds that nobody chose, in ``others`` runs,
+    and ``gain`` the change that they found beside the parent; ``voices`` participants spoke about it. ``retest``: the
+    step before was refuted, so that the change means nothing.
     """
 
     run: RunView
@@ -114,6 +116,11 @@ class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     delta: float | None
     retest: bool = False
+    value: float | None = None
+    margin: float | None = None
+    gain: float | None = None
+    others: int = 0
+    voices: int = 0
 
 
 class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):

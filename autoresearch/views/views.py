@@ -107,16 +107,24 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
         mean = subject.mean if subject else view.value
         before = steps[-1].mean if steps else None
         delta = mean - before if mean is not None and before is not None else None
-        steps.append(
-            LineageStep(
-                run=view,
-                mean=mean,
-                runs=subject.runs if subject else 0,
-                delta=delta,
-                retest=bool(steps) and steps[-1].run.state in FALSE,
-            )
-        )
+        step = LineageStep(run=view, mean=mean, runs=subject.runs if subject else 0, delta=delta)
+        steps.append(_measured(log, step, retest=bool(steps) and steps[-1].run.state in FALSE))
     return steps
+
+
+def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
+    """A step with what others measured of it."""
+    found, rules = judgement(log, parse_id(step.run.id)), log.rules(bytes.fromhex(step.run.task))
+    better = 1.0 if rules and rules.direction == "maximize" else -1.0
+    return msgspec.structs.replace(
+        step,
+        retest=retest,
+        value=found.value,
+        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        gain=None if found.improvement is None else better * found.improvement,
+        others=found.runs,
+        voices=found.voices,
+    )
 
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:

@@ -40,6 +40,8 @@ class Watch:
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
+            case "confirmed" | "demoted":
+                self.display.line(one_line(event.text), style="bold")
             case "state" | "worker":
                 self.display.line(one_line(text_in(event, "reason") or event.text), style="dim")
             case _:

@@ -38,7 +38,7 @@ def test_best_shows_what_others_measured_with_its_interval_and_how_many_they_wer
     village.evaluate(checked, 1.1, ANN, CEM, DOT)
     village.run(1.0, "said", by=CEM)
     shown = dict(row[:2] for row in rows(cli("best").stdout))
-    assert shown["best"].startswith("1.2250")
+    assert shown["best"].startswith("1.2250 ± 0.0257 · confirmed")
     assert shown["confirmed"].startswith("1.2250 ± 0.0257 · 4 runs of others · checked by 3")
     assert "“checked”" in shown["provisional"]
     assert "“said”" in shown["reported"]
@@ -98,7 +98,9 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     village.confirm(steady, 2.0, 1.22)
     assert {row[0]: row[6] for row in rows(cli("log", "--kind", "run").stdout)}[format_id(steady.id)] == "confirmed"
     assert "steady: 1.22 · confirmed" in " ".join(cli("--color", "always", "log", "--kind", "run").stdout.split())
-    assert [row[6] for row in rows(cli("lineage", "@").stdout)] == ["reported", "confirmed"]
+    steps = rows(cli("lineage", "@").stdout)
+    assert [row[6] for row in steps] == ["reported", "confirmed"]
+    assert steps[1][8:] == ["1.225", "0.0256749", "-0.78", "4", "3"]
 
 
 def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, paths: Paths) -> None:

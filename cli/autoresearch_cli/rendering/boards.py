@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autoresearch.answers import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
-from autoresearch.views import LineageStep, SubjectView
+from autoresearch.views import LineageStep, RunView, SubjectView
 from autoresearch.words import BOARD_SECTION_SENTENCES, RETEST, BoardSection
-from autoresearch_cli.rendering.figures import age, counted, figure, interval, lately, moment, one_line, value
+from autoresearch_cli.rendering.figures import age, counted, figure, interval, lately, moment, one_line, signed, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
 from autoresearch_cli.rendering.status import best_so_far, subject_value
@@ -141,26 +141,28 @@ def print_tasks(answer: TasksAnswer) -> None:
 
 
 def print_lineage(answer: LineageAnswer) -> None:
-    """The steps from the baseline to a run, each with the change of the mean."""
-    steps = [(step, step.run) for step in answer.steps]
+    """The steps from the baseline to a run, each with its change: as others measured it, where they did."""
     if not is_rich():
-        print_rows(
-            (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title, run.state, _mark(step))
-            for step, run in steps
-        )
+        print_rows(_step_cells(step, step.run) for step in answer.steps)
         return
     rows = [
         (
-            short(run.id),
-            value(step.mean),
-            "" if step.delta is None else f"{step.delta:+.4f}",
-            step.runs,
-            run.state,
-            f"{RETEST}: {run.title}" if step.retest else run.title,
+            short(step.run.id),
+            interval(step.mean if step.value is None else step.value, step.margin),
+            signed(step.delta if step.gain is None else step.gain),
+            step.others or "",
+            step.voices or "",
+            step.run.state,
+            f"{RETEST}: {step.run.title}" if step.retest else step.run.title,
         )
-        for step, run in steps
+        for step in answer.steps
     ]
-    print_table(("id", "mean", "change", "runs", "state", "title"), rows, right=("mean", "change", "runs"))
+    print_table(("id", "value", "change", "n", "by", "state", "title"), rows, right=("value", "change", "n", "by"))
+
+
+def _step_cells(step: LineageStep, run: RunView) -> tuple[object, ...]:
+    said = (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title, run.state, _mark(step))
+    return (*said, figure(step.value), figure(step.margin), figure(step.gain), step.others, step.voices)
 
 
 def _mark(step: LineageStep) -> str:

@@ -84,6 +84,11 @@ def change(number: float | None, parent: float | None) -> str:
     return "" if number is None or parent is None else f"{number - parent:+.4f}"
 
 
+def signed(number: float | None) -> str:
+    """A change of a metric, with its sign."""
+    return "" if number is None else f"{number:+.4f}"
+
+
 def counted(number: int, thing: str) -> str:
     """A number of things: ``1 run``, ``2 runs``."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -11,11 +11,13 @@ from autoresearch.answers import (
     WorkerStatus,
     best_value,
 )
+from autoresearch.words import RunState
 from autoresearch_cli.rendering.figures import (
     age,
     clock,
     counted,
     duration,
+    interval,
     one_line,
     percent,
     size,
@@ -104,7 +106,11 @@ def task_lines(task: TaskStatus) -> list[Line]:
 def best_so_far(task: TaskStatus) -> str:
     """The best value between the baseline and the floor."""
     best = subject_value(task)
-    parts = [value(best) if best is not None else "nothing measured yet"]
+    parts = ["nothing measured yet"]
+    if task.best is not None:
+        parts = [interval(best, task.best.margin)]
+        if task.best.state != RunState.REPORTED:
+            parts.append(task.best.state)
     if task.baseline is not None:
         parts.append(f"baseline {value(task.baseline)}")
     if task.floor is not None:
