@@ -29,10 +29,13 @@ from autoresearch_cli.rendering.status import subject_value
 LOOK_SECONDS = 1.0
 # At the end everybody may take so long to fetch what the others did last.
 SETTLE_SECONDS = 30.0
+# Participants of an attested demo give this share of their time to it, so that the words change while one watches.
+VERIFY_SHARE = 0.5
 # How long participants verify after the last run of an attested demo, at most.
 VERIFY_SECONDS = 300
 # How long the others wait for the first one's first claim, so that they don't all begin with the baseline.
 FIRST_SECONDS = 60.0
+IDLE = "carries records, runs nothing"
 Inbox = queue.SimpleQueue[tuple[str, Event]]
 
 
@@ -44,7 +47,8 @@ def demo_of_many(
     When they are to be attested two attestors join them, which do nothing else.
     """
     places = [Place(f"peer-{number}", workers) for number in range(1, count + 1)]
-    asked = [_share(runs, until_ms, number, count) for number in range(count)]
+    verify_share = VERIFY_SHARE if attested else None
+    asked = [_share(runs, until_ms, number, count, verify_share) for number in range(count)]
     office = PostOffice() if attested else None
     if office:
         places, asked = [*places, *office.attestors()], [*asked, *[None] * ATTESTORS]
@@ -66,10 +70,12 @@ def demo_of_many(
         _sum_up(answer)
 
 
-def _share(runs: int | None, until_ms: int | None, number: int, count: int) -> WorkRequest | None:
+def _share(
+    runs: int | None, until_ms: int | None, number: int, count: int, verify_share: float | None
+) -> WorkRequest | None:
     """What one of them is asked for: its part of the runs, or nothing when there are fewer runs than daemons."""
     part = None if runs is None else runs // count + (number < runs % count)
-    return None if part == 0 else WorkRequest(runs=part, until_ms=until_ms)
+    return None if part == 0 else WorkRequest(runs=part, until_ms=until_ms, verify_share=verify_share)
 
 
 def _verify(daemons: list[Daemon], count: int, until_ms: int | None, *, json: bool) -> None:
@@ -127,7 +133,8 @@ def _has_begun(state: FlockState) -> bool:
 
 def _ask(state: FlockState, daemon: Daemon, request: WorkRequest | None) -> None:
     if request is None:
-        state.members[daemon.name].done = True
+        member = state.members[daemon.name]
+        member.done, member.doing = True, IDLE
         return
     with suppress(AutoresearchError), daemon.client() as client:
         client.work(request)

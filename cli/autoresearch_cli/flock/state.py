@@ -13,6 +13,7 @@ from autoresearch_cli.rendering.figures import counted, one_line, percent, value
 from autoresearch_cli.rendering.status import subject_value
 from autoresearch_cli.watching import finished_line, progress_in, text_in
 
+CHOOSING, CHECKING = "choosing the next change", "checking"
 DONE = frozenset({"runs_done", "time_over", "not_asked"})
 
 
@@ -77,8 +78,12 @@ class FlockState:
             case "progress":
                 member.fraction, member.note = progress_in(event)
             case "run_finished" | "run_failed":
-                member.doing, member.fraction, member.note, member.in_hand = "choosing the next change", 0.0, "", False
+                member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
                 return self._ended(name, event)
+            case "committed" | "verified":
+                if member.doing.startswith(CHECKING):
+                    member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
+                return Line(f"◇ {name}  {one_line(event.text)}", "dim")
             case "state":
                 member.done = text_in(event, "why") in DONE
                 if member.done or not member.in_hand:
