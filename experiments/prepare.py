@@ -33,7 +33,7 @@ FILES = {              # name: seed, documents, SHA-256
     "train.bin": (1, 24576, "539cd5c0a92ef31397230a0e915c8c293e6efe63940236a5adb1e776117b1b90"),
     "val.bin": (2, 512, "4015ec396eadd999c3bb80da69897e52f2598136578e1fbe3b69a6eec41c75d7"),
 }
-FRESH = 2048           # documents that nobody has seen before
+FRESH = 1024           # documents that nobody has seen before
 FLOOR = 0.762866       # bits per byte: the exact code length of val.bin
 WORK = 1.5e12          # work units, when the environment names no other number
 STEP_WORK = 1e8        # what a step and a token cost besides their FLOPs (fitted to CPU time)

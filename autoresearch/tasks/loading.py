@@ -135,6 +135,8 @@ def _evaluation(path: Path, header: Header) -> Evaluation | None:
         raise UsageError(f"{path}: [evaluation] is for the referee", hint='set metric.source = "referee"')
     if found is None:
         return None
+    if header.metric.direction != "minimize":
+        raise UsageError(f"{path}: the referee measures bits, fewer are better", hint='metric.direction = "minimize"')
     if found.text not in header.data:
         raise UsageError(f"{path}: evaluation.text, {found.text}, is not a file of [data]", hint="pin it there")
     for name in found.withheld:

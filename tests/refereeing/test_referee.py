@@ -115,7 +115,7 @@ def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: 
 
     assert found.status is RunStatus.OK, found.reason
     assert found.value == pytest.approx(trained.value, abs=1e-5)
-    assert (found.challenges, found.mismatches) == (2048, 0)
+    assert (found.challenges, found.mismatches) == (1536, 0)
     assert abs(found.mean_difference) < 1e-5
     assert found.fresh is not None
     assert found.gap is not None

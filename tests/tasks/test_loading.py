@@ -169,6 +169,15 @@ def test_a_task_says_what_the_referee_asks(folder: Path) -> None:
     assert task.digest != before
 
 
+def test_more_bits_are_never_better(folder: Path) -> None:
+    refereed(folder, EVALUATION)
+    manifest = folder / "task.toml"
+    manifest.write_text(manifest.read_text().replace('"minimize"', '"maximize"'))
+
+    with pytest.raises(UsageError, match="fewer are better"):
+        load_task(folder)
+
+
 @pytest.mark.parametrize(
     ("evaluation", "source", "sentence"),
     [
