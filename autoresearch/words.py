@@ -51,6 +51,7 @@ class RunState(StrEnum):
     DISPUTED = "disputed"
     REFUTED = "refuted"
     FRAUD = "fraud"
+    BANNED = "banned"
 
 
 RUN_STATE_SENTENCES: dict[RunState, str] = {
@@ -61,6 +62,7 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
     RunState.DISPUTED: "somebody came to another number; others are asked",
     RunState.REFUTED: "others measured it and came to another number",
     RunState.FRAUD: "its own records prove that it is false",
+    RunState.BANNED: "its author's own records prove that it cheated shortly before",
 }
 
 

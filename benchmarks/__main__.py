@@ -21,6 +21,7 @@ BENCHMARKS = {
     "peers_idle": "the network process with 10 peers and nothing to say",
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
     "attestation": "how fast it is known whose word a record carries",
+    "standing": "how long it takes to say how far others stand behind runs",
     "null": "how often luck is taken for progress by the rule of verification",
     "collusion": "what colluding participants get past the rule of verification",
     "overhead": "sandbox and referee over plain `python train.py`",

@@ -244,7 +244,8 @@ class StandingView(Answer, frozen=True, kw_only=True):
 
     ``value`` is the median of others' runs with seeds of their own, with its standard error, half of its 95 % interval
     (``margin``) and their number. An evaluation that lies further than ``tolerance`` from the claim fails. ``changes``
-    are the states that it went through, the first first. ``retest``: the run that it builds on was refuted.
+    are the states that it went through, the first first. ``retest``: the run that it builds on was refuted. ``copy_of``
+    is another participant's run that had this checkpoint before.
     ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false where the network names whose word
     counts and the author is not among them.
     """
@@ -262,6 +263,7 @@ class StandingView(Answer, frozen=True, kw_only=True):
     retest: bool = False
     marks: list[MarkView] = []
     attested: bool = True
+    copy_of: str | None = None
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from autoresearch.views import (
     judgement,
     marks_of,
     roster_of,
+    same_models,
     states_over_time,
     tolerance_of,
     voices_at,
@@ -42,11 +43,16 @@ def standing_view(log: Log, run: Record, *, marks: bool = True) -> StandingView:
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
             for change in states_over_time(log, run.id)
         ],
+        copy_of=_id(same_models(log).get(run.id)),
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         attested=whose(run.author, run.time, company(log)).attested,
         measured=[_measured(log.get(row.id), counted) for row in log.verifications(run.id)],
     )
+
+
+def _id(record: bytes | None) -> str | None:
+    return None if record is None else format_id(record)
 
 
 def reason(state: RunState, voices: int, least: int) -> str:

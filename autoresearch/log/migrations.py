@@ -115,6 +115,8 @@ CREATE TABLE commitment(n INTEGER PRIMARY KEY, id BLOB NOT NULL, run BLOB NOT NU
     round INTEGER NOT NULL, digest BLOB NOT NULL, author BLOB NOT NULL, seq INTEGER NOT NULL,
     time INTEGER NOT NULL, output BLOB);
 CREATE INDEX commitment_run ON commitment(run);
+CREATE INDEX run_parent ON run(parent) WHERE parent IS NOT NULL;
+CREATE INDEX claim_source ON claim(task, source_digest);
 CREATE TABLE fraud(n INTEGER PRIMARY KEY, id BLOB NOT NULL, author BLOB NOT NULL, seq INTEGER NOT NULL,
     time INTEGER NOT NULL);
 """

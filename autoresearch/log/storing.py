@@ -12,6 +12,7 @@ from autoresearch.log.settle import Touched, settle
 from autoresearch.records import Network, Record, parse_stored
 
 _BATCH = 1000
+_DROPS = "INSERT INTO meta VALUES('drops', 1) ON CONFLICT DO UPDATE SET value = value + 1"
 
 
 def store(connection: sqlite3.Connection, network: Network, records: Sequence[Record]) -> list[Stored]:
@@ -34,6 +35,8 @@ def store(connection: sqlite3.Connection, network: Network, records: Sequence[Re
     # Last, because a withdrawal that goes may bring back a record that has just come.
     _remove(connection, [n for n in over if n < first], touched)
     settle(connection, touched)
+    if dropped:
+        connection.execute(_DROPS)
     return dropped
 
 

@@ -140,3 +140,33 @@ class VerificationRow(NamedTuple):
     round: int
     output: bytes | None
     n: int
+
+
+class Extent(NamedTuple):
+    """How far a log has come: the record stored last, and how often something was taken out for the quota."""
+
+    row: int
+    drops: int
+
+
+class FraudRow(NamedTuple):
+    """A record that, alone or with the record that it names as its parent, proves that its author cheated."""
+
+    id: bytes
+    author: bytes
+    seq: int
+    time: int
+
+
+class CopyRow(NamedTuple):
+    """A run, and an earlier one with the same program or the same checkpoint."""
+
+    id: bytes
+    author: bytes
+    time: int
+    task: bytes
+    source_digest: bytes
+    original: bytes
+    original_author: bytes
+    original_time: int
+    original_source: bytes

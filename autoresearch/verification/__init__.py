@@ -1,7 +1,16 @@
 """Who verifies what, and what it takes to count. Pure."""
 
 from autoresearch.verification import ecvrf
-from autoresearch.verification.choosing import Rules, expected, is_chosen, network_rules, question, seeds
+from autoresearch.verification.choosing import (
+    Rules,
+    expected,
+    is_audited,
+    is_chosen,
+    is_replicated,
+    network_rules,
+    question,
+    seeds,
+)
 from autoresearch.verification.commitments import SALT_BYTES, commitment_digest, in_time
 from autoresearch.verification.evaluating import GAP_ERRORS, Findings, allowance, gap, is_honest, passes
 from autoresearch.verification.interval import margin
@@ -28,8 +37,10 @@ __all__ = [
     "expected",
     "gap",
     "in_time",
+    "is_audited",
     "is_chosen",
     "is_honest",
+    "is_replicated",
     "judge",
     "judge_pairs",
     "margin",

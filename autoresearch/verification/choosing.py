@@ -7,6 +7,8 @@ verifier's proof goes into its record.
 from __future__ import annotations
 
 import hashlib
+import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
@@ -15,6 +17,10 @@ from autoresearch.verification import ecvrf
 
 _DOMAIN = b"autoresearch/verify/1"
 _SEEDS = b"autoresearch/verify-seeds/1"
+_AUDIT = b"autoresearch/audit/1"
+_REPLICATED = b"autoresearch/replicated/1"
+# Of those whose authors were always right at least one in so many runs is replicated.
+LEAST_REPLICATED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +78,25 @@ def seeds(output: bytes, count: int) -> list[int]:
     """The seeds, below 2**63, of a verifier's pairs: drawn by its proof, so that nobody picks them."""
     digests = (hashlib.sha256(_SEEDS + output + number.to_bytes(4, "big")).digest() for number in range(count))
     return [int.from_bytes(digest[:8], "big") >> 1 for digest in digests]
+
+
+def is_audited(seed: bytes, run: bytes, *, voices: int, rules: Rules) -> bool:
+    """Whether the device with this secret measures a run that leads nothing, all the same.
+
+    Of a thousand such runs ``audit_permille`` are to be measured by somebody: that share is divided among those who
+    may. A keyed hash of the run's id draws; nobody else knows it, its author cannot steer it.
+    """
+    lot = int.from_bytes(hmac.digest(seed, _AUDIT + run, "sha256")[:8], "big")
+    return lot * 1000 * max(min(voices - 1, rules.committee), 1) < rules.audit_permille << 64
+
+
+def is_replicated(run: bytes, outputs: Sequence[bytes], *, consecutive_valid: int, rules: Rules) -> bool:
+    """Whether a run that would lead nothing is replicated, where its author was right so many times in a row.
+
+    Always below ``seasoned`` times, then once in so many times, and never less than once in ten. What draws is the
+    proofs of those who evaluated it, ``outputs``: nobody chooses them, and everybody has the same.
+    """
+    if consecutive_valid < rules.seasoned:
+        return True
+    lot = hashlib.sha256(_REPLICATED + run + b"".join(outputs)).digest()[:8]
+    return int.from_bytes(lot, "big") * min(consecutive_valid, LEAST_REPLICATED) < 1 << 64

@@ -1,8 +1,11 @@
 """Best, leaderboard, lineage, history: computed from the log, the same on every machine that has the same records."""
 
+from autoresearch.views.bans import is_banned
 from autoresearch.views.board import board
+from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit, marks_of
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty
+from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
     ClaimView,
     CreditView,
@@ -34,7 +37,7 @@ from autoresearch.views.preference import (
     walk,
     whose,
 )
-from autoresearch.views.reputation import Marked, TrackRecord, track_record, track_records
+from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
 from autoresearch.views.standing import (
     bears_out,
     committed,
@@ -44,7 +47,6 @@ from autoresearch.views.standing import (
     judged,
     judgement,
     needed,
-    roster_of,
     state_of,
     tolerance_of,
     voices_at,
@@ -92,10 +94,12 @@ __all__ = [
     "company",
     "confirmed_until",
     "contenders",
+    "copies",
     "counted_reports",
     "credit",
     "duty_for",
     "history",
+    "is_banned",
     "is_counted",
     "judge_reports",
     "judged",
@@ -104,6 +108,7 @@ __all__ = [
     "lineage",
     "live_claims",
     "make_duty",
+    "mark_view",
     "marks_of",
     "needed",
     "next_duty",
@@ -113,6 +118,7 @@ __all__ = [
     "run",
     "run_view",
     "runs",
+    "same_models",
     "standings",
     "state_of",
     "states_over_time",

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Judgement, Report
+from autoresearch.views.memory import roster_of
 from autoresearch.views.models import CreditView, ImprovementView, MarkView
-from autoresearch.views.reputation import UPHELD, Marked, TrackRecord, track_records
-from autoresearch.views.standing import counted_reports, judged, roster_of
+from autoresearch.views.reputation import UPHELD, TrackRecord, mark_view, track_records
+from autoresearch.views.standing import counted_reports, judged
 from autoresearch.words import RunState
 
 
@@ -138,7 +139,7 @@ def _view(who: bytes, account: _Account, book: _Book, records: dict[bytes, Track
         verifying_ms=account.verifying_ms,
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,
-        marks=[_mark(mark) for record in known for mark in record.marks],
+        marks=[mark_view(mark) for record in known for mark in record.marks],
     )
 
 
@@ -150,17 +151,11 @@ def marks_of(log: Log, run: Record) -> list[MarkView]:
     devices = {run.author}.union(*(roster.devices(voice.root, time_ms) for time_ms in times))
     records = track_records(log, runs=log.verified_with(devices))
     return [
-        _mark(mark) for who in dict.fromkeys((voice.voice, voice.root)) if who in records for mark in records[who].marks
+        mark_view(mark)
+        for who in dict.fromkeys((voice.voice, voice.root))
+        if who in records
+        for mark in records[who].marks
     ]
-
-
-def _mark(mark: Marked) -> MarkView:
-    return MarkView(
-        mark=mark.mark.value,
-        record=format_id(mark.record),
-        evidence=[format_id(record) for record in mark.evidence],
-        time_ms=mark.time_ms,
-    )
 
 
 def _ids(records: list[Record]) -> list[str]:

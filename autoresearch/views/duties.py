@@ -7,8 +7,21 @@ from typing import NamedTuple
 
 from autoresearch.log import Log
 from autoresearch.records import Record, Run
-from autoresearch.verification import EVALUATE, LOOKS, REPLICATE, Report, ecvrf, network_rules, question, seeds
-from autoresearch.views.preference import company, contenders
+from autoresearch.verification import (
+    EVALUATE,
+    LOOKS,
+    REPLICATE,
+    Report,
+    ecvrf,
+    is_audited,
+    is_replicated,
+    network_rules,
+    question,
+    seeds,
+)
+from autoresearch.views.memory import roster_of
+from autoresearch.views.preference import CHECKED_MOST, company, contenders, leading
+from autoresearch.views.reputation import track_record
 from autoresearch.views.standing import (
     counted_reports,
     is_counted,
@@ -16,7 +29,6 @@ from autoresearch.views.standing import (
     judgement,
     needed,
     pending,
-    roster_of,
     voices_at,
 )
 from autoresearch.words import RunState
@@ -26,6 +38,8 @@ PAIRS = 2
 FRESH_TEXTS = 1
 # As far down the board as there is something worth checking: what was found wrong, or nobody stands for, not counted.
 CHECKED_ROWS = 10
+# As far back as runs that lead nothing are audited.
+AUDITED_MAX = 500
 
 
 class Duty(NamedTuple):
@@ -41,18 +55,30 @@ class Duty(NamedTuple):
 def next_duty(
     log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
 ) -> Duty | None:
-    """What this device is to verify next among the best of a task, the best first, or None.
+    """What this device is to verify next on a task, or None: the best first, then disputes, then what is audited.
 
     ``seed`` is the device's secret key, for the proof. ``skip`` names runs, stages and rounds that are left out.
     """
     me = roster_of(log).voice(device, now_ms)
     if not me.attested:
         return None
-    for placed in contenders(log, task, company(log), limit=CHECKED_ROWS):
-        duty = duty_for(log, placed.row.first, device, seed, now_ms)
+    for run_id in dict.fromkeys(_candidates(log, task, seed)):
+        duty = duty_for(log, run_id, device, seed, now_ms)
         if duty is not None and (duty.run, duty.stage, duty.round) not in skip:
             return duty
     return None
+
+
+def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
+    """The runs that may want a verifier, in the order in which they do."""
+    yield from (placed.row.first for placed in contenders(log, task, company(log), limit=CHECKED_ROWS))
+    for row in log.checked(task, authors=1, limit=CHECKED_MOST):
+        if judgement(log, row.first).state is RunState.DISPUTED:
+            yield row.first
+    voices, rules = len(roster_of(log).voices(log.newest_ms())), network_rules(log.network)
+    for run_id in log.newest(task, limit=AUDITED_MAX):
+        if is_audited(seed, run_id, voices=voices, rules=rules):
+            yield run_id
 
 
 def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> Duty | None:
@@ -92,5 +118,23 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         yield EVALUATE, 1
     elif state is RunState.PROVISIONAL and body.parent is not None:
         pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
-        if voices_at(log, run) >= network_rules(log.network).least and pairs < LOOKS[-1]:
+        enough = voices_at(log, run) >= network_rules(log.network).least
+        if enough and pairs < LOOKS[-1] and (pairs or _is_replicated(log, run, body)):
             yield REPLICATE, 0
+
+
+def _is_replicated(log: Log, run: Record, body: Run) -> bool:
+    """Whether a run that others came to is to be replicated: always when it would lead, else by its author's record."""
+    author = roster_of(log).voice(run.author, run.time).voice
+    rules, leader = network_rules(log.network), leading(log, body.task)
+    if leader is None or body.value is None or leader.found.value is None:
+        return True
+    task = log.rules(body.task)
+    sign = -1.0 if task and task.direction == "maximize" else 1.0
+    if sign * body.value < sign * leader.found.value:
+        return True
+    spoken = [row for row in log.verifications(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
+    heard = {record.id for record, report in counted_reports(log, run) if report.attested and report.voice != author}
+    outputs = [row.output or b"" for row in spoken if row.id in heard][: rules.quorum]
+    streak = track_record(log, author).consecutive_valid
+    return is_replicated(run.id, outputs, consecutive_valid=streak, rules=rules)

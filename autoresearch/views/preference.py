@@ -8,7 +8,9 @@ from typing import NamedTuple
 from autoresearch.identity import Roster
 from autoresearch.log import Log, SubjectRow
 from autoresearch.verification import Judgement, network_rules
-from autoresearch.views.standing import judgement, roster_of
+from autoresearch.views.copies import without_copies
+from autoresearch.views.memory import roster_of
+from autoresearch.views.standing import judgement
 from autoresearch.words import RunState
 
 # As many checked subjects as are looked at for those that others stand behind.
@@ -22,7 +24,7 @@ JUDGED_ROWS = 300
 _FIRST_PAGE, _PAGE = 20, 500
 
 OPEN = frozenset({RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED})
-DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD})
+DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
 
 
 class Company(NamedTuple):
@@ -96,7 +98,7 @@ def tier_of(placed: Placed, here: Company) -> int | None:
 
 def backed(log: Log, task: bytes, here: Company, state: RunState) -> list[Placed]:
     """The subjects of attested participants in a state that takes others: the confirmed by what others measured."""
-    rows = log.checked(task, authors=CHECKING_AUTHORS, limit=CHECKED_MOST)
+    rows = without_copies(log, log.checked(task, authors=CHECKING_AUTHORS, limit=CHECKED_MOST))
     found = [place(log, row, here) for row in rows]
     kept = [placed for placed in found if placed.found.state is state and placed.attested]
     if state is not RunState.CONFIRMED:
@@ -106,12 +108,17 @@ def backed(log: Log, task: bytes, here: Company, state: RunState) -> list[Placed
     return sorted(kept, key=lambda placed: sign * (placed.found.value or 0.0))
 
 
+def leading(log: Log, task: bytes) -> Placed | None:
+    """The best confirmed subject of a task."""
+    return next(iter(backed(log, task, company(log), RunState.CONFIRMED)), None)
+
+
 def walk(log: Log, task: bytes, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
     """The subjects of a task by what their authors say, the best first, as many as are asked for."""
     start, size = 0, _FIRST_PAGE
     while start < limit:
         page = log.ranked(task, limit=min(size, limit - start), skip=start)
-        yield from page
+        yield from without_copies(log, page)
         if len(page) < size:
             return
         start, size = start + size, _PAGE

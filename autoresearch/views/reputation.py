@@ -7,19 +7,21 @@ verifications on the side that won or lost.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from autoresearch.log import Log
-from autoresearch.records import Record
-from autoresearch.verification import EVALUATE, Report
-from autoresearch.views.standing import counted_reports, judgement, roster_of
+from autoresearch.records import Record, format_id
+from autoresearch.verification import EVALUATE, Report, in_time, network_rules
+from autoresearch.views.bans import Ban, bans
+from autoresearch.views.copies import copies
+from autoresearch.views.memory import memory_of, roster_of
+from autoresearch.views.models import MarkView
+from autoresearch.views.standing import counted_reports, judgement, voices_at
 from autoresearch.words import Mark, RunState
 
 # A run of which others say that it is what its author says.
 UPHELD = frozenset({RunState.PROVISIONAL, RunState.CONFIRMED, RunState.NOT_REPLICATED})
-# A run of which they say that it is not.
-REJECTED = frozenset({RunState.REFUTED, RunState.FRAUD})
 
 
 class Marked(NamedTuple):
@@ -65,31 +67,68 @@ def track_record(log: Log, voice: bytes) -> TrackRecord:
 
 
 def track_records(log: Log, *, runs: Iterable[bytes] | None = None) -> dict[bytes, TrackRecord]:
-    """What the log shows of all voices of which it shows anything; with ``runs`` what these runs show."""
+    """What the log shows of all voices of which it shows anything; with ``runs`` at least what these runs show."""
+    memory = memory_of(log)
+    found = memory.known.get("tracks")
+    if found is None and runs is not None:
+        return _computed(log, runs)
+    if found is None:
+        found = memory.known["tracks"] = _computed(log, log.verified())
+    return found  # type: ignore[return-value]
+
+
+def mark_view(marked: Marked) -> MarkView:
+    """A mark, ready for JSON."""
+    return MarkView(
+        mark=marked.mark.value,
+        record=format_id(marked.record),
+        evidence=[format_id(record) for record in marked.evidence],
+        time_ms=marked.time_ms,
+    )
+
+
+def _computed(log: Log, runs: Iterable[bytes]) -> dict[bytes, TrackRecord]:
     by_voice: defaultdict[bytes, list[_Event]] = defaultdict(list)
-    for run_id in log.verified() if runs is None else runs:
+    for run_id in runs:
         run = log.find(run_id)
         if run is not None and run.kind == "run":
             for event in _events(log, run):
                 by_voice[event.voice].append(event)
-    return {voice: _summed(voice, sorted(events, key=lambda event: event.order)) for voice, events in by_voice.items()}
+    for copy in copies(log):
+        marked = Marked(Mark.COPIER, copy.run, (copy.original,), copy.time_ms)
+        by_voice[copy.voice].append(_Event((copy.time_ms, copy.run), copy.voice, right=False, own=True, marked=marked))
+    voice_of = roster_of(log).voice
+    banned = bans(log)
+    for voice, found in banned.items():
+        for ban in found:
+            if voice_of(ban.device, ban.start_ms).voice != voice:
+                continue
+            marked = Marked(Mark.FRAUD, ban.record, (ban.record,), ban.start_ms)
+            by_voice[voice].append(_Event((ban.start_ms, ban.record), voice, right=False, own=True, marked=marked))
+    return {
+        voice: _summed(voice, sorted(events, key=lambda event: event.order), banned.get(voice, []))
+        for voice, events in by_voice.items()
+    }
 
 
 def _events(log: Log, run: Record) -> Iterator[_Event]:
     """Who was right about a run and who was not, as far as that is decided."""
     state = judgement(log, run.id).state
-    if state not in UPHELD | REJECTED:
+    if state not in UPHELD and state is not RunState.REFUTED:
         return
     author = roster_of(log).voice(run.author, run.time).voice
     reports = [(record, report) for record, report in counted_reports(log, run) if report.attested]
-    if state in REJECTED:
+    if state is RunState.REFUTED:
         against = tuple(record.id for record, report in reports if report.stage == EVALUATE and not report.passed)
         marked = Marked(Mark.FABRICATOR, run.id, against, run.time)
         yield _Event((run.time, run.id), author, right=False, own=True, marked=marked)
     elif state is RunState.CONFIRMED:
         yield _Event((run.time, run.id), author, right=True, own=True)
+    others = [report for _, report in reports if report.voice != author]
+    timely = in_time(others, min(network_rules(log.network).quorum, max(voices_at(log, run) - 1, 1)))
     for record, report in reports:
-        if report.voice != author:
+        # Who repeats what others had said was not right by its own doing; who was wrong was wrong.
+        if report.voice != author and (report in timely or report.passed != (state in UPHELD)):
             yield _verifier(run, record, report, state)
 
 
@@ -101,17 +140,19 @@ def _verifier(run: Record, record: Record, report: Report, state: RunState) -> _
     return _Event(report.order, report.voice, right=right, own=False, marked=marked)
 
 
-def _summed(voice: bytes, events: list[_Event]) -> TrackRecord:
+def _summed(voice: bytes, events: list[_Event], banned: Sequence[Ban]) -> TrackRecord:
     """One voice's events, in their order, as its record."""
     streak = 0
     for event in events:
         streak = streak + 1 if event.right else 0
+    marks = tuple(event.marked for event in events if event.marked)
     return TrackRecord(
         voice,
         consecutive_valid=streak,
         confirmed=sum(event.own and event.right for event in events),
-        refuted=sum(event.own and not event.right for event in events),
+        refuted=sum(marked.mark is Mark.FABRICATOR for marked in marks),
         upheld=sum(not event.own and event.right for event in events),
         overruled=sum(not event.own and not event.right for event in events),
-        marks=tuple(event.marked for event in events if event.marked),
+        marks=marks,
+        banned_until_ms=max((ban.end_ms for ban in banned), default=None),
     )

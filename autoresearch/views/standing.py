@@ -6,13 +6,9 @@ Depends on the records and on whom the network trusts, never on a clock: a verif
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from autoresearch.identity import Roster
 from autoresearch.log import CommitmentRow, Log
 from autoresearch.records import Record, Run, Task, Verification
-from autoresearch.tasks import seed_for
 from autoresearch.verification import (
     CONFIRMING_VOICES,
     EVALUATE,
@@ -27,49 +23,31 @@ from autoresearch.verification import (
     passes,
     seeds,
 )
+from autoresearch.views.bans import is_banned, is_fraud
 from autoresearch.views.commitments import commitment_of
+from autoresearch.views.memory import memory_of, roster_of
+from autoresearch.words import RunState
 
 # A change counts that is better by at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
-_ALL = 1_000_000
-_ROSTER_KINDS = ("identity", "attestation", "withdrawal")
-
-
-class _Known(NamedTuple):
-    """A roster, and what the log held when it was made: the last record's number, how many of each kind."""
-
-    row: int
-    counts: tuple[int, ...]
-    roster: Roster
-
-
-_rosters: WeakKeyDictionary[Log, _Known] = WeakKeyDictionary()
-
-
-def roster_of(log: Log) -> Roster:
-    """Who is who in a log, as the network trusts."""
-    row = log.last_row()
-    known = _rosters.get(log)
-    if known is not None and known.row == row:
-        return known.roster
-    counts = tuple(log.count(kind) for kind in _ROSTER_KINDS)
-    if known is not None and known.counts == counts:  # what came since says nothing of anybody
-        roster = known.roster
-    else:
-        records = [record for kind in _ROSTER_KINDS for record in log.records(kind=kind, limit=_ALL)]
-        roster = Roster(records, log.trust, domain_voices=log.network.domain_voices)
-    _rosters[log] = _Known(row, counts, roster)
-    return roster
 
 
 def judgement(log: Log, run_id: bytes) -> Judgement:
     """How far others stand behind a run."""
-    return judged(log, log.get(run_id))
+    found = memory_of(log).judgements.get(run_id)
+    return found if found is not None else judged(log, log.get(run_id))
 
 
 def judged(log: Log, run: Record) -> Judgement:
     """How far others stand behind a run whose record is at hand."""
-    return judge_reports(log, run, [report for _, report in counted_reports(log, run)])
+    memory = memory_of(log)
+    version = memory.version
+    found = memory.judgements.get(run.id)
+    if found is None:
+        found = judge_reports(log, run, [report for _, report in counted_reports(log, run)])
+        if memory.version == version:
+            memory.judgements[run.id] = found
+    return found
 
 
 def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
@@ -78,15 +56,19 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
     assert isinstance(body, Run)
     rules = log.rules(body.task)
     noise = rules.noise if rules else 0.0
-    return judge(
+    author = roster_of(log).voice(run.author, run.time).voice
+    found = judge(
         reports,
-        author=roster_of(log).voice(run.author, run.time).voice,
+        author=author,
         voices=voices_at(log, run) if reports else 0,  # counting them all takes its time
         rules=network_rules(log.network),
         noise=noise,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
-        fraud=body.seed != seed_for(body.task, body.source_digest, body.replicate),
+        fraud=is_fraud(log, run.id),
     )
+    if found.state is not RunState.FRAUD and is_banned(log, author, run.time, device=run.author, seq=run.seq):
+        return found._replace(state=RunState.BANNED)
+    return found
 
 
 def state_of(log: Log, run_id: bytes) -> str:
@@ -96,19 +78,27 @@ def state_of(log: Log, run_id: bytes) -> str:
 
 def voices_at(log: Log, run: Record) -> int:
     """How many voices may verify a run: those that were attested long enough before it, its author's among them."""
-    return len(roster_of(log).voices(run.time - network_rules(log.network).age_ms))
+    memory = memory_of(log)
+    found = memory.voices.get(run.id)
+    if found is None:
+        found = len(memory.roster.voices(run.time - network_rules(log.network).age_ms))
+        memory.voices[run.id] = found
+    return found
 
 
-def is_counted(log: Log, run: Record, device: bytes, time_ms: int) -> bool:
-    """Whether what this device says of a run at this time counts.
+def is_counted(log: Log, run: Record, device: bytes, time_ms: int, *, seq: int = 0) -> bool:
+    """Whether what this device says of a run at this time, in its record ``seq``, counts.
 
     It is attested, and it was so, as the same voice, long enough before the run was published: whoever makes a key, or
     has one attested, after seeing a run has no lot in its committee. Whom the network names by hand is known already.
+    Whom its own records prove to have cheated does not count for a while.
     """
     roster = roster_of(log)
     voice = roster.voice(device, time_ms)
-    if not voice.attested or voice.root in log.trust.participants:
-        return voice.attested
+    if not voice.attested or is_banned(log, voice.voice, time_ms, device=device, seq=seq):
+        return False
+    if voice.root in log.trust.participants:
+        return True
     before = roster.voice(device, run.time - network_rules(log.network).age_ms)
     return before.attested and before.voice == voice.voice
 
@@ -136,14 +126,25 @@ def committed(log: Log, run: Record, stage: str, number: int) -> list[Commitment
         for row in log.commitments(run.id)
         if row.output is not None
         and (row.stage, row.round) == (stage, number)
-        and is_counted(log, run, row.author, row.time)
+        and is_counted(log, run, row.author, row.time, seq=row.seq)
         and is_drawn(log, run, row.author, row.time, row.output, number)
         and roster_of(log).voice(row.author, row.time).voice != author
     ]
 
 
-def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
+def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
     """The verifications of a run whose proofs and commitments hold, as reports, which say whose word counts."""
+    memory = memory_of(log)
+    version = memory.version
+    found = memory.reports.get(run.id)
+    if found is None:
+        found = list(_reports(log, run))
+        if memory.version == version:
+            memory.reports[run.id] = found
+    return found
+
+
+def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
     roster, rules = roster_of(log), log.rules(body.task)
@@ -161,7 +162,7 @@ def counted_reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         if committed is None:
             continue
         voice = roster.voice(record.author, record.time).voice
-        attested = is_counted(log, run, record.author, record.time)
+        attested = is_counted(log, run, record.author, record.time, seq=record.seq)
         order = (record.time, record.id)
         if check.stage == EVALUATE:
             if list(check.seeds) != seeds(output, len(check.seeds)):

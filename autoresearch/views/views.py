@@ -8,6 +8,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log import Log, StoredRun, SubjectRow
 from autoresearch.records import Run, format_id, parse_id
 from autoresearch.verification import Judgement, margin
+from autoresearch.views.copies import same_models, without_copies
 from autoresearch.views.models import (
     ClaimView,
     HistoryEntry,
@@ -81,7 +82,9 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
 
     Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
     """
-    rows = enumerate(log.ranked(task, limit=limit), start=1)
+    # As many more as may be left out.
+    ranked = log.ranked(task, limit=limit + len(same_models(log)))
+    rows = enumerate(without_copies(log, ranked)[:limit], start=1)
     return [subject_view(log, row, judgement(log, row.first), position=position) for position, row in rows]
 
 

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from autoresearch.verification import Rules, ecvrf, expected, is_chosen, question, seeds
+from autoresearch.verification import Rules, ecvrf, expected, is_audited, is_chosen, is_replicated, question, seeds
 
 RULES = Rules()
 RUN = hashlib.sha256(b"run").digest()
@@ -48,3 +48,19 @@ def test_the_seeds_follow_from_the_proof_and_from_nothing_else() -> None:
     assert len(set(drawn)) == 8
     assert all(0 <= seed < 2**63 for seed in drawn)
     assert drawn[:3] == seeds(ecvrf.output(proof), 3)
+
+
+def test_of_a_thousand_runs_that_lead_nothing_twenty_are_measured_by_somebody() -> None:
+    runs = [number.to_bytes(32, "big") for number in range(5_000)]
+    people = [bytes([who]) * 32 for who in range(4)]
+    measured = sum(any(is_audited(who, run, voices=5, rules=RULES) for who in people) for run in runs)
+    assert 70 < measured < 130
+    assert not any(is_audited(people[0], run, voices=5, rules=Rules(audit_permille=0)) for run in runs)
+    assert all(is_audited(people[0], run, voices=2, rules=Rules(audit_permille=1000)) for run in runs[:100])
+
+
+def test_who_was_always_right_is_replicated_once_in_ten_times_and_a_newcomer_always() -> None:
+    lots = [[number.to_bytes(64, "big")] for number in range(2_000)]
+    for streak, least, most in ((0, 2000, 2000), (9, 2000, 2000), (10, 150, 250), (1000, 150, 250)):
+        times = sum(is_replicated(b"run", lot, consecutive_valid=streak, rules=RULES) for lot in lots)
+        assert least <= times <= most

@@ -126,7 +126,7 @@ def test_a_change_to_a_refuted_run_is_to_be_compared_again(village):
 def test_doubt_is_never_preferred_to_anything(one, two, attested, own, verifying):
     first = tier(one, attested=attested, own=own, verifying=verifying)
     second = tier(two, attested=attested, own=own, verifying=verifying)
-    wrong = {RunState.REFUTED, RunState.FRAUD, RunState.DISPUTED, RunState.NOT_REPLICATED}
+    wrong = {RunState.REFUTED, RunState.FRAUD, RunState.DISPUTED, RunState.NOT_REPLICATED, RunState.BANNED}
     assert (first is None) == (one in wrong)
     if verifying and attested and (one, two) == (RunState.CONFIRMED, RunState.PROVISIONAL):
         assert first < second

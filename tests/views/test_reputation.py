@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from autoresearch.log import Log
-from autoresearch.views import track_record, track_records
-from autoresearch.words import MARK_SENTENCES, Mark
-from tests.records.making import NETWORK
+from autoresearch.records import BlobRef, Claim, Identity, Withdrawal, format_id
+from autoresearch.views import counted_reports, is_banned, judgement, leaderboard, track_record, track_records
+from autoresearch.words import MARK_SENTENCES, Mark, RunState
+from tests.records.making import DEFINITION, NETWORK, NOW_MS, run_body, sealed, task_body
 from tests.views.test_standing import AUTHOR, OTHERS, ROOTS, TRUST, Story
 
 
@@ -43,6 +44,130 @@ def test_a_refuted_run_marks_its_author_and_who_passed_it(story: Story) -> None:
     assert [(found.mark, found.record) for found in passed.marks] == [(Mark.RUBBER_STAMP, stamp.id)]
     assert (passed.consecutive_valid, passed.overruled) == (0, 1)
     assert all(track_record(story.log, voice(who)).upheld == 1 for who in OTHERS[1:5])
+
+
+def test_a_chosen_seed_bans_its_author_from_then_on_and_takes_nothing_back(story: Story) -> None:
+    before = story.append(OTHERS[0], "run", run_body(1.4, source=b"before"))
+    early = story.evaluate(OTHERS[0], 1.2)
+    cheat = story.append(OTHERS[0], "run", run_body(0.5, source=b"lucky", seed=7))
+    after = story.append(OTHERS[0], "run", run_body(1.3, source=b"after"))
+    story.now_ms -= 60_000  # what it signs later comes later, whatever time it names
+    backdated = story.append(OTHERS[0], "run", run_body(1.3, source=b"backdated"))
+    story.now_ms += 60_000
+    states = [judgement(story.log, record.id).state for record in (before, cheat, after, backdated)]
+    assert states == [RunState.REPORTED, RunState.FRAUD, RunState.BANNED, RunState.BANNED]
+    for who in OTHERS[1:3]:
+        story.evaluate(who, 1.2)
+    assert early.id in [record.id for record, report in counted_reports(story.log, story.run) if report.attested]
+    assert judgement(story.log, story.run.id).state is RunState.PROVISIONAL
+    late = story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2])
+    assert late.id not in [record.id for record, report in counted_reports(story.log, story.run) if report.attested]
+    found = track_record(story.log, voice(OTHERS[0]))
+    assert [(mark.mark, mark.record) for mark in found.marks] == [(Mark.FRAUD, cheat.id)]
+    assert found.banned_until_ms == cheat.time + NETWORK.verify_ban_ms
+    story.now_ms = found.banned_until_ms
+    assert judgement(story.log, story.append(OTHERS[0], "run", run_body(1.3, source=b"a year on")).id).state is (
+        RunState.REPORTED
+    )
+
+
+def test_a_withdrawn_fraud_stays_a_fraud(story: Story) -> None:
+    cheat = story.append(OTHERS[0], "run", run_body(0.5, source=b"lucky", seed=7))
+    story.append(OTHERS[0], "withdrawal", Withdrawal(), links=[cheat.id])
+    assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.FRAUD]
+
+
+def test_a_lineage_that_is_made_up_is_fraud_whichever_record_comes_first(story: Story) -> None:
+    other = task_body(DEFINITION | {"name": "another"})
+    elsewhere = sealed(OTHERS[1], run_body(1.0, task=other.digest), seq=100, prev=bytes(32), time_ms=NOW_MS)
+    run = story.append(OTHERS[0], "run", run_body(1.1, source=b"orphan", parent=elsewhere.id))
+    assert judgement(story.log, run.id).state is RunState.REPORTED
+    story.log.ingest([(elsewhere.raw, elsewhere.signature)], now_ms=NOW_MS)
+    assert judgement(story.log, run.id).state is RunState.FRAUD
+
+
+def test_a_verifier_that_chose_its_seeds_is_a_fraud(story: Story) -> None:
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2], own_seeds=True)
+    assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.FRAUD]
+
+
+def test_who_publishes_anothers_run_as_a_discovery_is_a_copier(story: Story) -> None:
+    copy = story.append(OTHERS[0], "run", run_body(1.2, source=b"child", parent=story.parent.id, title="all mine"))
+    found = track_record(story.log, voice(OTHERS[0]))
+    assert [(mark.mark, mark.record, mark.evidence) for mark in found.marks] == [
+        (Mark.COPIER, copy.id, (story.run.id,))
+    ]
+    assert track_record(story.log, voice(AUTHOR)).marks == ()
+
+
+def test_repeating_a_run_or_having_the_same_idea_is_no_copy(story: Story) -> None:
+    story.append(OTHERS[0], "run", run_body(1.2, source=b"child", parent=story.parent.id, replicate=1))
+    story.append(OTHERS[1], "run", run_body(1.2, source=b"child"))  # as it stands, without a claim to have changed it
+    digest = run_body(1.0, source=b"idea").source_digest
+    claim = Claim(task=story.run.body.task, source_digest=digest, until=story.now_ms + 10**6)
+    story.append(OTHERS[2], "claim", claim)
+    story.append(AUTHOR, "run", run_body(1.1, source=b"idea", parent=story.run.id))
+    story.append(OTHERS[2], "run", run_body(1.1, source=b"idea", parent=story.run.id))
+    assert not any(found.marks for found in track_records(story.log).values())
+
+
+def test_anothers_checkpoint_under_another_program_is_a_copy_and_ranks_nowhere(story: Story) -> None:
+    model = BlobRef(sha256=b"m" * 32, size=5)
+    first = story.append(AUTHOR, "run", run_body(1.0, source=b"first", parent=story.run.id, checkpoint=model))
+    copy = story.append(OTHERS[0], "run", run_body(0.9, source=b"copy", parent=story.run.id, checkpoint=model))
+    own = story.append(AUTHOR, "run", run_body(1.05, source=b"own", parent=story.run.id, checkpoint=model))
+    board = [subject.id for subject in leaderboard(story.log, story.run.body.task)]
+    assert board[0] == format_id(first.id)
+    assert format_id(copy.id) not in board
+    assert format_id(own.id) in board
+    assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.COPIER]
+
+
+def test_who_repeats_what_a_quorum_said_earns_nothing(story: Story) -> None:
+    bodies = [story.evaluation(who, 1.2) for who in OTHERS[:4]]
+    fixed = [story.commit(who, body) for who, body in zip(OTHERS[:3], bodies, strict=False)]
+    for number, who in enumerate(OTHERS[:3]):
+        story.reveal(who, bodies[number], fixed[number], *fixed)
+    story.reveal(OTHERS[3], bodies[3], story.commit(OTHERS[3], bodies[3]), *fixed)
+    assert [track_record(story.log, voice(who)).upheld for who in OTHERS[:4]] == [1, 1, 1, 0]
+
+
+def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> None:
+    steps = [
+        lambda: story.evaluate(OTHERS[0], 1.2),
+        lambda: story.append(OTHERS[1], "run", run_body(1.2, source=b"child", parent=story.parent.id)),
+        lambda: story.evaluate(OTHERS[1], 1.5),
+        lambda: story.append(OTHERS[5], "run", run_body(0.5, source=b"lucky", seed=7)),
+        lambda: story.evaluate(OTHERS[2], 1.5, number=1),
+        lambda: story.append(
+            OTHERS[1], "withdrawal", Withdrawal(), links=[story.log.verifications(story.run.id)[1].id]
+        ),
+        lambda: [story.evaluate(who, 1.5, number=1) for who in OTHERS[3:6]],
+        lambda: story.append(ROOTS[OTHERS[2].public], "identity", revocation(OTHERS[2])),
+    ]
+    for step in steps:
+        step()
+        with Log.open(story.log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
+            for look in (track_records, bans_of, words):
+                assert look(story.log) == look(fresh)
+
+
+def second(story: Story) -> bytes:
+    return story.log.verifications(story.run.id)[1].id
+
+
+def revocation(device):
+    return Identity(action="revoke", root=ROOTS[device.public].public, device=device.public)
+
+
+def bans_of(log: Log):
+    return {device.public: is_banned(log, voice(device), 2**50) for device in OTHERS}
+
+
+def words(log: Log):
+    return {record.id: judgement(log, record.id) for record in log.records(kind="run")}
 
 
 def test_every_mark_has_a_sentence() -> None:

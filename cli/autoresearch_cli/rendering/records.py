@@ -12,6 +12,8 @@ from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
 
 KEY_CHARACTERS = 8
+# `credit` lists all of them.
+MARKS_SHOWN = 3
 
 
 def print_log(answer: LogAnswer, *, now_ms: int) -> None:
@@ -66,13 +68,15 @@ def standing_lines(standing: StandingView, now_ms: int) -> list[tuple[str, str]]
     for before, after in pairwise(standing.changes):
         if before.state == RunState.CONFIRMED:
             lines.append(("!", f"was confirmed until {moment(after.time_ms)}: {short(after.id)}"))
+    if standing.copy_of:
+        lines.append(("!", f"a copy: {short(standing.copy_of)} of another participant has this checkpoint too"))
     if standing.retest:
         lines.append(("!", f"{RETEST}: {RETEST_SENTENCE}"))
     if not standing.attested:
         lines.append(("!", "nobody attested its author: it is shown apart and does not rank"))
     lines += [
         ("!", f"its author: {mark.mark}, {MARK_SENTENCES[Mark(mark.mark)]} ({short(mark.record)})")
-        for mark in standing.marks
+        for mark in standing.marks[:MARKS_SHOWN]
     ]
     return lines
 

@@ -1,0 +1,78 @@
+"""Runs that another participant published before: nobody discovers the same twice.
+
+Credit is the first's, by time and id. Replays come to the same number and the same checkpoint, and nothing is wrong
+with them: a copy is what says that it is a discovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from autoresearch.log import CopyRow, Log, SubjectRow
+from autoresearch.views.memory import memory_of
+
+
+class Copy(NamedTuple):
+    """A run that is a copy, whose it is, and the run that it copies."""
+
+    run: bytes
+    voice: bytes
+    time_ms: int
+    original: bytes
+
+
+def same_models(log: Log) -> dict[bytes, bytes]:
+    """The runs whose checkpoint another participant published before, each with the first run of that."""
+    memory = memory_of(log)
+    found = memory.known.get("models")
+    if found is None:
+        found = memory.known["models"] = {row.id: row.original for row in _of_others(log, memory.checkpoints)}
+    return found  # type: ignore[return-value]
+
+
+def without_copies(log: Log, rows: Iterable[SubjectRow]) -> list[SubjectRow]:
+    """The subjects that are not another's model once more under another program."""
+    copies = same_models(log)
+    return [row for row in rows if row.first not in copies]
+
+
+def copies(log: Log) -> list[Copy]:
+    """The runs that were published as a discovery although another participant had published them.
+
+    The same program, or the same checkpoint from another program on a task on which seeds matter, where no two
+    trainings end alike. Not a copy is what its author said it was trying, in a claim, before the other published it:
+    two may have one idea.
+    """
+    memory = memory_of(log)
+    voice = memory.roster.voice
+    models = [row for row in _of_others(log, memory.checkpoints) if _is_impossible(log, row)]
+    found = {row.id: row for row in [*models, *_of_others(log, memory.discoveries)] if not _was_claimed(log, row)}
+    return [Copy(row.id, voice(row.author, row.time).voice, row.time, row.original) for row in found.values()]
+
+
+def _of_others(log: Log, rows: Iterable[CopyRow]) -> list[CopyRow]:
+    """Each run with the first that is like it, where that is another participant's."""
+    first: dict[bytes, CopyRow] = {}
+    for row in rows:
+        first[row.id] = min(first.get(row.id, row), row, key=lambda row: (row.original_time, row.original))
+    voice = memory_of(log).roster.voice
+    return [
+        row
+        for row in first.values()
+        if voice(row.author, row.time).voice != voice(row.original_author, row.original_time).voice
+    ]
+
+
+def _is_impossible(log: Log, row: CopyRow) -> bool:
+    rules = log.rules(row.task)
+    return row.source_digest != row.original_source and rules is not None and rules.noise > 0
+
+
+def _was_claimed(log: Log, row: CopyRow) -> bool:
+    voice = memory_of(log).roster.voice
+    mine = voice(row.author, row.time).voice
+    return any(
+        time_ms < row.original_time and voice(author, time_ms).voice == mine
+        for author, time_ms in log.claimed(row.task, row.source_digest)
+    )

@@ -1,0 +1,102 @@
+"""What was computed of a log, kept until a record comes that changes it: the answers are those of a new look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import RLock
+from weakref import WeakKeyDictionary
+
+from autoresearch.identity import Roster
+from autoresearch.log import CopyRow, Extent, FraudRow, Log
+from autoresearch.records import Record
+from autoresearch.verification import Judgement, Report
+
+# Records of these kinds may change whose word any record carries, or what any run is judged by.
+ABOUT_ALL = frozenset({"identity", "attestation", "withdrawal", "merge", "task"})
+ABOUT_PEOPLE = ("identity", "attestation", "withdrawal")
+_ALL = 1_000_000
+# So many runs are remembered; then everything is forgotten, which costs time and nothing else.
+REMEMBERED_MAX = 200_000
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is known of a log at ``extent``; ``known`` is for what depends on any record, by name.
+
+    ``version`` grows whenever something is forgotten: what was begun before is not to be kept.
+    """
+
+    roster: Roster
+    extent: Extent
+    version: int = 0
+    reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
+    judgements: dict[bytes, Judgement] = field(default_factory=dict)
+    voices: dict[bytes, int] = field(default_factory=dict)
+    frauds: list[FraudRow] = field(default_factory=list)
+    checkpoints: list[CopyRow] = field(default_factory=list)
+    discoveries: list[CopyRow] = field(default_factory=list)
+    known: dict[str, object] = field(default_factory=dict)
+
+    def forget(self, runs: set[bytes] | None = None) -> None:
+        """Forget what depends on these runs' verifications, or everything that is no list of records."""
+        self.version += 1
+        self.known.clear()
+        for kept in (self.reports, self.judgements):
+            if runs is None or len(kept) > REMEMBERED_MAX:
+                kept.clear()
+            for run in runs or ():
+                kept.pop(run, None)
+        if runs is None:
+            self.voices.clear()
+
+
+_memories: WeakKeyDictionary[Log, Memory] = WeakKeyDictionary()
+_lock = RLock()
+
+
+def memory_of(log: Log) -> Memory:
+    """What is remembered of a log, with everything forgotten that came records have changed."""
+    extent = log.extent()
+    memory = _memories.get(log)
+    if memory is not None and memory.extent == extent:
+        return memory
+    with _lock:
+        if memory is None or memory.extent.drops != extent.drops or memory.extent.row > extent.row:
+            memory = _memories[log] = Memory(_roster(log), extent)
+            _gather(log, memory, 0)
+        elif memory.extent != extent:
+            _refresh(log, memory, extent)
+        return memory
+
+
+def roster_of(log: Log) -> Roster:
+    """Who is who in a log, as the network trusts."""
+    return memory_of(log).roster
+
+
+def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
+    before = memory.extent.row
+    kinds = log.kinds_after(before)
+    frauds = len(memory.frauds)
+    if "withdrawal" in kinds:
+        memory.frauds, memory.checkpoints, memory.discoveries = [], [], []
+        _gather(log, memory, 0)
+    elif kinds & {"run", "verification"}:
+        _gather(log, memory, before)
+    if kinds.intersection(ABOUT_PEOPLE):
+        memory.roster = _roster(log)
+    everything = bool(kinds & ABOUT_ALL) or len(memory.frauds) != frauds
+    memory.forget(None if everything else log.verified_after(before))
+    memory.extent = extent
+
+
+def _gather(log: Log, memory: Memory, after: int) -> None:
+    """What records prove against their authors, among those stored after a number."""
+    memory.frauds += log.frauds(after=after)
+    memory.checkpoints += log.same_checkpoints(after=after)
+    memory.discoveries += log.same_discoveries(after=after)
+
+
+def _roster(log: Log) -> Roster:
+    records = [record for kind in ABOUT_PEOPLE for record in log.records(kind=kind, limit=_ALL)]
+    return Roster(records, log.trust, domain_voices=log.network.domain_voices)

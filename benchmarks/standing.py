@@ -1,0 +1,173 @@
+"""How long it takes to say how far others stand behind runs: 10,000 runs, 1,000 verifications with their commitments.
+
+Nine participants; the 200 best runs have three evaluations and two replications each. ``first`` is the first question
+to a log that was just opened, as every command asks it; ``again`` the same question once more; ``after`` the question
+after one more verification came in, as a daemon asks it.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.identity import KeyPair, Trust
+from autoresearch.log import Log
+from autoresearch.records import BlobRef, Body, Commitment, Identity, Network, Record, Run, Task, Verification, seal
+from autoresearch.tasks import seed_for
+from autoresearch.verification import EVALUATE, REPLICATE, commitment_digest, ecvrf, question, seeds
+from autoresearch.views import board, company, next_duty, preferred, track_records
+from benchmarks.queries import DEFINITION, TASK
+
+COMPARED = "the same before standings were kept between questions; figures in benchmarks/README.md"
+RUNS = {True: 1_000, False: 10_000}
+VERIFIED = {True: 40, False: 200}
+PEOPLE = 9
+NOW_MS = 1_800_000_000_000
+NETWORK = Network(name="standing")
+BLOB = BlobRef(sha256=b"s" * 32, size=10)
+SALT = b"s" * 32
+
+
+class Writer:
+    """Seals records of several authors, each with its own chain, a second apart."""
+
+    def __init__(self) -> None:
+        self.now_ms = NOW_MS
+        self._heads: dict[bytes, Record] = {}
+
+    def write(self, who: KeyPair, kind: str, body: Body, links: tuple[bytes, ...] = ()) -> Record:
+        """The next record."""
+        self.now_ms += 1000
+        before = self._heads.get(who.public)
+        record = seal(
+            who,
+            NETWORK,
+            kind,
+            body,
+            seq=before.seq + 1 if before else 1,
+            prev=before.id if before else b"",
+            time_ms=self.now_ms,
+            links=links,
+        )
+        self._heads[who.public] = record
+        return record
+
+    def verify(self, who: KeyPair, body: Verification) -> Iterator[Record]:
+        """A commitment and the verification that opens it."""
+        digest = commitment_digest(who.public, SALT, msgspec.to_builtins(body, builtin_types=(bytes,)))
+        fixed = Commitment(run=body.run, stage=body.stage, round=body.round, proof=body.proof, digest=digest)
+        commitment = self.write(who, "commitment", fixed)
+        yield commitment
+        yield self.write(who, "verification", msgspec.structs.replace(body, salt=SALT), (body.run, commitment.id))
+
+
+def measure(*, quick: bool) -> dict[str, float]:
+    """Milliseconds for the board, the subject to build upon, the next duty and everybody's track record."""
+    people = [KeyPair.from_seed(bytes([1]) * 31 + bytes([number])) for number in range(PEOPLE)]
+    roots = [KeyPair.from_seed(bytes([2]) * 31 + bytes([number])) for number in range(PEOPLE)]
+    trust = Trust(participants=frozenset(root.public for root in roots))
+    writer = Writer()
+    records, more = _records(writer, people, roots, quick=quick)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.sqlite"
+        with Log.open(path, NETWORK, trust=trust) as log:
+            began = time.perf_counter()
+            for start in range(0, len(records), 1000):
+                log.ingest([(r.raw, r.signature) for r in records[start : start + 1000]], now_ms=writer.now_ms)
+            figures = {"records": float(len(records)), "ingest_ms": 1000 * (time.perf_counter() - began)}
+        me = people[-1]
+
+        def top(log: Log) -> object:
+            return board(log, TASK, company(log, me.public), limit=20)
+
+        def best(log: Log) -> object:
+            return preferred(log, TASK, company(log, me.public))
+
+        def duty(log: Log) -> object:
+            return next_duty(log, TASK, me.public, bytes(me.key), writer.now_ms)
+
+        questions: dict[str, Callable[[Log], object]] = {"top": top, "best": best, "duty": duty, "track": track_records}
+        for number, (name, ask) in enumerate(questions.items()):
+            with Log.open(path, NETWORK, trust=trust) as log:
+                figures[f"{name}_first_ms"] = _took(log, ask)
+                figures[f"{name}_again_ms"] = _took(log, ask)
+                for record in more[number]:
+                    log.ingest([(record.raw, record.signature)], now_ms=writer.now_ms)
+                figures[f"{name}_after_ms"] = _took(log, ask)
+    return figures
+
+
+def _took(log: Log, ask: Callable[[Log], object]) -> float:
+    began = time.perf_counter()
+    ask(log)
+    return 1000 * (time.perf_counter() - began)
+
+
+def _records(
+    writer: Writer, people: list[KeyPair], roots: list[KeyPair], *, quick: bool
+) -> tuple[list[Record], list[list[Record]]]:
+    """All records, and four verifications that come later."""
+    records: list[Record] = []
+    for device, root in zip(people, roots, strict=True):
+        says = Identity(action="delegate", root=root.public, device=device.public)
+        records.append(writer.write(root, "identity", says))
+        records.append(writer.write(device, "identity", Identity(action="profile", root=root.public)))
+    task = Task(digest=TASK, name="grammar", definition=DEFINITION, baseline=BLOB, harness={"prepare.py": BLOB})
+    records.append(writer.write(people[0], "task", task))
+    dice = random.Random(1)
+    values = sorted(dice.uniform(0.8, 1.2) for _ in range(RUNS[quick]))
+    runs: list[Record] = []
+    parent: Record | None = None
+    for number in dice.sample(range(len(values)), len(values)):
+        runs.append(writer.write(people[number % PEOPLE], "run", _run(number, values[number], parent)))
+        parent = parent or runs[0]
+    best = sorted(runs, key=lambda record: record.body.value)[: VERIFIED[quick] + 4]  # type: ignore[union-attr]
+    for run in best[:-4]:
+        records += _verified(writer, run, people)
+    return runs[:1] + records + runs[1:], [_verified(writer, run, people)[:2] for run in best[-4:]]
+
+
+def _run(number: int, value: float, parent: Record | None) -> Run:
+    digest = number.to_bytes(32, "big")
+    return Run(
+        task=TASK,
+        status="ok",
+        value=value,
+        source=BLOB,
+        source_digest=digest,
+        seed=seed_for(TASK, digest, 0),
+        budget=1e12,
+        parent=parent.id if parent else None,
+        title=f"run {number}",
+    )
+
+
+def _verified(writer: Writer, run: Record, people: list[KeyPair]) -> list[Record]:
+    """Three evaluations and two replications by others."""
+    body = run.body
+    assert isinstance(body, Run)
+    assert body.value is not None
+    others = [who for who in people if who.public != run.author]
+    records: list[Record] = []
+    for who in others[:3]:
+        proof = ecvrf.prove(bytes(who.key), question(run.id, EVALUATE, 0))
+        check = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=body.value, proof=proof)
+        records += writer.verify(who, check)
+    for who in others[:2]:
+        proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
+        check = Verification(
+            run=run.id,
+            stage=REPLICATE,
+            verdict="pass",
+            proof=proof,
+            seeds=seeds(ecvrf.output(proof), 2),
+            values=[body.value, body.value],
+            parent_values=[1.5, 1.5],
+        )
+        records += writer.verify(who, check)
+    return records
