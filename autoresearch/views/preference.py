@@ -23,6 +23,9 @@ JUDGED_ROWS = 300
 # Most who ask want the first few.
 _FIRST_PAGE, _PAGE = 20, 500
 
+# The tier of those whom nobody attested, where the network names anybody.
+LAST = 4
+
 OPEN = frozenset({RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED})
 DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
 
@@ -75,15 +78,15 @@ def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int 
     """Where a run stands among those that may be built upon: the smallest first, None never.
 
     Confirmed before provisional before one's own before others' word, and last that of those whom nobody attested.
-    Where nothing can be confirmed all words are alike.
+    Where nothing can be confirmed the words of all who count are alike.
     """
     if state not in OPEN:
         return None
     if not verifying:
-        return 0
+        return 0 if attested or own else LAST
     if attested and state is not RunState.REPORTED:
         return 0 if state is RunState.CONFIRMED else 1
-    return 2 if own else 3 if attested else 4
+    return 2 if own else 3 if attested else LAST
 
 
 def place(log: Log, row: SubjectRow, here: Company) -> Placed:
@@ -136,7 +139,7 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
     enough = 2 if here.verifying else 0
     for row in walk(log, task):
         known = whose(row.author, row.first_time, here)
-        if 4 in best and not (known.attested or known.own):
+        if LAST in best and not (known.attested or known.own):
             continue
         placed, judged = place(log, row, here), judged + 1
         at = tier_of(placed, here)

@@ -74,6 +74,8 @@ def test_where_nothing_can_be_verified_the_best_word_is_built_upon(tmp_path):
         small.run(1.2, "mine", by=BEN)
         best = small.run(1.0, "theirs", by=ANN)
         assert chosen(small, BEN) == best.id
+        stranger = small.run(0.9, "of nobody", by=STRANGER)
+        assert chosen(small, BEN) == (best if trust.participants else stranger).id
         small.log.close()
 
 

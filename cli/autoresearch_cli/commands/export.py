@@ -18,6 +18,7 @@ from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
 from autoresearch.records import Run, format_id, short_id
+from autoresearch.views import judged
 from autoresearch_cli import bundles, here
 from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
@@ -29,7 +30,7 @@ from autoresearch_cli.results_tsv import COLUMNS, verdicts
 Format = Literal["jsonl", "csv", "tsv"]
 MORE_COLUMNS = (
     "id", "task", "run_status", "reason", "parent", "replicate", "seed", "budget", "duration_ms", "peak_memory_bytes",
-    "sandbox", "device", "author", "time", "hypothesis",
+    "sandbox", "device", "author", "time", "hypothesis", "state",
 )  # fmt: skip
 GIB = 1 << 30
 app = command_app()
@@ -152,7 +153,7 @@ def cells(log: Log, record_id: bytes, status: str) -> list[str]:
     more = (
         format_id(record.id), body.task.hex(), body.status, body.reason, format_id(body.parent) if body.parent else "",
         body.replicate, body.seed, body.budget, body.duration_ms, body.peak_memory_bytes, body.sandbox, body.device,
-        record.author.hex(), moment(record.time), body.hypothesis,
+        record.author.hex(), moment(record.time), body.hypothesis, judged(log, record).state,
     )  # fmt: skip
     first = (short_id(record.id), f"{body.value or 0.0:.6f}", f"{memory:.1f}", status, body.title)
     return [one_line(str(cell)) for cell in (*first, *more)]
