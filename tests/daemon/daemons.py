@@ -25,12 +25,16 @@ READY_SECONDS = 60.0
 
 @dataclass
 class Daemon:
-    """One daemon. ``start`` waits until it is ready. ``prefix`` is the command that starts the command."""
+    """One daemon. ``start`` waits until it is ready. ``prefix`` is the command that starts the command.
+
+    ``module`` is the program.
+    """
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     prefix: tuple[str, ...] = ()
+    module: str = "autoresearch_daemon"
 
     @property
     def paths(self) -> Paths:
@@ -38,9 +42,7 @@ class Daemon:
 
     def start(self, *options: str) -> Daemon:
         environment = {**os.environ, "AUTORESEARCH_HOME": str(self.home), **self.settings}
-        self.process = subprocess.Popen(
-            [*self.prefix, sys.executable, "-m", "autoresearch_daemon", *options], env=environment
-        )
+        self.process = subprocess.Popen([*self.prefix, sys.executable, "-m", self.module, *options], env=environment)
         wait_for(lambda: self.process.poll() is not None or self.answers("/readyz"))
         assert self.process.poll() is None, "the daemon ended"
         return self
