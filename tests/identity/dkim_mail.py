@@ -13,9 +13,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from dkim.canonicalization import CanonicalizationPolicy
 from nacl.signing import SigningKey
 
-from autoresearch.identity import proof_subject
+from autoresearch.errors import Refused
+from autoresearch.identity import proof_subject, prove
 
 NOW_MS = 1_768_478_400_000  # 15 January 2026, 12:00 UTC
+NOW_S = NOW_MS // 1000
 DATE = "Thu, 15 Jan 2026 11:50:00 +0000"
 DAY_S = 86_400
 SUBJECT = proof_subject(b"a statement")
@@ -113,3 +115,17 @@ class Dns:
             return self.records.get((selector, domain))
 
         return bool(dkim.verify(message, dnsfunc=lookup))
+
+
+def dns(record: bytes | None = None) -> Dns:
+    """One domain with one key."""
+    return Dns(("mail", "example.org", rsa_record(rsa_key()) if record is None else record))
+
+
+def verdict(message: bytes, lookup: Dns | None = None, now_ms: int = NOW_MS) -> str:
+    """Either "proof" or why it is none."""
+    try:
+        prove(message, dns() if lookup is None else lookup, subject=SUBJECT, now_ms=now_ms)
+    except Refused as refusal:
+        return str(refusal)
+    return "proof"
