@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The demo keeps everything below one folder of the clone; remove the folder and it is gone.
 export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
+# So many tests at a time; most of the slow ones wait.
+JOBS ?= 2
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
@@ -15,10 +17,10 @@ demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
 
 test: $(VENV)/installed-test
-	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -m "not slow"
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/installed-test
-	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -m slow
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m slow
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check

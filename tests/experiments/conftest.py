@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -45,38 +46,51 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def finish(
+    folder: Path,
+    data: Path,
+    source: str = TRAIN,
+    *,
+    by_hand: bool = False,
+    without: tuple[str, ...] = (),
+    **settings: object,
+) -> Finished:
+    """Run a source in ``folder`` as the runner does: settings by environment, results over channels of its own."""
+    program = folder / "train.py"
+    program.write_text(source)
+    for name in {"grammar.py", "prepare.py"} - set(without):
+        (folder / name).write_bytes((EXPERIMENTS / name).read_bytes())
+    given = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
+    environment = {f"AUTORESEARCH_{name}": str(value) for name, value in given.items()}
+    events, checkpoint = folder / "events", folder / "checkpoint"
+    with events.open("wb") as result_file, checkpoint.open("wb") as checkpoint_file:
+        channels = () if by_hand else (result_file.fileno(), checkpoint_file.fileno())
+        if channels:
+            environment["AUTORESEARCH_RESULT_FD"] = str(channels[0])
+            environment["AUTORESEARCH_CHECKPOINT_FD"] = str(channels[1])
+        process = subprocess.run(
+            [sys.executable, program],
+            env=environment,
+            cwd=folder,
+            pass_fds=channels,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    return Finished(process.returncode, lines, checkpoint.read_bytes(), process.stdout, process.stderr)
+
+
 @pytest.fixture
 def run(data: Path, tmp_path: Path) -> Run:
-    """Runs a source as the runner does: settings by environment, results over channels of its own."""
+    """Runs a source, as it ships unless another is given."""
+    return functools.partial(finish, tmp_path, data)
 
-    def start(
-        source: str = TRAIN, *, by_hand: bool = False, without: tuple[str, ...] = (), **settings: object
-    ) -> Finished:
-        program = tmp_path / "train.py"
-        program.write_text(source)
-        for name in {"grammar.py", "prepare.py"} - set(without):
-            (tmp_path / name).write_bytes((EXPERIMENTS / name).read_bytes())
-        given = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
-        environment = {f"AUTORESEARCH_{name}": str(value) for name, value in given.items()}
-        events, checkpoint = tmp_path / "events", tmp_path / "checkpoint"
-        with events.open("wb") as result_file, checkpoint.open("wb") as checkpoint_file:
-            channels = () if by_hand else (result_file.fileno(), checkpoint_file.fileno())
-            if channels:
-                environment["AUTORESEARCH_RESULT_FD"] = str(channels[0])
-                environment["AUTORESEARCH_CHECKPOINT_FD"] = str(channels[1])
-            process = subprocess.run(
-                [sys.executable, program],
-                env=environment,
-                cwd=tmp_path,
-                pass_fds=channels,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        lines = [json.loads(line) for line in events.read_text().splitlines()]
-        return Finished(process.returncode, lines, checkpoint.read_bytes(), process.stdout, process.stderr)
 
-    return start
+@pytest.fixture(scope="session")
+def plain(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """What ``run()`` gives, once for all tests: a run is a function of source, seed and budget."""
+    return finish(tmp_path_factory.mktemp("plain"), data)
 
 
 @pytest.fixture

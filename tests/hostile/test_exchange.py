@@ -7,6 +7,7 @@ import secrets
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,16 @@ from tests.records.making import key
 pytestmark = pytest.mark.slow
 
 MEMORY_BYTES_MAX = 512 << 20
+HONEST = count(1000)
 Supply = Callable[[Sequence[bytes]], list[Pair]]
 
 
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One for all that is tried here: it has to bear one thing after the other."""
     settings = {"ENABLED": "true", "LAN": "false", "LISTEN": LOOPBACK}
     names = {f"AUTORESEARCH_NETWORK_{name}": value for name, value in settings.items()}
-    made = Daemon(tmp_path / "home", names).start()
+    made = Daemon(tmp_path_factory.mktemp("exchange") / "home", names).start()
     wait_for(lambda: bool(peers_of(made).addresses))
     yield made
     made.stop()
@@ -100,7 +103,7 @@ async def still_well(daemon: Daemon, family: Sequence[psutil.Process]) -> None:
     """The same processes run, never held much, and take an honest peer's record."""
     assert all(process.is_running() for process in family)
     assert sum(peak_bytes(process) for process in family) < MEMORY_BYTES_MAX
-    honest = note(99)
+    honest = note(next(HONEST))
     await play(address_of(daemon), index_of([honest]), lambda _: [(honest.raw, honest.signature)])
     await trio.to_thread.run_sync(wait_for, lambda: honest.id in ids(daemon))
 

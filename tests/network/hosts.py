@@ -115,11 +115,11 @@ async def until(condition: Callable[[], object], seconds: float = 20) -> None:
 
 
 async def in_mesh(one: Host, other: Host) -> None:
-    """Until each knows that the other listens to the topic."""
+    """Until each sends the other what it publishes: knowing that it listens to the topic is not enough."""
     topic = one.options.topic
     for here, there in ((one, other), (other, one)):
         there_id = ID.from_string(there.peer)
-        await until(lambda here=here, there_id=there_id: there_id in here._pubsub.peer_topics.get(topic, ()))
+        await until(lambda here=here, there_id=there_id: there_id in here._pubsub.router.mesh.get(topic, ()))
 
 
 async def works(host: Host, folder: Path) -> None:

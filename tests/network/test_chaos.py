@@ -17,7 +17,7 @@ from tests.daemon.daemons import wait_for
 from tests.network.namespaces import available, halves
 from tests.network.swarm import SETTLE_SECONDS, Swarm, moments, running, swarm
 
-SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "40"))
+SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "20"))
 DAEMONS = int(os.environ.get("AUTORESEARCH_CHAOS_DAEMONS", "3"))
 SEED = int(os.environ.get("AUTORESEARCH_CHAOS_SEED", "1"))
 

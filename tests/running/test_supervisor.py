@@ -25,6 +25,7 @@ for _ in range(3):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             while True: time.sleep(1)
         os._exit(0)
+    os.wait()
 report(event="progress", fraction=0.5)
 while True: time.sleep(1)
 '''
