@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 from autoresearch_daemon.clock import now_ms
 
-from autoresearch.answers import BestAnswer, PeersAnswer, ShowAnswer
+from autoresearch.answers import BestAnswer, CreditAnswer, PeersAnswer, ShowAnswer, TopAnswer
 from autoresearch.identity import Trust, create_identity
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.notebook import Notebook
@@ -79,6 +81,17 @@ def state_of(daemon: Daemon, run: str) -> str:
     return msgspec.json.decode(response.content, type=ShowAnswer).standing.state if response.status_code == 200 else ""
 
 
+def told(daemon: Daemon, kind: str) -> bool:
+    """Whether a daemon has told of something of this kind since it was started first."""
+    with (
+        daemon.client() as client,
+        suppress(httpx.ReadTimeout),  # all that was kept is replayed, and nothing happens
+        client.stream("GET", "/v1/events?since=0", timeout=1.0) as stream,
+    ):
+        return f"event: {kind}" in stream.iter_lines()
+    return False
+
+
 def fabricate(home: Path, folder: Path) -> str:
     """Publish a run with a number that nobody measured."""
     task = load_task(folder)
@@ -130,6 +143,18 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert shown.voices >= 3
     assert shown.value == pytest.approx(best.confirmed.mean)
     assert all(found.counts for found in shown.measured)
+    assert best.run.id == best.confirmed.id
+    assert asked(author, "/v1/top", TopAnswer).subjects[0].id == best.confirmed.id
+    wait_for(lambda: all(told(daemon, "confirmed") for daemon in daemons))
+
+    accounts = asked(verifiers[0], "/v1/credit", CreditAnswer).participants
+    earned = next(row for row in accounts if best.confirmed.id in row.confirmed)
+    assert earned.cpu_ms > 0
+    assert earned.improvements[0].total > 0
+    caught = next(row for row in accounts if invented in row.refuted)
+    assert [mark.mark for mark in caught.marks] == ["fabricator"]
+    assert any(row.refutations for row in accounts)
+    assert verifiers[0].status().verifying.today > 0
 
 
 def test_a_stranger_is_told_that_its_word_does_not_count(tmp_path: Path) -> None:
