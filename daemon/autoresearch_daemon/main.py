@@ -20,6 +20,7 @@ from autoresearch.answers import WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.settings import Settings, load_settings, named_devices
+from autoresearch_daemon.answering import Answering
 from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.attesting import PASSWORD_VARIABLE
 from autoresearch_daemon.node import Node
@@ -70,15 +71,18 @@ def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
 async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> None:
     """One life of the daemon."""
     node = Node(paths, settings, devices)
+    answering = Answering(node)
     os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, node.ask_stop)
+        loop.add_signal_handler(number, node.end)
     try:
-        async with serve(make_app(node), socket=paths.socket, port=settings.api.port, token=api_token(paths, settings)):
+        async with serve(
+            make_app(answering), socket=paths.socket, port=settings.api.port, token=api_token(paths, settings)
+        ):
             await node.start()
             if work:
-                node.work(WorkRequest(task=task, runs=runs))
+                answering.work(WorkRequest(task=task, runs=runs))
             await node.wait()
     finally:
         await node.stop()

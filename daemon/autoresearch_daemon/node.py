@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 import structlog
 
 from autoresearch.answers import (
-    BlockRequest,
-    DialRequest,
-    Event,
-    Health,
     NetworkStatus,
-    PauseRequest,
-    PeersAnswer,
-    RunAccepted,
-    RunRequest,
-    StatusAnswer,
-    VerifyRequest,
-    WorkRequest,
     record_view,
 )
-from autoresearch.errors import AutoresearchError, LogBehind, NotFound, Refused
+from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.identity import standing
-from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Claim, Commitment, Record, Run, Verification
@@ -37,19 +24,16 @@ from autoresearch.research import Plan
 from autoresearch.running import Level, ProbeResult, detect_level
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.views import roster_of
 from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
 from autoresearch_daemon import service
 from autoresearch_daemon.attesting import Desk
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
-from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.keeping import Keeper
 from autoresearch_daemon.leading import Leading
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
-from autoresearch_daemon.status import status_answer
 from autoresearch_daemon.verifying import Verifying
 from autoresearch_daemon.workers import Pool, protocol
 
@@ -71,7 +55,7 @@ NO_NETWORK = NetworkStatus(state=NetworkState.OFF.value, reason=network_reason(N
 
 
 class Node:
-    """A running node. ``start``, then ``wait``, then ``stop``; the rest is what the API calls."""
+    """A running node. ``start``, then ``wait``, then ``stop``; ``take`` what happens in between."""
 
     def __init__(self, paths: Paths, settings: Settings, devices: list[str]) -> None:
         self.paths = paths
@@ -94,7 +78,7 @@ class Node:
             on_lost=lambda worker: self.take(service.WorkerLost(worker)),
         )
         self._proposals: dict[str, protocol.Proposal] = {}
-        self._tasks: dict[str, Task] = {}
+        self.tasks: dict[str, Task] = {}
         self._retry_ms = 0
         self._renew_ms = 0
         self._standing = ""
@@ -125,12 +109,11 @@ class Node:
             paths,
             self.local,
             take=self.take,
-            load=lambda folder: self._load(folder or settings.work.task),
+            load=lambda folder: self.load(folder or settings.work.task),
             fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
         self.leading = Leading(self.notebook.log, self.events)
         self._keepers: list[asyncio.Task[None]] = []
-        self._names = 0
 
     # --- life ---
 
@@ -161,6 +144,10 @@ class Node:
     async def wait(self) -> None:
         """Until somebody asks the node to stop."""
         await self._ended.wait()
+
+    def end(self) -> None:
+        """Have ``wait`` return."""
+        self._ended.set()
 
     async def stop(self) -> None:
         """Stop what is in hand, publish how it ended, close everything."""
@@ -206,7 +193,8 @@ class Node:
         if self._standing:
             logger.warning("identity", reason=self._standing)
 
-    def _warnings(self) -> list[str]:
+    def warnings(self) -> list[str]:
+        """What a person must know."""
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
         identity = [self._standing] if self._standing else []
         return leaks + identity + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
@@ -248,14 +236,14 @@ class Node:
     def _work_message(self, assignment: service.Assignment) -> protocol.Work:
         folder = self._folder(assignment)
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
-            self._load(folder)
+            self.load(folder)
         return protocol.Work(
             assignment=assignment.name,
             task=folder,
             given=assignment.given,
             replicate=assignment.replicate,
             level=int(self.level or 0),
-            author=self.author(),
+            author=self.notebook.author,
             check=self.verifying.check(assignment),
         )
 
@@ -318,72 +306,17 @@ class Node:
         self.take(service.Blocked(why, f"{error} {error.hint}".strip()))
 
     def _task_of(self, plan: Plan) -> Task:
-        for task in self._tasks.values():
+        for task in self.tasks.values():
             if task.digest == plan.task:
                 return task
         raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
 
-    def _load(self, folder: str) -> Task:
+    def load(self, folder: str) -> Task:
         """Read a task folder (empty: the one that ships) and remember it. Raises UsageError."""
-        self._tasks[folder] = load_task(Path(folder)) if folder else shipped_task()
-        return self._tasks[folder]
+        self.tasks[folder] = load_task(Path(folder)) if folder else shipped_task()
+        return self.tasks[folder]
 
-    # --- what the API asks ---
-
-    @property
-    def log(self) -> Log:
-        """The open log."""
-        return self.notebook.log
-
-    @property
-    def blobs(self) -> BlobStore:
-        """The open blob store."""
-        return self.notebook.blobs
-
-    def author(self) -> bytes:
-        """The device key that signs here."""
-        return self.notebook.author
-
-    def work(self, request: WorkRequest) -> StatusAnswer:
-        """Work until told otherwise, or for so many runs, or until a time."""
-        folder = request.task and str(existing_folder(request.task))
-        self._load(folder or self.settings.work.task)
-        share = self.settings.work.verify_share if request.verify_share is None else request.verify_share
-        if share >= 1 and not roster_of(self.log).voice(self.author(), now_ms()).attested:
-            raise Refused(
-                "this network does not count this participant's word, so there is nothing for it to verify",
-                hint="the network's founder can name it: autoresearch network trust KEY --participant",
-            )
-        self.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms, share)))
-        return self.status()
-
-    def pause(self, request: PauseRequest) -> StatusAnswer:
-        """Stop the runs in hand and take none until resumed."""
-        self.take(service.PauseAsked(request.until_ms))
-        return self.status()
-
-    def resume(self) -> StatusAnswer:
-        """End a pause."""
-        self.take(service.ResumeAsked())
-        return self.status()
-
-    async def verify(self, request: VerifyRequest) -> RunAccepted:
-        """Queue the verification of a run that a person names."""
-        return RunAccepted(assignment=await self.verifying.ask(request.run))
-
-    def finish(self) -> StatusAnswer:
-        """Make the runs in hand the last."""
-        self.take(service.FinishAsked())
-        return self.status()
-
-    def run(self, request: RunRequest) -> RunAccepted:
-        """Queue one run of a task folder as it stands."""
-        folder = existing_folder(request.folder)
-        self._load(str(folder))
-        self._names += 1
-        name = f"given-{os.getpid()}-{self._names}"
-        self.take(service.RunAsked(service.Assignment(name, str(folder), given=True, replicate=request.replicate)))
-        return RunAccepted(assignment=name)
+    # --- other nodes ---
 
     def _news(self, records: Sequence[Record]) -> None:
         """Records of others came in; so many at once that nobody reads them are told as one event."""
@@ -400,27 +333,9 @@ class Node:
                 claim = record.body
                 self.take(service.Outrun((claim.task, claim.source_digest, claim.replicate)))
 
-    def peers(self) -> PeersAnswer:
-        """This node on the network, and its peers."""
-        return self.exchange.peers() if self.exchange else PeersAnswer(network=NO_NETWORK)
-
-    def dial(self, request: DialRequest) -> PeersAnswer:
-        """Begin to connect to an address, and stay connected."""
-        if self.exchange is None:
-            raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
-        self.exchange.dial(request.address)
-        return self.exchange.peers()
-
-    async def block(self, request: BlockRequest) -> PeersAnswer:
-        """Refuse a peer from now on, or no longer."""
-        if self.exchange is None:
-            raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
-        await self.exchange.block(request.peer, blocked=request.blocked)
-        return self.exchange.peers()
-
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""
-        if self.blobs.has(blob.sha256):
+        if self.notebook.blobs.has(blob.sha256):
             return
         if self.exchange is None:
             raise NotFound(
@@ -428,37 +343,3 @@ class Node:
                 hint="autoresearch config set network.enabled true",
             )
         await self.exchange.fetcher.fetch(blob, seconds)
-
-    def ask_stop(self) -> None:
-        """Have ``wait`` return."""
-        self._ended.set()
-
-    def events_since(self, number: int) -> list[Event] | None:
-        """Kept events after that id."""
-        return self.events.since(number)
-
-    def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
-        """Events from now on."""
-        return self.events.subscribe()
-
-    def ready(self) -> Health:
-        """Whether the node can do what it is asked, and why not."""
-        if self.level is None:
-            return Health(status="not ready", reason="the sandbox is being tested")
-        if self.service.blocks:
-            return Health(status="not ready", reason=next(iter(self.service.blocks.values())))
-        return Health(status="ready")
-
-    def status(self) -> StatusAnswer:
-        """What the node does, and why."""
-        task = self._tasks.get(self.service.asked.order.task or self.settings.work.task)
-        return status_answer(
-            self.service,
-            self.notebook,
-            level=self.level,
-            started_ms=self.started_ms,
-            task_digest=task.digest if task else None,
-            net=self.exchange.status() if self.exchange else NO_NETWORK,
-            storage=self.keeper.status(),
-            warnings=self._warnings(),
-        )
