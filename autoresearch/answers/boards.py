@@ -9,16 +9,15 @@ from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, Top
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import (
-    CHECKED_MOST,
     CHECKING_AUTHORS,
     OPEN,
     Company,
     SubjectView,
     backed,
     board,
+    checked,
     company,
     confirmed_until,
-    judgement,
     place,
     preferred,
     run,
@@ -121,14 +120,12 @@ def _best_reported(log: Log, task: FoundTask, here: Company) -> SubjectView | No
 def _demoted(log: Log, task: FoundTask, here: Company, confirmed: SubjectView | None) -> SubjectView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = -1.0 if task.direction == "maximize" else 1.0
-    for row in log.checked(task.digest, authors=CHECKING_AUTHORS, limit=CHECKED_MOST):
-        if confirmed is not None and sign * row.mean >= sign * confirmed.mean:
+    for placed in checked(log, task.digest, here, voices=CHECKING_AUTHORS):
+        if confirmed is not None and sign * placed.row.mean >= sign * confirmed.mean:
             return None
-        if not whose(row.author, row.first_time, here).attested:
-            continue
-        end = None if judgement(log, row.first).state in OPEN else confirmed_until(log, row.first)
+        end = None if placed.found.state in OPEN or not placed.attested else confirmed_until(log, placed.row.first)
         if end is not None:
-            view = subject_view(log, row, judgement(log, row.first), position=0)
+            view = subject_view(log, placed.row, placed.found, position=0)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
     return None
 

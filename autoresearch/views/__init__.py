@@ -19,7 +19,6 @@ from autoresearch.views.models import (
 )
 from autoresearch.views.past import Change, confirmed_until, states_over_time
 from autoresearch.views.preference import (
-    CHECKED_MOST,
     CHECKING_AUTHORS,
     DOUBTED,
     OPEN,
@@ -27,6 +26,7 @@ from autoresearch.views.preference import (
     Placed,
     Whose,
     backed,
+    checked,
     company,
     contenders,
     place,
@@ -66,7 +66,6 @@ from autoresearch.views.views import (
 )
 
 __all__ = [
-    "CHECKED_MOST",
     "CHECKING_AUTHORS",
     "DOUBTED",
     "OPEN",
@@ -90,6 +89,7 @@ __all__ = [
     "bears_out",
     "best",
     "board",
+    "checked",
     "committed",
     "company",
     "confirmed_until",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from autoresearch.identity import Roster
@@ -13,8 +14,9 @@ from autoresearch.views.memory import roster_of
 from autoresearch.views.standing import judgement
 from autoresearch.words import RunState
 
-# As many checked subjects as are looked at for those that others stand behind.
+# As many checked subjects are judged to find those that others stand behind, out of so many with verifications.
 CHECKED_MOST = 200
+_SCANNED_MOST = 5000
 # Two others at least stand behind what is more than reported.
 CHECKING_AUTHORS = 2
 # As far down the board as something is looked for that may be built upon.
@@ -101,14 +103,36 @@ def tier_of(placed: Placed, here: Company) -> int | None:
 
 def backed(log: Log, task: bytes, here: Company, state: RunState) -> list[Placed]:
     """The subjects of attested participants in a state that takes others: the confirmed by what others measured."""
-    rows = without_copies(log, log.checked(task, authors=CHECKING_AUTHORS, limit=CHECKED_MOST))
-    found = [place(log, row, here) for row in rows]
+    found = checked(log, task, here, voices=CHECKING_AUTHORS if here.verifying else 1)
     kept = [placed for placed in found if placed.found.state is state and placed.attested]
     if state is not RunState.CONFIRMED:
         return kept
     rules = log.rules(task)
     sign = -1.0 if rules and rules.direction == "maximize" else 1.0
     return sorted(kept, key=lambda placed: sign * (placed.found.value or 0.0))
+
+
+def checked(log: Log, task: bytes, here: Company, *, voices: int) -> list[Placed]:
+    """The subjects that at least so many attested participants measured, the best by their authors' word first.
+
+    Those whom nobody attested take no places here, neither with runs nor with verifications, however many they write.
+    """
+    if not here.naming:
+        return []
+    found: list[Placed] = []
+    for row in without_copies(log, log.checked(task, authors=voices, limit=_SCANNED_MOST)):
+        known = whose(row.author, row.first_time, here)
+        if (known.attested or known.own) and len(_checkers(log, row, here)) >= voices:
+            found.append(place(log, row, here))
+        if len(found) >= CHECKED_MOST:
+            break
+    return found
+
+
+def _checkers(log: Log, row: SubjectRow, here: Company) -> set[bytes]:
+    """The attested participants who published a measurement; whether it counts is another question."""
+    spoken = (here.roster.voice(check.author, check.time) for check in log.verifications(row.first))
+    return {voice.voice for voice in spoken if voice.attested}
 
 
 def leading(log: Log, task: bytes) -> Placed | None:
@@ -170,8 +194,9 @@ def contenders(log: Log, task: bytes, here: Company, *, limit: int) -> list[Plac
 
 def standings(log: Log, task: bytes, here: Company, *, limit: int) -> dict[bytes, Placed]:
     """How the best subjects of a task and those that others measured stand, by their first run."""
-    rows = [*log.checked(task, authors=1, limit=CHECKED_MOST), *log.ranked(task, limit=limit)]
-    return {row.first: place(log, row, here) for row in {row.first: row for row in rows}.values()}
+    rows = (row for row in walk(log, task) if any(whose(row.author, row.first_time, here)))
+    found = [*checked(log, task, here, voices=1), *(place(log, row, here) for row in islice(rows, limit))]
+    return {placed.row.first: placed for placed in found}
 
 
 def whose(author: bytes, time_ms: int, here: Company) -> Whose:

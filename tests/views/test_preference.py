@@ -13,9 +13,10 @@ from autoresearch.log import Log
 from autoresearch.views import board, company, next_duty, preferred, standings, tier
 from autoresearch.views.duties import CHECKED_ROWS
 from autoresearch.words import BoardSection, RunState
-from tests.records.making import NETWORK, pairs
+from tests.records.making import NETWORK, key, pairs
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 
+STRANGERS = [key(60), key(61)]
 STATES = st.sampled_from(list(RunState))
 
 
@@ -100,6 +101,18 @@ def test_claims_that_nobody_believes_keep_no_honest_run_from_being_verified(vill
     duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
     assert duty is not None
     assert duty.run == honest.id
+
+
+def test_what_strangers_write_about_their_own_runs_hides_nothing_that_is_confirmed(village, monkeypatch):
+    monkeypatch.setattr("autoresearch.views.preference.CHECKED_MOST", 3)
+    good = village.run(1.5, "good", by=ANN)
+    village.confirm(good, 2.0, 1.5)
+    for number in range(4):
+        run = village.run(0.5 + number / 100, f"stranger {number}", by=STRANGER)
+        village.evaluate(run, 0.5, *STRANGERS)
+        run = village.run(0.6 + number / 100, f"bought {number}", by=CEM)
+        village.evaluate(run, 0.6, *STRANGERS)
+    assert chosen(village) == good.id
 
 
 def test_every_section_gets_its_share_of_a_short_board(village):
