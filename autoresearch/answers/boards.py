@@ -6,6 +6,7 @@ import msgspec
 
 from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
+from autoresearch.answers.summaries import one_line
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import parse_id
 from autoresearch.views import (
@@ -15,6 +16,7 @@ from autoresearch.views import (
     SubjectView,
     backed,
     board,
+    board_hardware,
     checked,
     company,
     confirmed_until,
@@ -131,6 +133,13 @@ def _demoted(log: Log, task: FoundTask, here: Company, confirmed: SubjectView | 
 
 
 def _note(log: Log, task: FoundTask, here: Company, status: TaskStatus, confirmed: SubjectView | None) -> str:
+    """What has to be said of the numbers: that nobody confirmed them, that they are of one kind of hardware."""
+    hardware = board_hardware(log, task.digest)
+    compared = f"Wall-clock numbers are compared on one kind of hardware: {one_line(hardware, 80)}." if hardware else ""
+    return " ".join(filter(None, (_standing_note(log, task, here, status, confirmed), compared)))
+
+
+def _standing_note(log: Log, task: FoundTask, here: Company, status: TaskStatus, confirmed: SubjectView | None) -> str:
     """What has to be said of numbers that nobody confirmed."""
     if status.best is None:
         return f"No run of {task.name} has a value yet."

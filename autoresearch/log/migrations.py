@@ -108,6 +108,8 @@ def records_and_projections(database: Database) -> None:
 
 _VERIFYING = """
 ALTER TABLE run ADD COLUMN checkpoint BLOB;
+ALTER TABLE run ADD COLUMN device TEXT NOT NULL DEFAULT '';
+ALTER TABLE rules ADD COLUMN clocked INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
 ALTER TABLE verification ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE verification ADD COLUMN output BLOB;

@@ -29,13 +29,13 @@ WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4, "verification": 6}
 # Tables that a withdrawal leaves alone.
 EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "commitment", "fraud")
 COLUMNS = {
-    "run": 17,
+    "run": 18,
     "task": 9,
     "claim": 9,
     "note": 6,
     "verification": 10,
     "withdrawal": 3,
-    "rules": 5,
+    "rules": 6,
     "delegation": 3,
     "merge": 4,
     "commitment": 10,
@@ -101,6 +101,7 @@ def _run(n: int, record: Record, body: Run) -> Row:
         body.title,
         _json.encode(body.genome),
         body.checkpoint.sha256 if body.checkpoint else None,
+        body.device,
     )
 
 
@@ -136,5 +137,13 @@ def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:
     if hashlib.sha256(encode(body.definition)).digest() != body.digest:
         return []
     rules = task_rules(body.definition)
-    row: Row = (n, record.id, body.digest, body.name, record.author, record.time, *(rules or (None, None, None)))
+    row: Row = (
+        n,
+        record.id,
+        body.digest,
+        body.name,
+        record.author,
+        record.time,
+        *(rules[:3] if rules else (None, None, None)),
+    )
     return [("task", row), *([("rules", (n, body.digest, *rules))] if rules else [])]

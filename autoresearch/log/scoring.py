@@ -8,11 +8,15 @@ from typing import NamedTuple
 
 
 class TaskRules(NamedTuple):
-    """What ranking needs of a task's definition: the direction, the noise over seeds, and the full budget."""
+    """What ranking needs of a task's definition: the direction, the noise over seeds, and the full budget.
+
+    ``clocked``: the budget is time, so that numbers from different hardware cannot be compared.
+    """
 
     direction: str
     noise: float
     budget: float
+    clocked: bool = False
 
 
 def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
@@ -24,7 +28,7 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
     noise, amount = _number(metric.get("noise", 0.0)), _number(budget.get("amount"))
     if direction not in ("minimize", "maximize") or noise is None or noise < 0 or amount is None or amount <= 0:
         return None
-    return TaskRules(str(direction), noise, amount)
+    return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds")
 
 
 def mean(values: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from autoresearch.log.scoring import TaskRules, mean, rank
 Subject = tuple[bytes, bytes, float]  # task, source digest, budget
 
 _COUNTED = """
-SELECT run.value, run.author, run.replicate, run.time, run.id FROM run
+SELECT run.value, run.author, run.replicate, run.time, run.id, run.device FROM run
 LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq
 WHERE run.task = ? AND run.source_digest = ? AND run.budget = ?
   AND run.status = 'ok' AND run.value IS NOT NULL AND suspect.author IS NULL
@@ -100,16 +100,18 @@ def _settle_subjects(connection: sqlite3.Connection, subjects: set[Subject]) -> 
         if task not in rules:
             rules[task] = rules_of(connection, task)
         # One run for each author and replicate: doing the same again is no new evidence.
-        counted: dict[tuple[bytes, int], tuple[int, bytes, float]] = {}
-        for value, author, replicate, time, run in connection.execute(_COUNTED, subject):
-            entry = (time, run, value)
+        counted: dict[tuple[bytes, int], tuple[int, bytes, float, str]] = {}
+        for value, author, replicate, time, run, device in connection.execute(_COUNTED, subject):
+            entry = (time, run, value, device)
             counted[author, replicate] = min(entry, counted.get((author, replicate), entry))
         if not counted:
             gone.append(subject)
             continue
-        first_time, first, _ = min(counted.values())
-        average = mean([value for _, _, value in counted.values()])
+        first_time, first, _, hardware = min(counted.values())
         ruling = rules[task]
+        if ruling and ruling.clocked:  # what runs in the same time on other hardware is another experiment
+            counted = {key: entry for key, entry in counted.items() if entry[3] == hardware}
+        average = mean([entry[2] for entry in counted.values()])
         ranked = rank(average, len(counted), ruling) if ruling and ruling.budget == budget else None
         there.append((*subject, len(counted), average, first, first_time, ranked))
     connection.executemany("DELETE FROM subject WHERE task = ? AND source_digest = ? AND budget = ?", gone)
@@ -118,6 +120,9 @@ def _settle_subjects(connection: sqlite3.Connection, subjects: set[Subject]) -> 
 
 def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
     """The rules of a task; all who publish it publish the same, because they are part of its digest."""
-    query = "SELECT direction, noise, budget FROM rules WHERE task = ? LIMIT 1"
+    query = "SELECT direction, noise, budget, clocked FROM rules WHERE task = ? LIMIT 1"
     found = connection.execute(query, (task,)).fetchone()
-    return TaskRules(*found) if found else None
+    if found is None:
+        return None
+    direction, noise, budget, clocked = found
+    return TaskRules(direction, noise, budget, clocked=bool(clocked))

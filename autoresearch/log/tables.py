@@ -27,7 +27,7 @@ _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND su
 _ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
 _SUBJECT = """
 SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, subject.first,
-       subject.first_time, subject.rank, run.author, run.title, run.parent
+       subject.first_time, subject.rank, run.author, run.title, run.parent, run.device
 FROM subject JOIN record ON record.id = subject.first JOIN run ON run.n = record.n
 """
 _TASK = "SELECT id, digest, name, author, time, direction, noise, budget FROM task"
@@ -97,6 +97,14 @@ class Tables(Reader):
         found = self._rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
         return TaskRow(*found[0]) if found else None
 
+    def hardware(self, task: bytes) -> list[tuple[str, bytes, int]]:
+        """On which hardware the ranked subjects of a task were first run, by whom, and how many."""
+        query = """
+        SELECT run.device, run.author, count(*) FROM subject JOIN record ON record.id = subject.first
+        JOIN run ON run.n = record.n WHERE subject.task = ? AND subject.rank IS NOT NULL GROUP BY run.device, run.author
+        """
+        return self._rows(query, task)
+
     def rules(self, digest: bytes) -> TaskRules | None:
         """The direction, noise and full budget of a task, also of one whose record was withdrawn; None when unknown."""
         with self._lock:
@@ -115,7 +123,7 @@ class Tables(Reader):
         # CROSS JOIN keeps SQLite from walking through all that is ranked: few runs have verifications.
         query = """
         SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, subject.first,
-               subject.first_time, subject.rank, run.author, run.title, run.parent
+               subject.first_time, subject.rank, run.author, run.title, run.parent, run.device
         FROM (SELECT run FROM verification GROUP BY run HAVING count(DISTINCT author) >= ?) AS measured
         CROSS JOIN record ON record.id = measured.run
         CROSS JOIN run ON run.n = record.n

@@ -81,7 +81,10 @@ class ClaimRow(NamedTuple):
 
 
 class SubjectRow(NamedTuple):
-    """All counted runs of one source with one budget. ``first`` is the first run, ``rank`` orders, smallest first."""
+    """All counted runs of one source with one budget. ``first`` is the first run, ``rank`` orders, smallest first.
+
+    ``device`` is the hardware of the first, and on a wall-clock task of all of them.
+    """
 
     task: bytes
     source_digest: bytes
@@ -94,6 +97,7 @@ class SubjectRow(NamedTuple):
     author: bytes
     title: str
     parent: bytes | None
+    device: str
 
 
 class TaskRow(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -65,12 +66,18 @@ def environment() -> dict[str, str]:
 
 
 def device_name(device: str) -> str:
-    """The hardware's own name: the processor's model for "cpu", else the device as asked for."""
+    """The hardware's own name: the processor's model, the graphics card's; else what was asked for."""
     if device != "cpu":
-        return device
+        cards = Path("/proc/driver/nvidia/gpus").glob("*/information")
+        models = {model for card in cards for model in _values(card, "Model")}
+        return models.pop() if len(models) == 1 and device.startswith("cuda") else device
+    return next(_values(Path("/proc/cpuinfo"), "model name"), platform.processor() or platform.machine())
+
+
+def _values(path: Path, name: str) -> Iterator[str]:
+    """What a file of lines ``name : value`` says of a name; nothing when it cannot be read."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = path.read_text().splitlines()
     except OSError:
-        lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or platform.machine())
+        return
+    yield from (line.partition(":")[2].strip() for line in lines if line.startswith(name))

@@ -45,11 +45,13 @@ def judge(
     noise: float,
     minimum_effect: float,
     fraud: bool = False,
+    pairs_only: bool = False,
 ) -> Judgement:
     """The word for a run, from the reports on it.
 
     ``author`` is the author's voice, whose own reports never count, ``voices`` how many attested voices there are. One
     voice has one report for each stage and round, its first. Below ``rules.least`` voices nothing passes provisional.
+    ``pairs_only``: pairs need no evaluation before them, because none can be made.
     """
     heard = _heard(reports, author)
     pairs = [report for report in heard if report.stage == REPLICATE]
@@ -66,7 +68,8 @@ def judge(
     if fraud:
         return Judgement(RunState.FRAUD, *measured)
     state = _evaluated([report for report in heard if report.stage == EVALUATE], voices, rules)
-    if state is not RunState.PROVISIONAL or voices < rules.least:
+    ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
+    if not ready or voices < rules.least:
         return Judgement(state, *measured)
     if len({report.voice for report in pairs}) >= CONFIRMING_VOICES:
         finding = judge_pairs(improvements, noise=noise, minimum_effect=minimum_effect)

@@ -5,6 +5,7 @@ from autoresearch.views.board import board
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit, marks_of
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty
+from autoresearch.views.hardware import board_hardware
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
     ClaimView,
@@ -89,6 +90,7 @@ __all__ = [
     "bears_out",
     "best",
     "board",
+    "board_hardware",
     "checked",
     "committed",
     "company",

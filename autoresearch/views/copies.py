@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from autoresearch.log import CopyRow, Log, SubjectRow
+from autoresearch.log import CopyRow, Log
 from autoresearch.views.memory import memory_of
 
 
@@ -29,12 +29,6 @@ def same_models(log: Log) -> dict[bytes, bytes]:
     if found is None:
         found = memory.known["models"] = {row.id: row.original for row in _of_others(log, memory.checkpoints)}
     return found  # type: ignore[return-value]
-
-
-def without_copies(log: Log, rows: Iterable[SubjectRow]) -> list[SubjectRow]:
-    """The subjects that are not another's model once more under another program."""
-    copies = same_models(log)
-    return [row for row in rows if row.first not in copies]
 
 
 def copies(log: Log) -> list[Copy]:

@@ -26,6 +26,7 @@ from autoresearch.views.standing import (
     counted_reports,
     is_counted,
     is_drawn,
+    is_pairs_only,
     judgement,
     needed,
     pending,
@@ -112,11 +113,12 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     state = judgement(log, run.id).state
     body = run.body
     assert isinstance(body, Run)
-    if state is RunState.REPORTED:
+    pairs_only = is_pairs_only(log, body)
+    if state is RunState.REPORTED and not pairs_only:
         yield EVALUATE, 0
     elif state is RunState.DISPUTED:
         yield EVALUATE, 1
-    elif state is RunState.PROVISIONAL and body.parent is not None:
+    elif state in (RunState.REPORTED, RunState.PROVISIONAL) and body.parent is not None:
         pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
         enough = voices_at(log, run) >= network_rules(log.network).least
         if enough and pairs < LOOKS[-1] and (pairs or _is_replicated(log, run, body)):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from autoresearch.identity import Roster
 from autoresearch.log import Log, SubjectRow
 from autoresearch.verification import Judgement, network_rules
-from autoresearch.views.copies import without_copies
+from autoresearch.views.hardware import comparable
 from autoresearch.views.memory import roster_of
 from autoresearch.views.standing import judgement
 from autoresearch.words import RunState
@@ -109,7 +109,12 @@ def backed(log: Log, task: bytes, here: Company, state: RunState) -> list[Placed
         return kept
     rules = log.rules(task)
     sign = -1.0 if rules and rules.direction == "maximize" else 1.0
-    return sorted(kept, key=lambda placed: sign * (placed.found.value or 0.0))
+    return sorted(kept, key=lambda placed: sign * _measured(placed))
+
+
+def _measured(placed: Placed) -> float:
+    """What others measured, on hardware whose numbers can be compared; where nobody has, what its authors say."""
+    return placed.row.mean if placed.found.value is None else placed.found.value
 
 
 def checked(log: Log, task: bytes, here: Company, *, voices: int) -> list[Placed]:
@@ -120,7 +125,7 @@ def checked(log: Log, task: bytes, here: Company, *, voices: int) -> list[Placed
     if not here.naming:
         return []
     found: list[Placed] = []
-    for row in without_copies(log, log.checked(task, authors=voices, limit=_SCANNED_MOST)):
+    for row in comparable(log, log.checked(task, authors=voices, limit=_SCANNED_MOST)):
         known = whose(row.author, row.first_time, here)
         if (known.attested or known.own) and len(_checkers(log, row, here)) >= voices:
             found.append(place(log, row, here))
@@ -145,7 +150,7 @@ def walk(log: Log, task: bytes, *, limit: int = BOARD_ROWS) -> Iterator[SubjectR
     start, size = 0, _FIRST_PAGE
     while start < limit:
         page = log.ranked(task, limit=min(size, limit - start), skip=start)
-        yield from without_copies(log, page)
+        yield from comparable(log, page)
         if len(page) < size:
             return
         start, size = start + size, _PAGE

@@ -25,6 +25,7 @@ from autoresearch.verification import (
 )
 from autoresearch.views.bans import is_banned, is_fraud
 from autoresearch.views.commitments import commitment_of
+from autoresearch.views.hardware import is_clocked, is_same_hardware
 from autoresearch.views.memory import memory_of, roster_of
 from autoresearch.words import RunState
 
@@ -65,6 +66,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         noise=noise,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         fraud=is_fraud(log, run.id),
+        pairs_only=is_pairs_only(log, body),
     )
     if found.state is not RunState.FRAUD and is_banned(log, author, run.time, device=run.author, seq=run.seq):
         return found._replace(state=RunState.BANNED)
@@ -167,6 +169,8 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         if check.stage == EVALUATE:
             if list(check.seeds) != seeds(output, len(check.seeds)):
                 continue
+            if is_pairs_only(log, body) and not is_same_hardware(body, check.device):
+                continue  # the same time on other hardware says nothing
             passed = bears_out(log, body, check)
             yield (
                 record,
@@ -176,6 +180,8 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
             if not len(check.values) == len(check.parent_values) == len(check.seeds):
                 continue
             pairs = zip(check.parent_values, check.values, strict=True)
+            # Differences of pairs on one machine say what numbers of other hardware don't.
+            comparable_here = not is_clocked(log, body.task) or is_same_hardware(body, check.device)
             better = tuple(sign * (before - after) for before, after in pairs)
             yield (
                 record,
@@ -186,11 +192,16 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
                     REPLICATE,
                     check.round,
                     improvements=better,
-                    values=tuple(check.values),
+                    values=tuple(check.values) if comparable_here else (),
                     commitment=committed,
                     links=record.links,
                 ),
             )
+
+
+def is_pairs_only(log: Log, run: Run) -> bool:
+    """Whether only pairs on one machine say something of a run: it had a wall clock, and no model to ask."""
+    return is_clocked(log, run.task) and (run.checkpoint is None or tolerance_of(log, run.task) is None)
 
 
 def bears_out(log: Log, run: Run, check: Verification) -> bool:

@@ -8,7 +8,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log import Log, StoredRun, SubjectRow
 from autoresearch.records import Run, format_id, parse_id
 from autoresearch.verification import Judgement, margin
-from autoresearch.views.copies import same_models, without_copies
+from autoresearch.views.hardware import comparable
 from autoresearch.views.models import (
     ClaimView,
     HistoryEntry,
@@ -21,6 +21,8 @@ from autoresearch.views.standing import judgement, state_of
 from autoresearch.words import RunState
 
 MAX_LINEAGE = 1000
+# So many rows more are read as may be copies, or on other hardware.
+PAGE_MORE = 20
 # A change to what was found false is compared with a number that never was.
 FALSE = (RunState.REFUTED, RunState.FRAUD)
 
@@ -82,9 +84,12 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
 
     Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
     """
-    # As many more as may be left out.
-    ranked = log.ranked(task, limit=limit + len(same_models(log)))
-    rows = enumerate(without_copies(log, ranked)[:limit], start=1)
+    kept: list[SubjectRow] = []
+    skip, size = 0, limit + PAGE_MORE
+    while len(kept) < limit and (page := log.ranked(task, limit=size, skip=skip)):
+        kept += comparable(log, page)
+        skip += size
+    rows = enumerate(kept[:limit], start=1)
     return [subject_view(log, row, judgement(log, row.first), position=position) for position, row in rows]
 
 

@@ -95,6 +95,7 @@ def nasty_run(task: Task, parent: bytes) -> Run:
         value=1.35,
         source=BlobRef(sha256=b"\x01" * 32, size=10),
         source_digest=b"\x02" * 32,
+        device="a processor",
         parent=parent,
         seed=1,
         budget=float(task.budget.amount),
