@@ -83,11 +83,11 @@ def _subject(text: str, awaited: AttestAnswer) -> str:
 
 
 def _proof(file: Path, text: str, awaited: AttestAnswer) -> bytes:
-    """The mail in a file, looked at as the attestors will. Raises NotFound, Refused."""
-    from autoresearch.identity import prove, resolve_key
+    """What is signed of the mail in a file, looked at as the attestors will. Raises NotFound, Refused."""
+    from autoresearch.identity import prove, resolve_key, signed_part
 
     try:
-        mail = file.expanduser().read_bytes()
+        mail = signed_part(file.expanduser().read_bytes())
     except OSError as error:
         raise NotFound(f"{file} can't be read: {error.strerror}") from error
     with suppress(TimedOut):  # the attestors have name servers of their own
