@@ -41,6 +41,17 @@ BIG = frozenset(
     {"gmail.com", "proton.me", "icloud.com", "yahoo.com", "yandex.ru", "outlook.com", "hotmail.com", "live.com"}
     | {"gmx.de", "gmx.net", "web.de", "aol.com", "qq.com", "163.com", "126.com", "mail.ru", "fastmail.com"}
 )
+# By country: below these, registries sell names to strangers. All below one that is missing here count as one domain.
+_FOR_SALE = (
+    {"ar": "com edu org", "at": "ac co gv or", "au": "com edu gov id net org", "be": "ac"}
+    | {"br": "com edu gov net org", "cn": "ac com edu gov net org", "co": "com edu org", "gr": "com edu"}
+    | {"hk": "com edu org", "id": "ac co or", "il": "ac co org", "in": "ac co edu gov net org res", "ir": "ac co"}
+    | {"jp": "ac co go ne or", "ke": "ac co", "kr": "ac co go or re", "mx": "com edu gob org", "my": "com edu"}
+    | {"ng": "com edu", "nz": "ac co govt net org", "pe": "com edu", "ph": "com edu", "pk": "com edu"}
+    | {"pl": "com edu gov net org", "pt": "com", "sa": "com edu", "sg": "com edu", "th": "ac co"}
+    | {"tr": "com edu gov org", "tw": "com edu org", "ua": "com edu org"}
+    | {"uk": "ac co gov ltd me net nhs org plc sch", "vn": "com edu", "za": "ac co org"}
+)
 # Well-known givers of throw-away mailboxes; an attestor adds to them.
 DISPOSABLE = frozenset(
     {"mailinator.com", "guerrillamail.com", "guerrillamail.net", "sharklasers.com", "10minutemail.com", "yopmail.com"}
@@ -60,6 +71,12 @@ class Mailbox(NamedTuple):
         """Whether its provider serves everybody."""
         return self.domain in BIG
 
+    @property
+    def site(self) -> str:
+        """The domain that somebody registered, to whom all below it belongs: any number of mailboxes costs nothing."""
+        labels = self.domain.split(".")
+        return ".".join(labels[-3 if labels[-2] in _FOR_SALE.get(labels[-1], "").split() else -2 :])
+
 
 def mailbox(address: str, *, disposable: frozenset[str] = DISPOSABLE) -> Mailbox:
     """The mailbox of an address as a person types it.
@@ -69,6 +86,10 @@ def mailbox(address: str, *, disposable: frozenset[str] = DISPOSABLE) -> Mailbox
         Refused: its domain, or one above it, gives throw-away mailboxes.
     """
     local, at, domain = address.strip().rpartition("@")
+    # Some letters beyond ASCII become others in lower case, and mail programs decode words like =?utf-8?q?you?=: the
+    # mail would go somewhere else than to the mailbox that gets the tag.
+    if not local.isascii() or "=?" in local:
+        raise UsageError("that is no mail address", hint="one like you@example.org, in plain letters before the @")
     local, domain = local.lower(), _ascii(domain)
     if not at or len(address.strip()) > ADDRESS_MAX or len(local) > LOCAL_MAX:
         raise UsageError("that is no mail address")
@@ -99,8 +120,8 @@ def mail_tag(box: Mailbox, network: Network) -> bytes:
 
 
 def domain_tag(box: Mailbox, network: Network) -> bytes:
-    """The 32 bytes that stand for a domain, by which persons of one small domain are counted."""
-    return _slow(box.domain, b"autoresearch/domain-tag/1", network)
+    """The 32 bytes that stand for a domain and all below it, by which persons of one small domain are counted."""
+    return _slow(box.site, b"autoresearch/domain-tag/1", network)
 
 
 def _slow(text: str, purpose: bytes, network: Network) -> bytes:

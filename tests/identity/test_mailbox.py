@@ -61,6 +61,10 @@ NO_ADDRESSES = """
     [
         *NO_ADDRESSES.replace("\n", "").split("|"),
         "a@b\nBcc: c@example.org",
+        "\u212aate@example.org",  # the Kelvin sign, a k in lower case
+        "=?utf-8?q?you?=@gmail.com",
+        "=?utf-8?b?eW91?=@gmail.com",
+        "=?utf-8?q?victim=40y.org=2ca?=@example.org",
         "you\n@example.org",
         "you@example.org\nBcc: x@y.org",
         "x" * 65 + "@example.org",
@@ -95,6 +99,24 @@ def test_a_tag_is_one_for_a_mailbox_a_network_and_a_cost():
     ]
     assert len({tag, *others}) == 5
     assert len(tag) == 32
+
+
+@pytest.mark.parametrize(
+    ("address", "site"),
+    [
+        ("you@example.org", "example.org"),
+        ("you@a.example.org", "example.org"),
+        ("you@a.b.example.org", "example.org"),
+        ("you@a.shop.co.uk", "shop.co.uk"),
+        ("you@cs.uni.ac.jp", "uni.ac.jp"),
+        ("you@co.uk", "co.uk"),
+        ("you@a.co.de", "co.de"),  # which is nobody's but its owner's
+    ],
+)
+def test_all_below_a_domain_that_somebody_owns_is_one_domain(address, site):
+    assert mailbox(address).site == site
+    assert domain_tag(mailbox(address), CHEAP) == domain_tag(mailbox(f"me@{site}"), CHEAP)
+    assert mail_tag(mailbox(address), CHEAP) != mail_tag(mailbox(f"me@{site}"), CHEAP)
 
 
 def test_tags_stay_what_they_are():
