@@ -157,6 +157,17 @@ async def test_a_code_is_good_for_half_an_hour(place: Town) -> None:
         await ada.confirm(texts(place)[0])
 
 
+async def test_an_attestor_that_names_a_year_to_come_is_not_waited_for_until_then(
+    place: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = place.houses["ada"]
+    monkeypatch.setattr("autoresearch_daemon.attesting.attestor.CODE_MS", 2**52)
+    await ada.ask(ADDRESS)
+    assert len(ada.awaited()) == 2
+    place.clock.ms += 61 * MINUTE_MS
+    assert ada.awaited() == []
+
+
 async def test_a_device_that_was_revoked_meanwhile_is_refused(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 from autoresearch.errors import UsageError
 
+# The last second that a date can name; what a stranger signed may say any time.
+LAST_MS = 253_402_300_799_000
 UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 # Control characters, invisible ones, and those that turn the direction of writing: a stranger's title must not steer a
 # terminal.
@@ -53,8 +55,8 @@ def lately(time_ms: int, now_ms: int) -> str:
 
 
 def moment(time_ms: int) -> str:
-    """A time in UTC, to the second: ``2026-11-21T00:35:12Z``."""
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """A time in UTC, to the second: ``2026-11-21T00:35:12Z``; the end of the year 9999 for whatever is later."""
+    return datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def clock(time_ms: int) -> str:

@@ -15,6 +15,7 @@ import structlog
 
 from autoresearch.answers import AttestAnswer, AttestRefusal, CodeView, attest_answer
 from autoresearch.attesting import (
+    CODE_MS,
     DUE_MS,
     NONCE_BYTES,
     Answer,
@@ -239,14 +240,15 @@ class Participant:
         return ""
 
     def _remember(self, attestor: Found, token: bytes, until_ms: int) -> None:
+        now_ms = self._now_ms()
         code = CodeView(
             attestor=attestor.root.hex(),
             attestor_peer=attestor.peer,
             peer=self._line.me(),
             token=token.hex(),
-            until_ms=until_ms,
+            # Clocks differ; an attestor that names a year to come is not waited for until then.
+            until_ms=min(until_ms, now_ms + 2 * CODE_MS),
         )
-        now_ms = self._now_ms()
         others = [old for old in self._local.codes() if old.attestor != code.attestor and old.until_ms > now_ms]
         self._local.save_codes([*others, code])
 
