@@ -101,11 +101,17 @@ def _none_awaited() -> UsageError:
 
 def _asked(address: str) -> AttestAnswer:
     from autoresearch.answers import AttestRequest
-    from autoresearch.identity import ADDRESS_MAX, mailbox
+    from autoresearch.identity import ADDRESS_MAX, LockedKey, mailbox
 
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:
         raise UsageError("that is no mail address")
+    root = roots.loaded().root
+    if isinstance(root, LockedKey) and not root.here:  # nobody could sign the answers
+        raise Refused(
+            "The root key is not on this machine, which is a further device of its owner.",
+            hint="ask where the root key is: what is attested there counts for all its devices",
+        )
     say("asking attestors to write to you")
     with here.client() as client:
         return client.attest(AttestRequest(address=address))
@@ -139,8 +145,8 @@ def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes =
         for request in found:
             try:
                 answer = client.confirm(request)
-            except Refused as error:
-                refused = error  # the other codes may be good
+            except AutoresearchError as error:
+                refused = error  # the other codes may be good, and their attestors there
     if refused:
         raise refused
     return answer

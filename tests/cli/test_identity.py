@@ -97,6 +97,9 @@ def test_a_second_machine_joins_the_participant(
     assert rows(cli)[mine.device.public.hex()] == "active"
     renewed = cli("id", "renew")
     assert (renewed.exit_code, "not on this machine" in renewed.stderr) == (6, True)
+    # Before anybody writes a mail whose code nobody here could answer, and before a daemon is looked for.
+    asked = cli("id", "attest", "you@example.org")
+    assert (asked.exit_code, "where the root key is" in asked.stderr) == (6, True)
 
 
 def test_an_answer_of_somebody_else_or_another_network_is_refused(cli: Cli, paths: Paths) -> None:
