@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+# A noise above this makes no sense, and its square is no number any more.
+_MOST_NOISE = 1e100
+
 
 class TaskRules(NamedTuple):
     """What ranking needs of a task's definition: the direction, the noise over seeds, and the full budget.
@@ -26,7 +29,13 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
         return None
     direction = metric.get("direction")
     noise, amount = _number(metric.get("noise", 0.0)), _number(budget.get("amount"))
-    if direction not in ("minimize", "maximize") or noise is None or noise < 0 or amount is None or amount <= 0:
+    if (
+        direction not in ("minimize", "maximize")
+        or noise is None
+        or not 0 <= noise <= _MOST_NOISE
+        or amount is None
+        or amount <= 0
+    ):
         return None
     return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds")
 

@@ -55,9 +55,11 @@ def losses(built: nn.Module, documents: Tensor, vocabulary: int) -> Tensor:
 
 
 def answers(built: nn.Module, inputs: Tensor, lengths: Tensor, vocabulary: int) -> Tensor:
-    """What is predicted after the first ``lengths`` tokens of each row: float32 of shape (rows, vocabulary)."""
-    longest = int(lengths.max())
-    found = predictions(built, inputs[:, :longest], vocabulary)
+    """What is predicted after the first ``lengths`` tokens of each row: float32 of shape (rows, vocabulary).
+
+    The rows stay as long as a document is, since a model may be made for that length alone.
+    """
+    found = predictions(built, inputs, vocabulary)
     return found[torch.arange(len(inputs), device=inputs.device), lengths - 1]
 
 

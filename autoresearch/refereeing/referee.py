@@ -88,6 +88,7 @@ def referee(
     *,
     draw: bytes,
     challenges: int,
+    own: int | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Evaluation:
     """Measure a model on documents; one position in each of ``challenges`` of them is asked again.
@@ -95,7 +96,8 @@ def referee(
     ``draw`` is what the positions are drawn with, together with what was committed: bytes that the model's author
     could not know. Two positions of one document are never asked, since the longer beginning would tell the shorter
     one's answer; so there are at most as many challenges as documents. Without challenges what the model said is taken
-    as it is.
+    as it is. The first ``own`` documents are those that the number is taken from: their answers are judged by
+    themselves too, or a model that knows them would lie about them alone, diluted by the others.
     """
     if (fault := fault_of_weights(subject.checkpoint, subject.values)) is not None:
         return _failed(RunStatus.INVALID, fault)
@@ -116,7 +118,8 @@ def referee(
     said, second = _ask(subject, question, beginnings.tobytes(), len(rows) * vocabulary, cancelled)
     if isinstance(said, Evaluation):
         return replace(said, cpu_ms=first + second)
-    found = _compare(losses[rows, cuts], said.reshape(len(rows), vocabulary), documents[rows, cuts])
+    counted = rows < (count if own is None else own)
+    found = _compare(losses[rows, cuts], said.reshape(len(rows), vocabulary), documents[rows, cuts], counted)
     return replace(found, bits=losses.sum(axis=1) / _LN2, cpu_ms=first + second)
 
 
@@ -181,8 +184,11 @@ def _beginnings(documents: Tokens, rows: NDArray[np.int64], cuts: NDArray[np.int
     return shown
 
 
-def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens) -> Evaluation:
-    """Hold what was committed against what is answered from the beginning alone."""
+def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens, counted: NDArray[np.bool_]) -> Evaluation:
+    """Hold what was committed against what is answered from the beginning alone.
+
+    ``counted`` says which of them the number is taken from.
+    """
     logs = answers.astype(np.float64)
     if np.isnan(logs).any() or np.isposinf(logs).any():
         return _failed(RunStatus.INVALID, "a probability is infinite or not a number")
@@ -193,16 +199,21 @@ def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens) -> 
         return _failed(RunStatus.INVALID, "its probabilities do not add up to one")
     challenges = len(truth)
     differences = committed + logs[np.arange(challenges), truth]
-    mismatches = int((~(np.abs(differences) <= MISMATCH_NATS)).sum())
-    mean = float(np.clip(differences, -1e6, 1e6).mean())
-    found = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), challenges, mismatches, mean)
-    if not is_honest(challenges, mismatches, mean):
-        reason = (
-            f"{mismatches} of {challenges} losses are not what it says when it sees only what stands before the token "
-            f"(by {mean:+.4f} nats on the average)"
-        )
-        return replace(found, status=RunStatus.INVALID, reason=reason)
+    found = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), *_differing(differences))
+    for number, mismatches, mean in (_differing(differences), _differing(differences[counted])):
+        if not is_honest(number, mismatches, mean):
+            reason = (
+                f"{mismatches} of {number} losses are not what it says when it sees only what stands before the token "
+                f"(by {mean:+.4f} nats on the average)"
+            )
+            return replace(found, status=RunStatus.INVALID, reason=reason)
     return found
+
+
+def _differing(differences: Floats) -> tuple[int, int, float]:
+    """How many there are, how many of them are too large, and their mean."""
+    large = int((~(np.abs(differences) <= MISMATCH_NATS)).sum())
+    return len(differences), large, float(np.clip(differences, -1e6, 1e6).mean()) if len(differences) else 0.0
 
 
 def _failed(status: RunStatus, reason: str, cpu_ms: int = 0) -> Evaluation:

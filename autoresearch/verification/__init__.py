@@ -16,7 +16,7 @@ from autoresearch.verification.evaluating import GAP_ERRORS, Findings, allowance
 from autoresearch.verification.interval import margin
 from autoresearch.verification.reports import EVALUATE, REPLICATE, Report
 from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, judge
-from autoresearch.verification.statistics import ERROR, LOOKS, Finding, judge_pairs
+from autoresearch.verification.statistics import ERROR, LOOKS, PAIRS, Finding, judge_pairs
 
 __all__ = [
     "CONFIRMING_VOICES",
@@ -24,6 +24,7 @@ __all__ = [
     "EVALUATE",
     "GAP_ERRORS",
     "LOOKS",
+    "PAIRS",
     "REPLICATE",
     "SALT_BYTES",
     "Finding",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, variance
+from statistics import fmean, quantiles, variance
 from typing import NamedTuple
 
 # At most one challenge of so many may mismatch, and all of them together may differ by so much, in nats.
@@ -12,6 +12,8 @@ MISMATCHES = 1 / 1000
 MEAN_NATS = 0.001
 # A model that is so many standard errors better on the task's own text than on new text of the same kind has seen it.
 GAP_ERRORS = 3.5
+# Documents that cost more than so many interquartile ranges above the upper quartile count as if they cost that.
+FAR_OUT_RANGES = 3.0
 # A replay on another machine may differ a little: within three standard deviations over seeds it is the same.
 REPLAY_NOISES = 3.0
 # Where the noise is not known a replay must give the same number, give or take rounding.
@@ -42,8 +44,15 @@ def gap(own: Sequence[float], new: Sequence[float]) -> float:
     """How much worse a model does on the task's own text than on new text, in standard errors; far below 0: it saw it.
 
     What each document of each text costs: above what it costs the model's parent, or above what a perfect model would
-    need. The first sees more, for what makes a document hard is the same for both.
+    need. The first sees more, for what makes a document hard is the same for both. A few new documents that a model
+    makes as expensive as it likes would drown any difference: what lies far out is taken to the same bound in both.
+    0 when a text has less than two documents.
     """
+    if min(len(own), len(new)) < 2:
+        return 0.0
+    lower, _, upper = quantiles([*own, *new])
+    most = upper + FAR_OUT_RANGES * (upper - lower)
+    own, new = [min(cost, most) for cost in own], [min(cost, most) for cost in new]
     error = math.sqrt(variance(own) / len(own) + variance(new) / len(new))
     return (fmean(own) - fmean(new)) / error if error > 0 else 0.0
 

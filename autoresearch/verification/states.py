@@ -72,7 +72,9 @@ def judge(
     if not ready or voices < rules.least:
         return Judgement(state, *measured)
     if len({report.voice for report in pairs}) >= CONFIRMING_VOICES:
-        finding = judge_pairs(improvements, noise=noise, minimum_effect=minimum_effect)
+        # What the first found alone decides nothing, however much it says: the others are heard too.
+        least = sum(len(report.improvements) for report in pairs[:CONFIRMING_VOICES])
+        finding = judge_pairs(improvements, noise=noise, minimum_effect=minimum_effect, least=least)
         if finding is not Finding.OPEN:
             better = finding is Finding.BETTER
             state = RunState.CONFIRMED if better else RunState.NOT_REPLICATED

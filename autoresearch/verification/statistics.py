@@ -14,6 +14,8 @@ from enum import StrEnum
 from statistics import fmean
 
 LOOKS = (2, 4, 6, 8)
+# Each verifier runs so many, no more and no fewer: one voice is not all of a look, and stops at no lucky pair.
+PAIRS = 2
 ERROR = 0.01
 # The task's own noise counts as much as four further pairs: with two pairs alone the spread is hardly known.
 PRIOR_PAIRS = 4
@@ -29,13 +31,18 @@ class Finding(StrEnum):
     OPEN = "open"
 
 
-def judge_pairs(improvements: Sequence[float], *, noise: float, minimum_effect: float) -> Finding:
+def judge_pairs(
+    improvements: Sequence[float], *, noise: float, minimum_effect: float, least: int = LOOKS[0]
+) -> Finding:
     """What paired improvements say, in the order in which they were made; more than eight say no more than eight.
 
     ``noise`` is the task's standard deviation of one run over seeds, 0 when it is not known; the difference of two
-    runs is taken to vary by √2 of it. ``minimum_effect`` is the least mean improvement that counts.
+    runs is taken to vary by √2 of it. ``minimum_effect`` is the least mean improvement that counts. There is no look
+    at less than ``least`` pairs.
     """
     for look in LOOKS:
+        if look < least:
+            continue
         if len(improvements) < look:
             return Finding.OPEN
         seen = improvements[:look]

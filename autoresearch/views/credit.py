@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -82,8 +83,8 @@ def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> N
     author.states[found.state].append(run)
     if found.state in UPHELD:
         author.cpu_ms += body.cpu_ms
-        author.work += body.metrics.get("work", 0)
-        author.flops += body.metrics.get("flops", 0)
+        author.work = _more(author.work, body.metrics.get("work", 0))
+        author.flops = _more(author.flops, body.metrics.get("flops", 0))
     if found.state is RunState.CONFIRMED and found.improvement is not None:
         author.improvement[body.task].append((found.improvement, run.id))
     for record, report in _first_words(log, run):
@@ -97,6 +98,11 @@ def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> N
             (account.passes if report.passed else account.fails).append(record)
             if found.state is RunState.REFUTED and not report.passed:
                 account.refutations.append(record)
+
+
+def _more(total: float, claimed: float) -> float:
+    """A sum that stays a number whatever authors claim."""
+    return min(total + max(claimed, 0), sys.float_info.max)
 
 
 def _first_words(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:

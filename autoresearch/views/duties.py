@@ -10,6 +10,7 @@ from autoresearch.records import Record, Run
 from autoresearch.verification import (
     EVALUATE,
     LOOKS,
+    PAIRS,
     REPLICATE,
     Report,
     ecvrf,
@@ -34,8 +35,7 @@ from autoresearch.views.standing import (
 )
 from autoresearch.words import RunState
 
-# Pairs that one verifier runs, and new texts that one asks a model about.
-PAIRS = 2
+# New texts that one verifier asks a model about.
 FRESH_TEXTS = 1
 # As far down the board as there is something worth checking: what was found wrong, or nobody stands for, not counted.
 CHECKED_ROWS = 10

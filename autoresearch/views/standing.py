@@ -12,6 +12,7 @@ from autoresearch.records import Record, Run, Task, Verification
 from autoresearch.verification import (
     CONFIRMING_VOICES,
     EVALUATE,
+    PAIRS,
     REPLICATE,
     Findings,
     Judgement,
@@ -31,6 +32,8 @@ from autoresearch.words import RunState
 
 # A change counts that is better by at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
+# No metric has such numbers, and their squares and sums are no numbers any more.
+_BEYOND = 1e100
 
 
 def judgement(log: Log, run_id: bytes) -> Judgement:
@@ -177,7 +180,9 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
                 Report(voice, attested, order, EVALUATE, check.round, passed, commitment=committed, links=record.links),
             )
         elif check.stage == REPLICATE and list(check.seeds) == seeds(output, len(check.seeds)):
-            if not len(check.values) == len(check.parent_values) == len(check.seeds):
+            if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
+                continue
+            if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
                 continue
             pairs = zip(check.parent_values, check.values, strict=True)
             # Differences of pairs on one machine say what numbers of other hardware don't.

@@ -122,6 +122,27 @@ def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: 
     assert abs(found.gap) < 4
 
 
+def test_a_model_that_lies_about_the_task_s_own_text_alone_ends_without_a_number(ask: Ask) -> None:
+    body = "    count[0] += len(documents)\n    return out - 0.0025 * (count[0] <= 512)"
+    shaved = patched(
+        "count = [0]\ndef losses(model, documents, vocabulary):\n"
+        f"    out = honest_losses(model, documents, vocabulary)\n{body}"
+    )
+
+    found = ask(shaved, fresh_seed=99)
+
+    assert (found.status, found.value) == (RunStatus.INVALID, None)
+    assert "of 512 losses" in found.reason
+
+
+def test_a_model_may_be_made_for_documents_of_one_length(ask: Ask) -> None:
+    fixed = TRAIN.replace(EMBED, EMBED + "        assert x.shape[1] == prepare.DOC\n")
+
+    found = ask(fixed)
+
+    assert (found.status, found.mismatches) == (RunStatus.OK, 0)
+
+
 @pytest.mark.parametrize("what", CHEATS)
 def test_a_cheating_model_ends_without_a_number(ask: Ask, what: str) -> None:
     source, reason = CHEATS[what]

@@ -69,3 +69,17 @@ def test_the_gap_is_a_number_of_standard_errors(seed: int, shift: float) -> None
 
 def test_texts_that_cost_exactly_the_same_show_no_gap() -> None:
     assert gap([1.0, 1.0], [1.0, 1.0, 1.0]) == 0.0
+
+
+def test_a_few_new_documents_made_as_expensive_as_one_likes_hide_nothing() -> None:
+    drawn = random.Random(7)
+    own = [drawn.gauss(-10, 15) for _ in range(512)]
+    new = [drawn.gauss(0, 15) for _ in range(1024)]
+    drowned = [*new[:-5], *([1e6] * 5)]
+
+    assert gap(own, new) < -2 * GAP_ERRORS
+    assert gap(own, drowned) == pytest.approx(gap(own, new), abs=0.5)
+
+
+def test_a_text_of_one_document_shows_no_gap() -> None:
+    assert gap([1.0], [2.0, 3.0]) == gap([1.0, 2.0], [3.0]) == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -129,3 +130,12 @@ def test_in_a_network_that_names_nobody_runs_are_counted_and_nothing_is_verified
     assert not answer.trust
     assert sum(row.runs for row in answer.participants) == 2
     assert all(row.cpu_ms == 0 and not row.passes and not row.attested for row in answer.participants)
+
+
+def test_sums_stay_numbers_whatever_authors_claim(village):
+    for name in ("one", "two"):
+        run = village.run(1.2, name, by=ANN, metrics={"work": 1.7e308, "flops": -1.7e308})
+        village.evaluate(run, 1.2, BEN, CEM, EVE)
+    row = of(village.log, ANN)
+    assert math.isfinite(row.work)
+    assert row.flops == 0.0

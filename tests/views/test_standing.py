@@ -227,3 +227,31 @@ def test_a_verifier_who_committed_and_waits_is_not_asked_again_and_enough_of_the
         story.commit(who, story.evaluation(who, 1.2))
     assert not asked(OTHERS[3])
     assert asked(OTHERS[3], later_ms=NETWORK.verify_patience_ms)
+
+
+def test_a_first_verifier_confirms_nothing_alone_however_much_it_says(story):
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    story.replicate(OTHERS[0], [9.0, 9.0], [1.2, 1.2])
+    for who in OTHERS[1:4]:
+        story.replicate(who, [1.2, 1.2], [1.5, 1.5])
+
+    assert story.state is RunState.NOT_REPLICATED
+
+
+def test_whoever_runs_more_pairs_or_fewer_than_a_verifier_does_is_not_heard(story):
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    story.replicate(OTHERS[0], [1.5] * 8, [1.2] * 8)
+    story.replicate(OTHERS[1], [1.5], [1.2])
+
+    assert judgement(story.log, story.run.id).runs == 0
+
+
+def test_numbers_beyond_all_metrics_break_nothing(story):
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    story.replicate(OTHERS[0], [1e308, 1e308], [-1e308, 1e308])
+    story.replicate(OTHERS[1], [-1e308, 0.0], [1e308, 1e308])
+
+    assert story.state is RunState.PROVISIONAL
