@@ -19,6 +19,8 @@ _COLUMN = {"x86_64": 0, "aarch64": 1}
 
 _NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820  # attributes of files, by a descriptor that only reads
+_REFUSED_CONTROLS = (_TIOCSTI, _TIOCLINUX, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR)
 _PR_SET_DUMPABLE = 4
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
@@ -35,7 +37,8 @@ def deny_filter(machine: str, *, sockets: bool) -> bytes:
     """The filter program (``struct sock_filter`` array) for ``x86_64`` or ``aarch64``.
 
     With ``sockets`` the internet and local families stay usable (inside an own network namespace); without, no
-    socket can be made at all except connected local pairs. Raises KeyError for other architectures.
+    socket can be made at all except connected local pairs, and no file's metadata changes. Raises KeyError for other
+    architectures.
     """
     column = _COLUMN[machine]
     program = [
@@ -47,7 +50,10 @@ def deny_filter(machine: str, *, sockets: bool) -> bytes:
         _refuse(errno.ENOSYS),
     ]
     denied = syscalls.DENIED if sockets else syscalls.DENIED | syscalls.SOCKETS
-    for table, code in ((denied, errno.EPERM), (syscalls.ABSENT, errno.ENOSYS)):
+    tables = [(denied, errno.EPERM), (syscalls.ABSENT, errno.ENOSYS)]
+    if not sockets:
+        tables += [(syscalls.METADATA, 0), (syscalls.ATTRIBUTES, errno.EOPNOTSUPP)]
+    for table, code in tables:
         for numbers in table.values():
             if (number := numbers[column]) is not None:
                 program += [(_JUMP_EQUAL, 0, 1, number), _refuse(code)]
@@ -58,7 +64,7 @@ def deny_filter(machine: str, *, sockets: bool) -> bytes:
 
 def _argument_rules(column: int, *, sockets: bool) -> list[_Instruction]:
     rules = _when(syscalls.CLONE[column], _unless_zero(0, _NAMESPACE_FLAGS))
-    rules += _when(syscalls.IOCTL[column], _if_one_of(1, 0xFFFFFFFF, _TIOCSTI, _TIOCLINUX))
+    rules += _when(syscalls.IOCTL[column], _if_one_of(1, 0xFFFFFFFF, *_REFUSED_CONTROLS))
     rules += _when(syscalls.PRCTL[column], _if_one_of(0, 0xFFFFFFFF, _PR_SET_DUMPABLE))
     # A datagram pair could still be pointed at a path socket of the machine.
     pair = _unless_one_of(1, _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET)

@@ -107,6 +107,33 @@ SOCKETS: dict[str, tuple[int | None, int | None]] = {
     "listen": (50, 201),
 }
 
+METADATA: dict[str, tuple[int | None, int | None]] = {
+    # Landlock leaves the modes, owners and times of all files of our user to the run, the keys' too, and what is
+    # written there outlives it. Where no mount namespace separates them, these calls do nothing and say that they did.
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+}
+
+ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
+    # likewise, and answered as by a file system that has none
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+}
+
 CLONE = (56, 220)
 IOCTL = (16, 29)
 PRCTL = (157, 167)
