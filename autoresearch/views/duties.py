@@ -119,7 +119,9 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     elif state is RunState.DISPUTED:
         yield EVALUATE, 1
     elif state in (RunState.REPORTED, RunState.PROVISIONAL) and body.parent is not None:
-        pairs = sum(len(report.improvements) for report in heard if report.attested and report.stage == REPLICATE)
+        author = roster_of(log).voice(run.author, run.time).voice
+        spoken = {report.voice for report in heard if report.attested and report.stage == REPLICATE} - {author}
+        pairs = PAIRS * len(spoken)
         enough = voices_at(log, run) >= network_rules(log.network).least
         if enough and pairs < LOOKS[-1] and (pairs or _is_replicated(log, run, body)):
             yield REPLICATE, 0

@@ -115,11 +115,13 @@ def needed(log: Log, run: Record, stage: str) -> int:
 
 
 def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
-    """The voices that committed themselves on a run and did not tell yet, with the time when they did."""
+    """The voices that committed themselves on a run and did not tell yet, with the time when they first did."""
     voice, asked = roster_of(log).voice, (stage, number)
     rows = [row for row in log.verifications(run.id) if (row.stage, row.round) == asked]
     told = {voice(row.author, row.time).voice for row in rows}
-    waiting = {voice(row.author, row.time).voice: row.time for row in committed(log, run, stage, number)}
+    waiting: dict[bytes, int] = {}
+    for row in committed(log, run, stage, number):  # the oldest first: who commits again is waited for no longer
+        waiting.setdefault(voice(row.author, row.time).voice, row.time)
     return {who: time for who, time in waiting.items() if who not in told}
 
 

@@ -255,3 +255,28 @@ def test_numbers_beyond_all_metrics_break_nothing(story):
     story.replicate(OTHERS[1], [-1e308, 0.0], [1e308, 1e308])
 
     assert story.state is RunState.PROVISIONAL
+
+
+def wanted(story: Story, who: KeyPair, now_ms: int) -> bool:
+    return duty_for(story.log, story.run.id, who.public, bytes(who.key), now_ms) is not None
+
+
+def test_who_says_the_same_again_keeps_nobody_from_replicating(story):
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    said = story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2])
+    for _ in range(3):
+        story.append(OTHERS[0], "verification", said.body, links=said.links)
+
+    assert wanted(story, OTHERS[1], story.now_ms)
+
+
+def test_who_commits_again_and_again_and_never_tells_is_waited_for_once(story):
+    patience_ms = NETWORK.verify_patience_ms
+    for value in (1.0, 1.1):
+        for who in OTHERS[:3]:
+            story.commit(who, story.evaluation(who, value))
+        story.now_ms += patience_ms // 2
+
+    assert not wanted(story, OTHERS[3], story.now_ms - patience_ms // 2)
+    assert wanted(story, OTHERS[3], story.now_ms + patience_ms // 4)
