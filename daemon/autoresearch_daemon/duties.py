@@ -117,6 +117,7 @@ class Duties:
             proof=duty.proof,
             seeds=list(duty.seeds),
             source=await self._source(run),
+            source_digest=run.source_digest,
             parent_source=await self._source(parent) if parent is not None and compared else None,
             checkpoint=checkpoint,
             parent_checkpoint=parent_checkpoint,
@@ -131,7 +132,8 @@ class Duties:
 
     async def _source(self, run: Run) -> str:
         await self._fetch(run.source)
-        return self._notebook.blobs.get(run.source.sha256).decode("utf-8")
+        # What is no text is no program either: the worker finds that out, and says so.
+        return self._notebook.blobs.get(run.source.sha256).decode("utf-8", errors="replace")
 
     async def _if_to_be_had(self, parent: Run | None) -> bytes | None:
         """The parent's checkpoint, where it kept one that somebody still has: it makes the check sharper."""

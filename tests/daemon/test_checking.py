@@ -12,7 +12,7 @@ from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.research import Bench, Model, measure, plan_as_it_stands
 from autoresearch.running import detect_level
-from autoresearch.tasks import Task, shipped_task
+from autoresearch.tasks import Task, shipped_task, source_digest
 from autoresearch.verification import Findings, passes
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,9 @@ def honest(bench: Bench) -> tuple[Path, float]:
     return outcome.checkpoint.rename(bench.scratch / "honest.safetensors"), measurement.value
 
 
-def check(source: str, checkpoint: Path, bench: Bench, claim: float, task: Task = TASK) -> protocol.Verified:
+def check(
+    source: str, checkpoint: Path, bench: Bench, claim: float, task: Task = TASK, *, digest: bytes = b""
+) -> protocol.Verified:
     wanted = protocol.Check(
         run=bytes(32),
         task=task.digest,
@@ -56,6 +58,7 @@ def check(source: str, checkpoint: Path, bench: Bench, claim: float, task: Task 
         proof=b"proof",
         seeds=[99],
         source=source,
+        source_digest=digest or source_digest(source),
         parent_source=None,
         checkpoint=bytes(32),
         parent_checkpoint=None,
@@ -106,3 +109,11 @@ def test_a_model_that_takes_longer_than_this_machine_allows_is_nobodys_fault(
     hurried = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=0.5))
 
     assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried).verdict == "error"
+
+
+def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path: Path) -> None:
+    for source, digest in ((TRAIN, source_digest("another = 1")), ("no Python \ufffd", bytes(32))):
+        found = check(source, tmp_path / "none", bench, 1.0, digest=digest)
+
+        assert (found.verdict, found.value) == ("fail", None)
+        assert "its record names" in found.reason

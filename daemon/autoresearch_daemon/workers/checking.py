@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from autoresearch.errors import UsageError
 from autoresearch.research import Bench, Measurement, Model, device_name, examine, measure, plan_as_it_stands
 from autoresearch.running import Progress
-from autoresearch.tasks import Task
+from autoresearch.tasks import Task, source_digest
 from autoresearch.verification import EVALUATE, REPLICATE
 from autoresearch.words import RunStatus
 from autoresearch_daemon.workers import protocol
@@ -37,6 +38,15 @@ def carry_out_check(
 
     With a ``model``, the author's own, that is what is evaluated, beside its ``parent`` when that is here as well.
     """
+    if check.stage == EVALUATE and not _is_named(check.source, check.source_digest):
+        return protocol.Verified(
+            assignment=assignment,
+            verdict="fail",
+            device=device_name(bench.device),
+            sandbox=int(bench.level),
+            duration_ms=0,
+            reason="its source is not the program that its record names",
+        )
     if model is not None and check.stage == EVALUATE:
         return _examined(assignment, check, task, bench, model, parent, cancelled)
     began = time.monotonic()
@@ -58,6 +68,14 @@ def carry_out_check(
         if measurement.status is not RunStatus.OK or measurement.value is None:
             break
     return _verified(assignment, check, done, len(jobs), int(1000 * (time.monotonic() - began)))
+
+
+def _is_named(source: str, digest: bytes) -> bool:
+    """Whether a program is the one with this digest: the seed follows from it, and runs are counted together by it."""
+    try:
+        return source_digest(source) == digest
+    except UsageError:
+        return False
 
 
 def _examined(

@@ -100,6 +100,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     proof: bytes
     seeds: list[int]
     source: str
+    source_digest: bytes
     parent_source: str | None
     checkpoint: bytes | None
     parent_checkpoint: bytes | None
