@@ -64,6 +64,16 @@ async def test_a_peer_has_two_questions_at_a_time(tmp_path):
         nursery.cancel_scope.cancel()
 
 
+@in_trio
+async def test_who_opens_streams_and_says_nothing_keeps_nobody_from_asking(tmp_path):
+    async with running(tmp_path / "a", attest=True) as attestor, running(tmp_path / "b") as peer:
+        await peer.dial(attestor.addresses()[0])
+        for _ in range(ATTESTS_SERVED_PER_PEER):
+            await peer._open(attestor.peer, ATTEST, MESSAGE_BYTES_MAX)
+        assert await peer.ask_attestor(attestor.peer, b"abc") == b"cba"
+        assert attestor._attests.by_peer == {}
+
+
 @pytest.mark.parametrize("wire", [b"", varint(2**27), frame(b"abc")[:2], bytes(1000), b"\xff" * 64])
 def test_rubbish_on_the_stream_leaves_the_attestor_whole(tmp_path, wire):
     @in_trio

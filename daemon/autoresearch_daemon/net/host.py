@@ -368,13 +368,17 @@ class Host:
 
     async def _serve_attest(self, stream: INetStream) -> None:
         frames = self._frames(stream, MESSAGE_BYTES_MAX)
-        if self.meters.attest_delay(frames.peer) > 0 or not self._attests.take(frames.peer):
+        question = None
+        if self.meters.attest_delay(frames.peer) <= 0:
+            with trio.move_on_after(protocols.ATTEST_QUESTION_SECONDS):
+                question = await frames.receive()
+        # Who says nothing takes no place of those who ask.
+        if not question or not self._attests.take(frames.peer):
             await frames.reset()
             return
         try:
             with trio.move_on_after(protocols.ATTEST_SECONDS):
-                question = await frames.receive()
-                reply = await self._handlers.on_attest(frames.peer, question) if question else None
+                reply = await self._handlers.on_attest(frames.peer, question)
                 if reply:
                     await frames.send(reply)
         finally:

@@ -35,6 +35,8 @@ PEERS_MAX = 32
 NETWORK_SECONDS = 10.0
 # An attestor hashes the address and hands a mail to its server before it answers.
 ATTEST_SECONDS = 60.0
+# What is asked comes at once.
+ATTEST_QUESTION_SECONDS = 10.0
 ATTESTS_SERVED = 8
 ATTESTS_SERVED_PER_PEER = 2
 
