@@ -132,9 +132,11 @@ def is_alive(pid: int | None) -> bool:
 
 
 def last_words(paths: Paths) -> str:
-    """The last line that a detached daemon printed."""
+    """The last line that a detached daemon printed; where that is a hint, what it is about too."""
     try:
         lines = output_file(paths).read_text(errors="replace").strip().splitlines()
     except OSError:
         return ""
+    if len(lines) > 1 and lines[-1].startswith("  "):
+        return f"{lines[-2].removeprefix('autoresearchd: ')} → {lines[-1].strip()}"[-500:]
     return lines[-1][-500:] if lines else ""

@@ -378,7 +378,9 @@ async def test_a_server_without_starttls_gets_neither_password_nor_mail(tmp_path
     [
         ({"from_address": "nobody"}, "from_address"),
         ({"password_file": ""}, "has no password"),
+        ({"password_file": "/nowhere"}, "password_file: there is no /nowhere"),
         ({"security": "none", "host": "mail.example.org"}, "in the clear"),
+        ({"security": "none", "host": "mail.example.org", "user": "", "password_file": ""}, "in the clear"),
         ({"ca_file": "/nowhere"}, "ca_file"),
         ({"disposable_file": "/nowhere"}, "disposable_file"),
     ],

@@ -56,6 +56,13 @@ def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path)
     assert strictly(process("down", "--json").stdout, DownAnswer).state == "was_not_running"
 
 
+def test_up_says_what_is_wrong_and_what_to_do_when_the_daemon_does_not_start(process: Process, toy: Path) -> None:
+    assert process("config", "set", "attestor.host", "smtp.example.org").returncode == 0
+    ended = process("up")
+    assert ended.returncode == 1
+    assert "did not start: attestor.from_address is no mail address → autoresearch config set" in ended.stderr
+
+
 def test_work_runs_as_many_as_asked_and_tells_of_each(process: Process, daemon: int) -> None:
     status = strictly(process("work", "--runs", "3", "--json").stdout, StatusAnswer)
     assert status.state == "working"

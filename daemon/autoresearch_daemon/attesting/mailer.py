@@ -15,11 +15,12 @@ from pathlib import Path
 
 import structlog
 
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.identity import mailbox, read_secret
 from autoresearch.settings import Attestor as Settings
 
 PASSWORD_VARIABLE = "AUTORESEARCH_ATTESTOR_PASSWORD"  # noqa: S105 - its name, not the password
+PASSWORD_HINT = f"autoresearch config set attestor.password_file FILE, or set {PASSWORD_VARIABLE}"
 SEND_SECONDS = 40.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -88,7 +89,7 @@ def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServe
 
     Raises:
         UsageError: a setting is missing or wrong.
-        Refused: others can read the password, or it would travel in the clear.
+        Refused: others can read the password, or it and the mails would travel in the clear.
         NotFound: its file is not there.
     """
     if not settings.host:
@@ -99,15 +100,21 @@ def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServe
         raise UsageError("attestor.from_address is no mail address", hint="autoresearch config set …") from error
     password = environment.get(PASSWORD_VARIABLE, "")
     if not password and settings.password_file:
-        password = read_secret(Path(settings.password_file).expanduser())
+        try:
+            password = read_secret(Path(settings.password_file).expanduser())
+        except NotFound as error:
+            raise NotFound(
+                f"attestor.password_file: there is no {settings.password_file}", hint=PASSWORD_HINT
+            ) from error
     if settings.user and not password:
         raise UsageError(
             "the attestor's mail account has no password",
-            hint=f"autoresearch config set attestor.password_file FILE, or set {PASSWORD_VARIABLE}",
+            hint=PASSWORD_HINT,
         )
-    if password and settings.security == "none" and settings.host not in LOOPBACK:
+    if settings.security == "none" and settings.host not in LOOPBACK:
         raise Refused(
-            "the attestor's password would travel in the clear", hint="autoresearch config set attestor.security tls"
+            "the attestor's mails and password would travel in the clear",
+            hint="autoresearch config set attestor.security tls",
         )
     if settings.ca_file and not os.access(Path(settings.ca_file).expanduser(), os.R_OK):
         raise UsageError(f"attestor.ca_file: {settings.ca_file} can't be read")
