@@ -11,7 +11,16 @@ from autoresearch_daemon.attesting.mailer import PASSWORD_VARIABLE
 from msgspec.structs import replace
 
 from autoresearch.answers import WithdrawRequest
-from autoresearch.attesting import TRIES, No, attestors_in_order, decode_reply, find_codes, write_code
+from autoresearch.attesting import (
+    TRIES,
+    Attested,
+    No,
+    attestors_in_order,
+    decode_reply,
+    encode_message,
+    find_codes,
+    write_code,
+)
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.identity import KeyPair, domain_tag, mail_tag, mailbox
 from autoresearch.records import DAY_MS, Network, Refusal, admit
@@ -155,6 +164,24 @@ async def test_a_code_is_good_for_half_an_hour(place: Town) -> None:
     ada.local.save_codes([replace(code, until_ms=place.clock.ms + MINUTE_MS) for code in awaited])
     with pytest.raises(Refused, match="too late"):
         await ada.confirm(texts(place)[0])
+
+
+async def test_an_attestor_that_answers_with_another_record_is_said_to(
+    place: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = place.houses["ada"]
+    await ada.ask(ADDRESS)
+    before = pairs(ada.notebook)
+    lies = [(b"rubbish", bytes(64), "can't be used"), (*before[0], "something else")]
+    for text, (raw, signature, words) in zip(texts(place), lies, strict=True):
+
+        async def lie(*_: object, reply: Attested = Attested(raw=raw, signature=signature)) -> bytes:
+            return encode_message(reply)
+
+        monkeypatch.setattr(ada, "ask_attestor", lie)
+        with pytest.raises(AutoresearchError, match=words):
+            await ada.confirm(text)
+    assert (pairs(ada.notebook), ada.awaited()) == (before, [])
 
 
 async def test_an_attestor_that_names_a_year_to_come_is_not_waited_for_until_then(

@@ -38,6 +38,7 @@ from autoresearch.attesting import (
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.identity import mail_tag, mailbox, standing
 from autoresearch.notebook import Notebook
+from autoresearch.records import Attestation, Record, admit
 from autoresearch.views import roster_of
 from autoresearch.words import ATTEST_SENTENCES, AttestReason
 from autoresearch_daemon.local import LocalState
@@ -125,8 +126,8 @@ class Participant:
         reply = await self._say(code.attestor_peer, answer)
         match reply:
             case Attested(raw=raw, signature=sealed):
-                self._line.take_in([(raw, sealed)], code.attestor_peer)
-                self._forget(code)
+                self._forget(code)  # whatever it sent, it has seen the answer
+                self._take_in(raw, sealed, code)
             case No(why=why):
                 if why in VOID:
                     self._forget(code)
@@ -238,6 +239,18 @@ class Participant:
         if roster_of(self._notebook.log).voice(self._notebook.author, now_ms).root != self._root:
             return standing(device, now_ms)
         return ""
+
+    def _take_in(self, raw: bytes, sealed: bytes, code: CodeView) -> None:
+        """Keep the attestation. Raises AutoresearchError when it is another record, or none."""
+        record = admit(raw, sealed, self._notebook.log.network, now_ms=self._now_ms())
+        if isinstance(record, Record):
+            signer = roster_of(self._notebook.log).voice(record.author, record.time).root.hex()
+            body = record.body
+            if not isinstance(body, Attestation) or (body.subject, signer) != (self._root, code.attestor):
+                raise AutoresearchError("the attestor gave something else than its word for this participant")
+        elif record.code != "early":  # which waits in the log for its time
+            raise AutoresearchError(f"the attestor's word can't be used: {record.sentence}")
+        self._line.take_in([(raw, sealed)], code.attestor_peer)
 
     def _remember(self, attestor: Found, token: bytes, until_ms: int) -> None:
         now_ms = self._now_ms()
