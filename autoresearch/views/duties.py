@@ -39,6 +39,8 @@ from autoresearch.words import RunState
 FRESH_TEXTS = 1
 # As far down the board as there is something worth checking: what was found wrong, or nobody stands for, not counted.
 CHECKED_ROWS = 10
+# So many of them may be what one participant alone says: who claims much that can't be had stops nobody else.
+REPORTED_EACH = 3
 # As far back as runs that lead nothing are audited.
 AUDITED_MAX = 500
 
@@ -72,7 +74,8 @@ def next_duty(
 
 def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
     """The runs that may want a verifier, in the order in which they do."""
-    yield from (placed.row.first for placed in contenders(log, task, company(log), limit=CHECKED_ROWS))
+    here = company(log)
+    yield from (placed.row.first for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH))
     for row in log.checked(task, authors=1, limit=CHECKED_MOST):
         if judgement(log, row.first).state is RunState.DISPUTED:
             yield row.first

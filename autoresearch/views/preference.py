@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -179,19 +180,25 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
     return best[min(best)] if best else None
 
 
-def contenders(log: Log, task: bytes, here: Company, *, limit: int) -> list[Placed]:
+def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | None = None) -> list[Placed]:
     """The subjects that may be the best, by what attested participants say: none that was found wrong or no better.
 
-    What nobody believes takes nobody's place here, however good it claims to be.
+    What nobody believes takes nobody's place here, however good it claims to be; with ``each`` that is so of what one
+    participant alone says too: no more than so many of its reported runs are among them.
     """
     found: list[Placed] = []
+    reported: Counter[bytes] = Counter()
     judged = 0
     for row in walk(log, task):
         if not whose(row.author, row.first_time, here).attested:
             continue
+        voice = here.roster.voice(row.author, row.first_time).voice
+        if each is not None and reported[voice] >= each:
+            continue
         placed, judged = place(log, row, here), judged + 1
         if placed.found.state in OPEN or placed.found.state is RunState.DISPUTED:
             found.append(placed)
+            reported[voice] += placed.found.state is RunState.REPORTED
         if len(found) >= limit or judged >= JUDGED_ROWS:
             break
     return found

@@ -17,8 +17,10 @@ from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
 
-# A duty that could not be done, because a file is nowhere or the run broke here, is not tried again for so long.
+# A duty that could not be done, because a file is nowhere or the run broke here, is not tried again for so long, and
+# for twice as long each further time: it costs others' runs their turn.
 AGAIN_MS = 600_000
+_DOUBLINGS = 8
 REASON_CHARACTERS = 1000
 
 
@@ -29,7 +31,7 @@ class Duties:
         self._notebook = notebook
         self._fetch = fetch
         self._checks: dict[str, protocol.Check] = {}
-        self._tried_ms: dict[tuple[bytes, str, int], int] = {}
+        self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
         self._names = 0
 
     async def find(self, task: bytes, now_ms: int) -> tuple[str, RunInHand] | None:
@@ -38,7 +40,9 @@ class Duties:
         duty = next_duty(self._notebook.log, task, device.public, bytes(device.key), now_ms, skip=self._skipped(now_ms))
         if duty is None:
             return None
-        self._tried_ms[duty.run, duty.stage, duty.round] = now_ms
+        times, _ = self._tried.get((duty.run, duty.stage, duty.round), (0, 0))
+        again_ms = now_ms + (AGAIN_MS << min(times, _DOUBLINGS))
+        self._tried[duty.run, duty.stage, duty.round] = times + 1, again_ms
         try:
             return await self._ready(duty)
         except AutoresearchError as error:
@@ -146,5 +150,4 @@ class Duties:
         return parent.checkpoint.sha256
 
     def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
-        self._tried_ms = {key: at for key, at in self._tried_ms.items() if at > now_ms - AGAIN_MS}
-        return set(self._tried_ms)
+        return {key for key, (_, again_ms) in self._tried.items() if now_ms < again_ms}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
-from autoresearch_daemon.duties import Duties
+from autoresearch_daemon.duties import AGAIN_MS, Duties
 
+from autoresearch.errors import NotFound
 from autoresearch.records import BlobRef
 from tests.daemon.test_revealing import AUTHOR, LATER_MS, Place
 from tests.records.making import run_body
@@ -29,3 +31,22 @@ def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_
     check = duties.check(found[0])
     assert check is not None
     assert check.source.endswith(" no text")
+
+
+def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    asked: list[int] = []
+    now_ms = LATER_MS
+
+    async def fetch(_: BlobRef) -> None:
+        asked.append(now_ms)
+        raise NotFound("nobody has it")
+
+    duties = Duties(place.notebook, fetch)
+    for _ in range(60):
+        now_ms += AGAIN_MS // 2
+        assert asyncio.run(duties.find(place.run.body.task, now_ms)) is None  # type: ignore[union-attr]
+
+    waits = [after - before for before, after in pairwise(asked)]
+    assert waits == [AGAIN_MS * 2**times for times in range(len(waits))]
+    assert len(waits) == 4

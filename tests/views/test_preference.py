@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autoresearch.identity import Trust
 from autoresearch.log import Log
 from autoresearch.views import board, company, next_duty, preferred, standings, tier
-from autoresearch.views.duties import CHECKED_ROWS
+from autoresearch.views.duties import CHECKED_ROWS, REPORTED_EACH
 from autoresearch.words import BoardSection, RunState
 from tests.records.making import NETWORK, key, pairs
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
@@ -182,3 +182,17 @@ def test_only_few_runs_are_judged_however_many_there_are(village):
         village.run(1.0 + number / 100, f"run {number}")
     here = company(village.log)
     assert len(standings(village.log, village.task, here, limit=10)) == 10
+
+
+def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_turns(village):
+    for number in range(400):
+        village.run(0.1 + number / 1000, f"said {number}", by=EVE)
+    good = village.run(1.5, "good")
+    tried = set()
+    while (duty := next_duty(village.log, village.task, ANN.public, bytes(ANN.key), village.now_ms, skip=tried)) and (
+        duty.run != good.id
+    ):
+        tried.add((duty.run, duty.stage, duty.round))
+        assert len(tried) <= REPORTED_EACH
+
+    assert duty is not None
