@@ -33,6 +33,7 @@ class PostOffice:
     mails: list[tuple[str, EmailMessage]] = field(default_factory=list)
     senders: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    hangs_up: bool = False
 
     async def handle_RCPT(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -46,6 +47,8 @@ class PostOffice:
         mail = message_from_bytes(envelope.content, policy=default)  # type: ignore[arg-type]
         self.senders.append(envelope.mail_from or "")
         self.mails += [(address, mail) for address in envelope.rcpt_tos]  # type: ignore[misc]
+        if self.hangs_up:
+            server.transport.abort()  # type: ignore[union-attr]
         return "250 OK"
 
     def text_to(self, address: str) -> list[str]:

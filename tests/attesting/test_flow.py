@@ -274,6 +274,17 @@ async def test_a_server_that_says_later_is_asked_again_later(place: Town) -> Non
     assert place.houses["attestor-0"].desk.log().mailed == 0
 
 
+async def test_a_server_that_takes_a_mail_and_hangs_up_floods_no_mailbox(tmp_path: Path) -> None:
+    with post_office(tmp_path) as office, town(tmp_path, office, attestors=2, mails_per_address="1") as place:
+        office.hangs_up = True
+        ada = place.houses["ada"]
+        first, second = await ada.ask(ADDRESS), await ada.ask(ADDRESS)
+        assert {refusal.why for refusal in first.refused} == {"not_sent"}
+        assert {refusal.why for refusal in second.refused} == {"address_cap"}
+        assert len(office.mails) == 2
+        assert "SMTPServerDisconnected" in place.houses["attestor-0"].desk.warnings()[0]
+
+
 async def test_another_attestor_is_asked_in_place_of_one_that_says_no(place: Town) -> None:
     ada = place.houses["ada"]
     order = attestors_in_order(ada.root.public, place.manifest.trust.attestors, now_ms=place.clock.ms)

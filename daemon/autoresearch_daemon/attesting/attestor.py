@@ -64,7 +64,7 @@ from autoresearch.records import Network
 from autoresearch.views import roster_of
 from autoresearch.words import AttestReason
 from autoresearch_daemon.attesting.ledger import ATTESTED, MAILED, REFUSED, Act, Ledger
-from autoresearch_daemon.attesting.mailer import MailServer, NoSuchMailbox, NotSent
+from autoresearch_daemon.attesting.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
 
 # Requests in hand at a time; each takes a third of a second and 64 MiB for its tags, one after the other.
 REQUESTS_MAX = 8
@@ -182,7 +182,8 @@ class Attestor:
             raise _No(AttestReason.NO_SUCH_MAILBOX, tag, domain) from None
         except NotSent as error:
             self.trouble = str(error)
-            self._ledger.take_back(number)
+            if not isinstance(error, MaybeSent):  # which counts: otherwise a slow server floods a mailbox
+                self._ledger.take_back(number)
             raise _No(AttestReason.NOT_SENT, tag, domain) from None
         self.trouble = ""
         pending = Pending(

@@ -22,6 +22,8 @@ from autoresearch.settings import Attestor as Settings
 PASSWORD_VARIABLE = "AUTORESEARCH_ATTESTOR_PASSWORD"  # noqa: S105 - its name, not the password
 PASSWORD_HINT = f"autoresearch config set attestor.password_file FILE, or set {PASSWORD_VARIABLE}"
 SEND_SECONDS = 40.0
+# For one step, so that a server that is not there differs from one that falls silent with the mail in its hands.
+STEP_SECONDS = 30.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 logger = structlog.get_logger()
@@ -33,6 +35,10 @@ class NoSuchMailbox(Exception):
 
 class NotSent(Exception):
     """The server could not be reached, or did not take the mail now; the text says which kind of error it was."""
+
+
+class MaybeSent(NotSent):
+    """The server fell silent: nobody knows whether it took the mail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class MailServer:
     ca_file: str = ""
 
     async def send(self, mail: EmailMessage, to: str) -> None:
-        """Hand one mail over. Raises NoSuchMailbox, NotSent."""
+        """Hand one mail over. Raises NoSuchMailbox, NotSent, MaybeSent."""
         import aiosmtplib
 
         try:
@@ -65,6 +71,7 @@ class MailServer:
                     start_tls=self.security == "starttls",
                     tls_context=None if self.security == "none" else self._tls(),
                     local_hostname=self.sender.rpartition("@")[2],
+                    timeout=STEP_SECONDS,
                 )
         except aiosmtplib.SMTPRecipientsRefused as error:
             codes = [refused.code for refused in error.recipients]
@@ -75,7 +82,9 @@ class MailServer:
         except (aiosmtplib.SMTPException, OSError) as error:
             code = getattr(error, "code", 0)
             logger.warning("a mail could not be sent", error=type(error).__name__, code=code)
-            raise NotSent(f"{type(error).__name__} {code or ''}".strip()) from None
+            silent = isinstance(error, aiosmtplib.SMTPServerDisconnected | aiosmtplib.SMTPReadTimeoutError)
+            kind = MaybeSent if silent or type(error) is TimeoutError else NotSent
+            raise kind(f"{type(error).__name__} {code or ''}".strip()) from None
 
     def _tls(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
