@@ -11,6 +11,7 @@ from autoresearch_cli.models import NetworkAnswer
 from autoresearch.networks import load_manifest, read_invite, read_manifest, save_manifest, write_invite
 from autoresearch.paths import Paths
 from autoresearch.settings import load_settings
+from autoresearch.verification import network_rules
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 from tests.cli.test_json import strictly
@@ -37,6 +38,19 @@ def test_a_new_network_is_a_file_and_nothing_else(cli: Cli, tmp_path: Path, home
     assert cli(*words).exit_code == 6
     assert read_manifest(file) == manifest
     assert strictly(cli(*words[:4], str(tmp_path / "b.toml"), "--json").stdout, NetworkAnswer).id != answer.id
+
+
+def test_a_founder_sets_the_rules_of_verification(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "lab.toml"
+    words = ("network", "new", "lab", "-o", str(file))
+    answer = strictly(
+        cli(*words, "--set", "verify_age_ms=0", "--set", "verify_quorum=2", "--json").stdout, NetworkAnswer
+    )
+    assert answer.constants == {"verify_age_ms": 0, "verify_quorum": 2}
+    assert network_rules(read_manifest(file).network).quorum == 2
+    for wrong in ("verify_quorum=0", "verify_quorum", "verify_quorum=two", "quorum=2"):
+        assert cli("network", "new", "b", "-o", str(tmp_path / "b.toml"), "--set", wrong).exit_code == 2
+        assert not (tmp_path / "b.toml").exists()
 
 
 @pytest.mark.parametrize(

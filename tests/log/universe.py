@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from autoresearch.records import (
     DAY_MS,
+    BlobRef,
     Claim,
     Identity,
     Merge,
@@ -12,10 +13,13 @@ from autoresearch.records import (
     Verification,
     Withdrawal,
 )
-from tests.records.making import NOW_MS, digest_of, key, run_body, sealed, task_body
+from autoresearch.verification import EVALUATE, ecvrf, question
+from tests.records.making import NOW_MS, commitment, digest_of, key, opened, run_body, sealed, task_body
 
 SMALL = Network(name="small", per_day_seq=2, per_day=5, per_author=8)
 AMPLE = Network(name="ample")
+OTHER_KINDS = ("withdrawal", "merge", "identity", "task", "claim", "note", "verification", "checked", "commitment")
+MODELS = (None, None, BlobRef(sha256=b"m" * 32, size=5))
 ROOT, DEVICES = key(100), (key(1), key(2))
 
 
@@ -32,9 +36,7 @@ def records(draw, network=SMALL, max_size=24):
 @st.composite
 def _record(draw, network, made):
     ids = [record.id for record in made] or [b"?" * 32]
-    kind = draw(
-        st.sampled_from(["run"] * 8 + ["withdrawal", "merge", "identity", "task", "claim", "note", "verification"])
-    )
+    kind = draw(st.sampled_from(["run"] * 8 + list(OTHER_KINDS)))
     author = ROOT if kind in ("merge", "identity") else draw(st.sampled_from(DEVICES))
     common = {
         "kind": kind,
@@ -54,6 +56,8 @@ def _record(draw, network, made):
             replicate=draw(st.integers(0, 2)),
             budget=draw(st.sampled_from([1e12, 1e11])),
             parent=draw(st.none() | st.sampled_from(ids)),
+            checkpoint=draw(st.sampled_from(MODELS)),
+            **draw(st.sampled_from([{}, {}, {}, {"seed": 7}])),
         )
     elif kind == "withdrawal":
         body, links = Withdrawal(), draw(st.lists(st.sampled_from(ids), max_size=2))
@@ -68,6 +72,15 @@ def _record(draw, network, made):
         body = Claim(task=digest_of(), source_digest=b"d" * 32, until=NOW_MS + draw(st.integers(0, 2)))
     elif kind == "note":
         body = Note(topic="insight", text=draw(st.sampled_from(["x", "y"])), task=digest_of())
+    elif kind in ("checked", "commitment"):
+        common["kind"] = "commitment" if kind == "commitment" else "verification"
+        run = draw(st.sampled_from(ids))
+        proof = ecvrf.prove(bytes(author.key), question(run, EVALUATE, 0))
+        check = Verification(
+            run=run, stage=EVALUATE, verdict="pass", value=draw(st.sampled_from([0.1, 2.0])), proof=proof
+        )
+        body = commitment(author, check) if kind == "commitment" else opened(check)
+        links = [record.id for record in made if record.kind == "commitment"][:8]
     else:
         body = Verification(run=draw(st.sampled_from(ids)), stage="L1", verdict="pass", value=1.0)
     return sealed(author, body, links=links, **common)

@@ -1,0 +1,46 @@
+"""Standings that are kept between questions are those of a new look, whatever comes in whatever order."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.identity import Trust
+from autoresearch.log import Log
+from autoresearch.records import Run
+from autoresearch.views import copies, judgement, leaderboard, roster_of, same_models, track_records
+from tests.log.universe import DEVICES, ROOT, SMALL, records
+from tests.records.making import NOW_MS, digest_of, key, pairs
+
+TRUST = Trust(participants=frozenset({ROOT.public, DEVICES[0].public, DEVICES[1].public, key(7).public}))
+
+
+def seen(log: Log):
+    """Everything that is computed from verifications, frauds and copies."""
+    runs = [record for record in log.records(limit=1000) if isinstance(record.body, Run)]
+    words = {record.id: judgement(log, record.id) for record in runs}
+    voices = {record.id: roster_of(log).voice(record.author, record.time) for record in runs}
+    board = [subject.id for subject in leaderboard(log, digest_of())]
+    return words, voices, board, track_records(log), same_models(log), sorted(copies(log))
+
+
+@given(records(), st.integers(0, 1000))
+@settings(max_examples=30, deadline=None)
+def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
+    mixed = random.Random(seed).sample(made, len(made))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.sqlite"
+        with Log.open(path, SMALL, trust=TRUST) as log:
+            seen(log)
+            for record in mixed:
+                log.ingest(pairs([record]), now_ms=NOW_MS + 10)
+                with Log.open(path, SMALL, trust=TRUST, read_only=True) as fresh:
+                    assert seen(log) == seen(fresh)
+            last = seen(log)
+        with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
+            other.ingest(pairs(made), now_ms=NOW_MS + 10)
+            assert seen(other) == last
