@@ -81,7 +81,7 @@ def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     if "withdrawal" in kinds:
         memory.frauds, memory.checkpoints, memory.discoveries = [], [], []
         _gather(log, memory, 0)
-    elif kinds & {"run", "verification"}:
+    else:  # whatever came: it may be what a run names as its parent
         _gather(log, memory, before)
     if kinds.intersection(ABOUT_PEOPLE):
         memory.roster = _roster(log)
