@@ -92,7 +92,8 @@ def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
 
 def _gather(log: Log, memory: Memory, after: int) -> None:
     """What records prove against their authors, among those stored after a number."""
-    memory.frauds += log.frauds(after=after)
+    known = {fraud.id for fraud in memory.frauds}  # one record may prove it twice
+    memory.frauds += [fraud for fraud in log.frauds(after=after) if fraud.id not in known]
     memory.checkpoints += log.same_checkpoints(after=after)
     memory.discoveries += log.same_discoveries(after=after)
 
