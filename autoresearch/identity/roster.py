@@ -68,16 +68,12 @@ class Roster:
 
     def voice(self, device: bytes, time_ms: int) -> Voice:
         """Whose word a record carries that this device signed at this time."""
-        root = self._root(device, time_ms)
-        if root in self._trust.participants:
-            return Voice(root, root, attested=True)
-        tag = self._tag(root, time_ms)
-        return Voice(root, tag or root, attested=tag is not None)
+        return self._voice(self._root(device, time_ms), time_ms)
 
     def voices(self, time_ms: int) -> frozenset[bytes]:
         """The attested voices at this time; several keys with one mail tag are one."""
-        tags = (self._tag(root, time_ms) for root in self._words if root not in self._trust.participants)
-        return frozenset(self._trust.participants | {tag for tag in tags if tag is not None})
+        voices = (self._voice(root, time_ms) for root in self._words.keys() | self._trust.participants)
+        return frozenset(voice.voice for voice in voices if voice.attested)
 
     def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
         """The devices that speak for a root key at this time."""
@@ -95,6 +91,10 @@ class Roster:
             for word in words
             if word.domain == domain and word.start_ms <= time_ms < word.end_ms
         )
+
+    def _voice(self, root: bytes, time_ms: int) -> Voice:
+        tag = self._tag(root, time_ms)
+        return Voice(root, tag or root, attested=tag is not None or root in self._trust.participants)
 
     def _root(self, device: bytes, time_ms: int) -> bytes:
         for delegation in self._delegations.get(device, ()):

@@ -134,6 +134,16 @@ def test_a_thousand_keys_with_one_mailbox_are_one_voice() -> None:
     assert roster.voices(NOW_MS) == {TAG}
 
 
+def test_who_is_named_by_hand_and_shows_a_mailbox_with_a_second_key_is_one_voice() -> None:
+    words = [attests(attestor, one) for one in (ROOT, OTHER) for attestor in ATTESTORS[:2]]
+    trust = Trust(TRUST.attestors, 2, frozenset({ROOT.public}))
+    roster = Roster(words, trust)
+    assert roster.voices(NOW_MS) == {TAG}
+    assert roster.voice(ROOT.public, NOW_MS) == Voice(ROOT.public, TAG, attested=True)
+    assert roster.voice(ROOT.public, NOW_MS - 1) == Voice(ROOT.public, ROOT.public, attested=True)
+    assert roster.voices(NOW_MS + 180 * DAY) == {ROOT.public}
+
+
 def at_one_domain(count: int, domain: str = "d" * 64, days: int = 180) -> list[Record]:
     """So many persons with mailboxes of one domain, each attested a minute after the one before."""
     return [
