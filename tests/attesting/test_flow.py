@@ -363,6 +363,10 @@ async def test_an_attestor_cannot_be_asked_over_a_network_that_is_off(place: Tow
     with pytest.raises(Refused, match="network, which is off"):
         await ada.ask(ADDRESS)
     assert not ada.desk.standing().attested
+    attestor = place.houses["attestor-0"]
+    assert attestor.desk.warnings() == []
+    attestor.desk._participant = None
+    assert "nobody can ask this attestor" in attestor.desk.warnings()[0]
 
 
 async def test_rubbish_is_no_address_and_bothers_nobody(place: Town) -> None:

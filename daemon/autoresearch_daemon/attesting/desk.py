@@ -114,6 +114,8 @@ class Desk:
 
     def warnings(self) -> list[str]:
         """What a person must know."""
+        if self._server and not self._participant:
+            return ["nobody can ask this attestor: the network is off → autoresearch network join …, then up"]
         if self._attestor and self._attestor.trouble:
             return [f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch config show"]
         found, now_ms = self.standing(), self._now_ms()
