@@ -53,7 +53,7 @@ def _sections(log: Log, task: bytes, here: Company, limit: int) -> dict[BoardSec
     unattested: list[Placed] = []
     seen = {placed.row.first for placed in (*confirmed, *waiting)}
     judged = 0
-    for row in walk(log, task):
+    for row in walk(log, task, here):
         if row.first in seen:
             continue
         if not whose(row.author, row.first_time, here).attested:

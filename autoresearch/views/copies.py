@@ -46,11 +46,15 @@ def copies(log: Log) -> list[Copy]:
 
 
 def _of_others(log: Log, rows: Iterable[CopyRow]) -> list[CopyRow]:
-    """Each run with the first that is like it, where that is another participant's."""
+    """Each run with the first that is like it, where that is another participant's.
+
+    Nobody whom the network does not know accuses anybody: a key made today can write yesterday's date.
+    """
     first: dict[bytes, CopyRow] = {}
-    for row in rows:
-        first[row.id] = min(first.get(row.id, row), row, key=lambda row: (row.original_time, row.original))
     voice = memory_of(log).roster.voice
+    for row in rows:
+        if voice(row.original_author, row.original_time).attested:
+            first[row.id] = min(first.get(row.id, row), row, key=lambda row: (row.original_time, row.original))
     return [
         row
         for row in first.values()

@@ -126,10 +126,14 @@ def checked(log: Log, task: bytes, here: Company, *, voices: int) -> list[Placed
     if not here.naming:
         return []
     found: list[Placed] = []
+    seen: set[tuple[bytes, float]] = set()
     for row in comparable(log, log.checked(task, authors=voices, limit=_SCANNED_MOST)):
-        known = whose(row.author, row.first_time, here)
+        subject, known = (row.source_digest, row.budget), whose(row.author, row.first_time, here)
+        if subject in seen:  # its earlier run stands for it
+            continue
         if (known.attested or known.own) and len(_checkers(log, row, here)) >= voices:
             found.append(place(log, row, here))
+            seen.add(subject)
         if len(found) >= CHECKED_MOST:
             break
     return found
@@ -146,15 +150,27 @@ def leading(log: Log, task: bytes) -> Placed | None:
     return next(iter(backed(log, task, company(log), RunState.CONFIRMED)), None)
 
 
-def walk(log: Log, task: bytes, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
-    """The subjects of a task by what their authors say, the best first, as many as are asked for."""
+def walk(log: Log, task: bytes, here: Company | None = None, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
+    """The subjects of a task by what their authors say, the best first, as many as are asked for.
+
+    With ``here`` each stands by its first run of somebody whose word counts, where there is one: a stranger who writes
+    the same program under an earlier time takes it from nobody.
+    """
     start, size = 0, _FIRST_PAGE
     while start < limit:
         page = log.ranked(task, limit=min(size, limit - start), skip=start)
-        yield from comparable(log, page)
+        for row in comparable(log, page):
+            yield row if here is None else _vouched_for(log, row, here)
         if len(page) < size:
             return
         start, size = start + size, _PAGE
+
+
+def _vouched_for(log: Log, row: SubjectRow, here: Company) -> SubjectRow:
+    if row.runs == 1 or any(whose(row.author, row.first_time, here)):
+        return row
+    known = (each for each in log.by_each(row) if any(whose(each.author, each.first_time, here)))
+    return next(known, row)
 
 
 def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
@@ -167,7 +183,7 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
     judged = 0
     # What could not be better than what is found already is not looked at: a word of one's own ends the search.
     enough = 2 if here.verifying else 0
-    for row in walk(log, task):
+    for row in walk(log, task, here):
         known = whose(row.author, row.first_time, here)
         if LAST in best and not (known.attested or known.own):
             continue
@@ -189,7 +205,7 @@ def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | 
     found: list[Placed] = []
     reported: Counter[bytes] = Counter()
     judged = 0
-    for row in walk(log, task):
+    for row in walk(log, task, here):
         if not whose(row.author, row.first_time, here).attested:
             continue
         voice = here.roster.voice(row.author, row.first_time).voice
@@ -206,7 +222,7 @@ def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | 
 
 def standings(log: Log, task: bytes, here: Company, *, limit: int) -> dict[bytes, Placed]:
     """How the best subjects of a task and those that others measured stand, by their first run."""
-    rows = (row for row in walk(log, task) if any(whose(row.author, row.first_time, here)))
+    rows = (row for row in walk(log, task, here) if any(whose(row.author, row.first_time, here)))
     found = [*checked(log, task, here, voices=1), *(place(log, row, here) for row in islice(rows, limit))]
     return {placed.row.first: placed for placed in found}
 

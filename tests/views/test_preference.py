@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from autoresearch.identity import Trust
 from autoresearch.log import Log
+from autoresearch.records import format_id
 from autoresearch.views import board, company, next_duty, preferred, standings, tier
+from autoresearch.views.copies import copies
 from autoresearch.views.duties import CHECKED_ROWS, REPORTED_EACH
 from autoresearch.words import BoardSection, RunState
-from tests.records.making import NETWORK, key, pairs
+from tests.records.making import BLOB, NETWORK, key, pairs, run_body
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 
+CHECKPOINT = BLOB
 STRANGERS = [key(60), key(61)]
 STATES = st.sampled_from(list(RunState))
 
@@ -196,3 +199,33 @@ def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_tur
         assert len(tried) <= REPORTED_EACH
 
     assert duty is not None
+
+
+def copied_earlier(village, name, value):
+    """A stranger writes the same program and the same checkpoint under an earlier time."""
+    body = run_body(value, source=name.encode(), checkpoint=CHECKPOINT)
+    return village.log.append(STRANGER, "run", body, now_ms=village.now_ms - 300_000)
+
+
+def test_a_stranger_who_writes_an_earlier_time_takes_a_confirmed_run_from_nobody(village):
+    village.now_ms += 600_000
+    run = village.run(1.0, "good", by=ANN, checkpoint=CHECKPOINT)
+    village.confirm(run, 2.0, 1.0)
+    copied_earlier(village, "good", 5.0)
+
+    found = preferred(village.log, village.task, company(village.log))
+    assert (found.row.first, found.found.state) == (run.id, RunState.CONFIRMED)
+    assert [row.id for row in board(village.log, village.task, company(village.log), limit=5) if row.position] == [
+        format_id(run.id)
+    ]
+    assert copies(village.log) == []
+
+
+def test_a_stranger_who_writes_an_earlier_time_keeps_no_run_from_being_verified(village):
+    village.now_ms += 600_000
+    run = village.run(0.5, "good", by=ANN, checkpoint=CHECKPOINT)
+    copied_earlier(village, "good", 0.5)
+
+    duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
+    assert duty is not None
+    assert duty.run == run.id
