@@ -48,7 +48,14 @@ def honest(bench: Bench) -> tuple[Path, float]:
 
 
 def check(
-    source: str, checkpoint: Path, bench: Bench, claim: float, task: Task = TASK, *, digest: bytes = b""
+    source: str,
+    checkpoint: Path,
+    bench: Bench,
+    claim: float,
+    task: Task = TASK,
+    *,
+    digest: bytes = b"",
+    replay: bool = False,
 ) -> protocol.Verified:
     wanted = protocol.Check(
         run=bytes(32),
@@ -65,7 +72,7 @@ def check(
         replicate=0,
         claim=claim,
     )
-    model = Model(source, checkpoint)
+    model = None if replay else Model(source, checkpoint)
     return carry_out_check(
         "a", wanted, task, bench, model=model, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
     )
@@ -109,6 +116,7 @@ def test_a_model_that_takes_longer_than_this_machine_allows_is_nobodys_fault(
     hurried = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=0.5))
 
     assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried).verdict == "error"
+    assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried, replay=True).verdict == "error"
 
 
 def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path: Path) -> None:

@@ -127,10 +127,10 @@ def _verified(
         assignment=assignment, verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms
     )
     if len(values) < wanted:
-        # What a person stopped says nothing of the run; a run that does not end here as it is said to have ended does.
-        stopped = last.status in (RunStatus.CANCELLED, RunStatus.ABANDONED) or check.stage == REPLICATE
+        # What a person, a slow machine or its sandbox stopped says nothing of the run.
+        at_fault = check.stage == EVALUATE and last.status in AT_FAULT
         reason = f"{last.status}: {last.reason}"
-        return msgspec.structs.replace(found, verdict="error" if stopped else "fail", reason=reason)
+        return msgspec.structs.replace(found, verdict="fail" if at_fault else "error", reason=reason)
     if check.stage != REPLICATE:
         return msgspec.structs.replace(found, value=values[0])
     return msgspec.structs.replace(found, parent_values=values[0::2], values=values[1::2])
