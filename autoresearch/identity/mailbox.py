@@ -40,6 +40,10 @@ DOTLESS = frozenset({"gmail.com", "proton.me"})
 BIG = frozenset(
     {"gmail.com", "proton.me", "icloud.com", "yahoo.com", "yandex.ru", "outlook.com", "hotmail.com", "live.com"}
     | {"gmx.de", "gmx.net", "web.de", "aol.com", "qq.com", "163.com", "126.com", "mail.ru", "fastmail.com"}
+    | {"gmx.at", "gmx.ch", "gmx.com", "msn.com", "outlook.de", "outlook.fr", "outlook.es", "outlook.it", "outlook.jp"}
+    | {"hotmail.co.uk", "hotmail.fr", "hotmail.de", "hotmail.it", "hotmail.es", "live.co.uk", "live.fr", "live.nl"}
+    | {"yahoo.co.uk", "yahoo.fr", "yahoo.de", "yahoo.it", "yahoo.es", "yahoo.ca", "yahoo.co.in", "yahoo.co.jp"}
+    | {"yahoo.com.br", "yahoo.com.au"}
 )
 # By country: below these, registries sell names to strangers. All below one that is missing here count as one domain.
 _FOR_SALE = (

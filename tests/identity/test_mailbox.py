@@ -119,6 +119,12 @@ def test_all_below_a_domain_that_somebody_owns_is_one_domain(address, site):
     assert mail_tag(mailbox(address), CHEAP) != mail_tag(mailbox(f"me@{site}"), CHEAP)
 
 
+@pytest.mark.parametrize("domain", ["gmail.com", "googlemail.com", "yahoo.co.uk", "hotmail.fr", "outlook.de", "gmx.ch"])
+def test_a_provider_that_serves_everybody_does_so_under_its_names_in_other_countries(domain):
+    assert mailbox(f"you@{domain}").is_big
+    assert not mailbox(f"you@{domain.partition('.')[0]}.example").is_big  # which anybody may own
+
+
 def test_tags_stay_what_they_are():
     """A changed tag would split every voice in two: the parameters of the built-in network never move."""
     assert (DEFAULT_NETWORK.tag_memory_bytes, DEFAULT_NETWORK.tag_passes) == (67_108_864, 3)
