@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -367,6 +368,21 @@ async def test_an_attestor_cannot_be_asked_over_a_network_that_is_off(place: Tow
     assert attestor.desk.warnings() == []
     attestor.desk._participant = None
     assert "nobody can ask this attestor" in attestor.desk.warnings()[0]
+
+
+async def test_a_peer_that_never_answers_keeps_nobody_waiting(place: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, silent = place.houses["ada"], place.add("silent")
+    monkeypatch.setattr("autoresearch_daemon.attesting.participant.FIND_SECONDS", 3600.0)
+    ask = ada.ask_attestor
+
+    async def asked(peer: str, data: bytes) -> bytes:
+        if peer == silent.peer:
+            await asyncio.Event().wait()
+        return await ask(peer, data)
+
+    monkeypatch.setattr(ada, "ask_attestor", asked)
+    async with asyncio.timeout(60):
+        assert len((await ada.ask(ADDRESS)).awaited) == 2
 
 
 async def test_rubbish_is_no_address_and_bothers_nobody(place: Town) -> None:

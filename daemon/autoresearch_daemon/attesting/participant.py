@@ -195,11 +195,14 @@ class Participant:
     async def _find(self) -> dict[bytes, Found]:
         """The trusted attestors among the connected peers, each with a proof that it is the one."""
         found: dict[bytes, Found] = {}
+        wanted = self._notebook.log.trust.attestors - {self._root}
         with suppress(TimeoutError):
             async with asyncio.timeout(FIND_SECONDS):
                 for answered in asyncio.as_completed([self._who(peer) for peer in self._line.connected()]):
                     if attestor := await answered:
                         found.setdefault(attestor.root, attestor)
+                    if found.keys() >= wanted:  # a peer that is silent keeps nobody waiting
+                        break
         return found
 
     async def _who(self, peer: str) -> Found | None:
