@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from autoresearch.log import CopyRow, Log
-from autoresearch.views.memory import memory_of
+from autoresearch.views.memory import discoveries_of, memory_of
 
 
 class Copy(NamedTuple):
@@ -41,7 +41,7 @@ def copies(log: Log) -> list[Copy]:
     memory = memory_of(log)
     voice = memory.roster.voice
     models = [row for row in _of_others(log, memory.checkpoints) if _is_impossible(log, row)]
-    found = {row.id: row for row in [*models, *_of_others(log, memory.discoveries)] if not _was_claimed(log, row)}
+    found = {row.id: row for row in [*models, *_of_others(log, discoveries_of(log))] if not _was_claimed(log, row)}
     return [Copy(row.id, voice(row.author, row.time).voice, row.time, row.original) for row in found.values()]
 
 

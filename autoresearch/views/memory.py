@@ -23,7 +23,7 @@ REMEMBERED_MAX = 200_000
 class Memory:
     """What is known of a log at ``extent``; ``known`` is for what depends on any record, by name.
 
-    ``version`` grows whenever something is forgotten: what was begun before is not to be kept.
+    ``discoveries`` are those up to the record ``discovered``. ``version`` grows whenever something is forgotten: what was begun before is not to be kept.
     """
 
     roster: Roster
@@ -35,6 +35,7 @@ class Memory:
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: list[CopyRow] = field(default_factory=list)
     discoveries: list[CopyRow] = field(default_factory=list)
+    discovered: int = 0
     known: dict[str, object] = field(default_factory=dict)
 
     def forget(self, runs: set[bytes] | None = None) -> None:
@@ -74,12 +75,22 @@ def roster_of(log: Log) -> Roster:
     return memory_of(log).roster
 
 
+def discoveries_of(log: Log) -> list[CopyRow]:
+    """Runs with the program of an earlier one; looked for when somebody asks, because that takes the longest."""
+    memory = memory_of(log)
+    with _lock:
+        if memory.discovered < memory.extent.row:
+            memory.discoveries += log.same_discoveries(after=memory.discovered)
+            memory.discovered = memory.extent.row
+        return memory.discoveries
+
+
 def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     before = memory.extent.row
     kinds = log.kinds_after(before)
     frauds = len(memory.frauds)
     if "withdrawal" in kinds:
-        memory.frauds, memory.checkpoints, memory.discoveries = [], [], []
+        memory.frauds, memory.checkpoints, memory.discoveries, memory.discovered = [], [], [], 0
         _gather(log, memory, 0)
     else:  # whatever came: it may be what a run names as its parent
         _gather(log, memory, before)
@@ -95,7 +106,6 @@ def _gather(log: Log, memory: Memory, after: int) -> None:
     known = {fraud.id for fraud in memory.frauds}  # one record may prove it twice
     memory.frauds += [fraud for fraud in log.frauds(after=after) if fraud.id not in known]
     memory.checkpoints += log.same_checkpoints(after=after)
-    memory.discoveries += log.same_discoveries(after=after)
 
 
 def _roster(log: Log) -> Roster:
