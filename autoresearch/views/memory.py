@@ -23,7 +23,8 @@ REMEMBERED_MAX = 200_000
 class Memory:
     """What is known of a log at ``extent``; ``known`` is for what depends on any record, by name.
 
-    ``discoveries`` are those up to the record ``discovered``. ``version`` grows whenever something is forgotten: what was begun before is not to be kept.
+    ``discoveries`` are those up to the record ``discovered``. ``version`` grows whenever something is
+    forgotten: what was begun before is not to be kept.
     """
 
     roster: Roster
