@@ -25,9 +25,9 @@ from autoresearch.tasks import seed_for
 from autoresearch.verification import ecvrf, question, seeds
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
-WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4, "verification": 6}
-# Tables that a withdrawal leaves alone.
-EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "commitment", "fraud")
+WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4}
+# Tables that a withdrawal leaves alone. Who verified wrongly can't make it unsaid.
+EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud")
 COLUMNS = {
     "run": 18,
     "task": 9,

@@ -10,7 +10,7 @@ from autoresearch.log.connection import connect, connect_read_only, refusals, tr
 from autoresearch.records import Network
 
 # Raised whenever a projection's meaning changes: the projections are then rebuilt from the records at the next opening.
-PROJECTION_VERSION = 2
+PROJECTION_VERSION = 3
 
 SCHEMA_VERSION = 2
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import structlog
+
 from autoresearch.answers import published_task
 from autoresearch.errors import AutoresearchError
 from autoresearch.notebook import Notebook
@@ -22,6 +24,8 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.revealing import Reveals, Told
 from autoresearch_daemon.workers import protocol
+
+logger = structlog.get_logger()
 
 LOOK_SECONDS = 5.0
 
@@ -62,16 +66,23 @@ class Verifying:
         Until cancelled.
         """
         while True:
-            asked = self._machine.asked
-            if asked.working and asked.order.verify_share > 0 and self._machine.duty is None:
-                with suppress(AutoresearchError):
-                    found = await self._duties.find(self._load(asked.order.task).digest, now_ms())
-                    if found is not None:
-                        self._take(service.DutyReady(*found))
+            try:
+                await self._look()
+            except AutoresearchError as error:
+                logger.info("nothing can be verified now", reason=str(error))
+            except Exception:  # a stranger's record must not end this loop for good
+                logger.exception("looking for something to verify failed")
             self.reveal()
             self._news.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+
+    async def _look(self) -> None:
+        asked = self._machine.asked
+        if asked.working and asked.order.verify_share > 0 and self._machine.duty is None:
+            found = await self._duties.find(self._load(asked.order.task).digest, now_ms())
+            if found is not None:
+                self._take(service.DutyReady(*found))
 
     async def ask(self, reference: str) -> str:
         """Queue the verification of a run that a person names; returns the assignment. Raises AutoresearchError."""

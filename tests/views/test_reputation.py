@@ -42,6 +42,8 @@ def test_a_refuted_run_marks_its_author_and_who_passed_it(story: Story) -> None:
     assert set(author.marks[0].evidence) == {record.id for record in against}
     passed = track_record(story.log, voice(OTHERS[0]))
     assert [(found.mark, found.record) for found in passed.marks] == [(Mark.RUBBER_STAMP, stamp.id)]
+    story.append(OTHERS[0], "withdrawal", Withdrawal(), links=[stamp.id])
+    assert track_record(story.log, voice(OTHERS[0])) == passed, "what one verified can't be made unsaid"
     assert (passed.consecutive_valid, passed.overruled) == (0, 1)
     assert all(track_record(story.log, voice(who)).upheld == 1 for who in OTHERS[1:5])
 
