@@ -7,8 +7,8 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from autoresearch.answers import Event, WorkRequest
 from autoresearch.errors import AutoresearchError
@@ -59,8 +59,8 @@ def demo_of_many(
                 for daemon in daemons[:count]:
                     say(office.attest(daemon))
         state = FlockState.of(daemon.name for daemon in daemons)
-        _follow(daemons, state, asked, json=json)
-        if office and runs is not None:
+        seen_enough = _follow(daemons, state, asked, json=json)
+        if office and runs is not None and not seen_enough:
             _verify(daemons, count, until_ms, json=json)
         answer = _answer(daemons, state)
         say("stopping the daemons")
@@ -101,10 +101,11 @@ def _follow(
     *,
     json: bool,
     is_enough: Callable[[], bool] = lambda: False,
-) -> None:
+) -> bool:
+    """Show what they do until they have done it; whether a person ended it before."""
     inbox: Inbox = queue.SimpleQueue()
     display = FlockDisplay(state, quiet=json)
-    with suppress(KeyboardInterrupt), display.live():
+    with interruptible() as interrupted, suppress(KeyboardInterrupt), display.live():
         for daemon in daemons:
             threading.Thread(target=_listen, args=(daemon, inbox), daemon=True).start()
         waiting = list(zip(daemons, asked, strict=True))
@@ -117,13 +118,34 @@ def _follow(
             if waiting and (state.runs or _has_begun(state) or now - began > FIRST_SECONDS):
                 while waiting:
                     _ask(state, *waiting.pop(0))
-            if is_enough():
-                return
+            if interrupted.is_set() or is_enough():
+                return interrupted.is_set()
             if waiting or not state.is_over():
                 ended = now
             elif state.is_equal() or now - ended > SETTLE_SECONDS:
-                return
+                return False
         raise AutoresearchError("all daemons ended", hint=f"their logs: {daemons[0].paths.daemon_log}")
+    return True
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that is set by the first Ctrl-C; the second interrupts as usual.
+
+    Python throws an interrupt away that is raised while it clears up an object.
+    """
+    interrupted = threading.Event()
+
+    def take(*_: object) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+
+    before = signal.signal(signal.SIGINT, take)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _has_begun(state: FlockState) -> bool:

@@ -128,6 +128,7 @@ class Dialler:
             # Whatever a stranger claims, a dial succeeds only where somebody holds the key of this peer id.
             fit = [address for address in claimed if local or not is_loopback(address)]
             self._book.learn(peer, fit[:4])
+            self.save()  # at once: whoever is killed now and comes back with an old log needs somebody to ask
         await exchange(peer)
 
     def _claimed(self, peer: str) -> list[str]:
