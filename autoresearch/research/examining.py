@@ -12,14 +12,16 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.research.bench import Bench, job_limits, task_data
 from autoresearch.running import write_fresh
 from autoresearch.tasks import ENTRY, Task
+from autoresearch.tasks import Evaluation as Asked
 from autoresearch.verification import GAP_ERRORS, gap
 from autoresearch.words import RunStatus
 
 if TYPE_CHECKING:
-    from autoresearch.refereeing import Evaluation, Floats, Subject
+    from autoresearch.refereeing import Evaluation, Floats, Subject, Tokens
 
 # How many tolerances below the floor a value is impossible.
 FLOOR_TOLERANCES = 4
+_AUTHORS = "the task's author has to mend that"
 _FRESH, _FRESH_BITS, _TEXT_BITS = "fresh.bin", "fresh.bits", "text.bits"
 
 
@@ -70,21 +72,25 @@ def examine(
     ``fresh_seed``, where the task can write more text, the model is asked about that as well, and ``parent`` too.
 
     Raises:
-        AutoresearchError: the task's data can't be made here.
+        AutoresearchError: the task's data can't be made here, or hold something else than the task says.
     """
     # The daemon imports this room too, and goes without numpy.
     import numpy as np
 
-    from autoresearch.refereeing import as_documents, referee
+    from autoresearch.refereeing import referee
 
     began, evaluation, data = time.monotonic(), task.evaluation, task_data(task, bench)
     assert evaluation is not None, "asked only of tasks that have a referee"
     assert data is not None, "the text is among the task's data"
-    documents = own = as_documents((data / evaluation.text).read_bytes(), evaluation.length, evaluation.vocabulary)
+    documents = own = _documents(evaluation, evaluation.text, (data / evaluation.text).read_bytes())
     floors = None
     if fresh_seed is not None and evaluation.fresh:
         new, floors = _fresh(task, fresh_seed, bench)
-        documents = np.concatenate([own, as_documents(new, evaluation.length, evaluation.vocabulary)])
+        documents = np.concatenate([own, _documents(evaluation, _FRESH, new)])
+        if floors is not None and [len(bits) for bits in floors] != [8 * len(own), 8 * (len(documents) - len(own))]:
+            raise AutoresearchError(
+                f"the task's prepare.py wrote {_TEXT_BITS} and {_FRESH_BITS} for other texts", hint=_AUTHORS
+            )
     found = referee(
         _subject(task, model, bench),
         documents,
@@ -109,6 +115,15 @@ def examine(
             cpu_ms += against.cpu_ms
         examined = _compared(examined, found.bits, len(own), evaluation.length, floors, against)
     return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=cpu_ms)
+
+
+def _documents(evaluation: Asked, name: str, content: bytes) -> Tokens:
+    from autoresearch.refereeing import as_documents
+
+    try:
+        return as_documents(content, evaluation.length, evaluation.vocabulary)
+    except ValueError as error:
+        raise AutoresearchError(f"the task's {name} can't be asked about: {error}", hint=_AUTHORS) from error
 
 
 def _subject(task: Task, model: Model, bench: Bench) -> Subject:
@@ -142,7 +157,7 @@ def _examined(task: Task, found: Evaluation, own: int) -> Examined:
     if found.status is not RunStatus.OK:
         return examined
     value = float(found.bits[:own].mean() / task.evaluation.length)
-    if floor is not None and task.metric.direction == "minimize" and value < floor - FLOOR_TOLERANCES * tolerance:
+    if floor is not None and value < floor - FLOOR_TOLERANCES * tolerance:
         reason = f"{value:.4f} bits is below the entropy of the text, {floor}"
         return replace(examined, status=RunStatus.INVALID, reason=reason)
     return replace(examined, value=value)
@@ -181,6 +196,6 @@ def _fresh(task: Task, seed: int, bench: Bench) -> tuple[bytes, tuple[bytes, byt
     names = (_FRESH, _FRESH_BITS, _TEXT_BITS)
     made = write_fresh(task.harness, names, seed, bench.scratch, level=bench.level, limits=job_limits(task))
     if _FRESH not in made:
-        raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint="its author has to mend that")
+        raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint=_AUTHORS)
     known = _FRESH_BITS in made and _TEXT_BITS in made
     return made[_FRESH], (made[_TEXT_BITS], made[_FRESH_BITS]) if known else None
