@@ -19,6 +19,7 @@ ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
 LOCAL_MAX = 64
 _LOCAL = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _DOMAIN = re.compile(r"(?=.{4,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
+_LIKE = "one like you@example.org, in plain letters before the @"
 _TAG_BYTES = 32
 
 # Domains that are other names of the same mailboxes.
@@ -93,19 +94,19 @@ def mailbox(address: str, *, disposable: frozenset[str] = DISPOSABLE) -> Mailbox
     # Some letters beyond ASCII become others in lower case, and mail programs decode words like =?utf-8?q?you?=: the
     # mail would go somewhere else than to the mailbox that gets the tag.
     if not local.isascii() or "=?" in local:
-        raise UsageError("that is no mail address", hint="one like you@example.org, in plain letters before the @")
+        raise UsageError("that is no mail address", hint=_LIKE)
     local, domain = local.lower(), _ascii(domain)
     if not at or len(address.strip()) > ADDRESS_MAX or len(local) > LOCAL_MAX:
-        raise UsageError("that is no mail address")
+        raise UsageError("that is no mail address", hint=_LIKE)
     if not _LOCAL.fullmatch(local) or not _DOMAIN.fullmatch(domain):
-        raise UsageError("that is no mail address", hint="one like you@example.org, in plain letters before the @")
+        raise UsageError("that is no mail address", hint=_LIKE)
     parts = domain.split(".")
     if any(".".join(parts[start:]) in disposable for start in range(len(parts) - 1)):
         raise Refused("that domain gives throw-away mailboxes", hint="use an address that you keep")
     domain = ALIASES.get(domain, domain)
     local = _local(local, domain)
     if not local:
-        raise UsageError("that is no mail address")
+        raise UsageError("that is no mail address", hint=_LIKE)
     return Mailbox(local, domain)
 
 
