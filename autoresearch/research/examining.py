@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoresearch.errors import AutoresearchError
-from autoresearch.research.bench import Bench, job_limits, task_data
-from autoresearch.running import write_fresh
+from autoresearch.research.bench import Bench, job_limits
+from autoresearch.research.texts import NewText, new_text, own_text
 from autoresearch.tasks import ENTRY, Task
-from autoresearch.tasks import Evaluation as Asked
 from autoresearch.verification import GAP_ERRORS, gap
 from autoresearch.words import RunStatus
 
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
 # How many tolerances below the floor a value is impossible.
 FLOOR_TOLERANCES = 4
-_AUTHORS = "the task's author has to mend that"
-_FRESH, _FRESH_BITS, _TEXT_BITS = "fresh.bin", "fresh.bits", "text.bits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +33,10 @@ class Model:
 class Examined:
     """What the referee found of a model. Only with status ok there is a ``value``, in bits for each token.
 
-    ``fresh`` is the value on text that was made after the model, ``gap`` how many standard errors worse the task's own
-    text is than that (far below zero: the model has seen it), both None when that was not asked. ``parent_fresh`` is
-    the parent's value on the new text, when the parent was asked too.
+    ``fresh`` is the value on text that was made after the model, where it is known what each text costs at best as if
+    that were as hard as the task's own; ``gap`` how many standard errors worse the task's own text is than the new (far
+    below zero: the model has seen it). Both are None when that was not asked. ``parent_fresh`` is the parent's value
+    on the new text, when the parent was asked too.
     """
 
     status: RunStatus
@@ -77,53 +74,63 @@ def examine(
     # The daemon imports this room too, and goes without numpy.
     import numpy as np
 
-    from autoresearch.refereeing import referee
-
-    began, evaluation, data = time.monotonic(), task.evaluation, task_data(task, bench)
-    assert evaluation is not None, "asked only of tasks that have a referee"
-    assert data is not None, "the text is among the task's data"
-    documents = own = _documents(evaluation, evaluation.text, (data / evaluation.text).read_bytes())
-    floors = None
-    if fresh_seed is not None and evaluation.fresh:
-        new, floors = _fresh(task, fresh_seed, bench)
-        documents = np.concatenate([own, _documents(evaluation, _FRESH, new)])
-        if floors is not None and [len(bits) for bits in floors] != [8 * len(own), 8 * (len(documents) - len(own))]:
-            raise AutoresearchError(
-                f"the task's prepare.py wrote {_TEXT_BITS} and {_FRESH_BITS} for other texts", hint=_AUTHORS
-            )
-    found = referee(
-        _subject(task, model, bench),
-        documents,
-        evaluation.vocabulary,
-        draw=draw,
-        challenges=challenges,
-        own=len(own),
-        cancelled=cancelled,
-    )
-    examined, cpu_ms = _examined(task, found, len(own)), found.cpu_ms
-    if examined.status is RunStatus.OK and len(documents) > len(own):
+    began, own = time.monotonic(), own_text(task, bench)
+    new = None
+    if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
+        new = new_text(task, fresh_seed, bench, own=len(own))
+    documents = own if new is None else np.concatenate([own, new.documents])
+    found = _asked(task, model, bench, documents, draw, challenges, cancelled, own=len(own))
+    examined, cpu_ms = _examined(task, found, lambda bits: float(bits[: len(own)].mean())), found.cpu_ms
+    if examined.status is RunStatus.OK and new is not None:
         against = None
         if parent is not None:
-            against = referee(
-                _subject(task, parent, bench),
-                documents,
-                evaluation.vocabulary,
-                draw=draw,
-                challenges=0,
-                cancelled=cancelled,
-            )
+            against = _asked(task, parent, bench, documents, draw, 0, cancelled)
             cpu_ms += against.cpu_ms
-        examined = _compared(examined, found.bits, len(own), evaluation.length, floors, against)
+        examined = _compared(examined, task, found.bits, new, against)
     return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=cpu_ms)
 
 
-def _documents(evaluation: Asked, name: str, content: bytes) -> Tokens:
-    from autoresearch.refereeing import as_documents
+def examine_on_new_text(
+    task: Task,
+    model: Model,
+    bench: Bench,
+    *,
+    draw: bytes,
+    challenges: int,
+    fresh_seed: int,
+    cancelled: Callable[[], bool] | None = None,
+) -> Examined:
+    """Have the referee measure a model on new text alone: what it knows of the task's own by heart is no help.
 
-    try:
-        return as_documents(content, evaluation.length, evaluation.vocabulary)
-    except ValueError as error:
-        raise AutoresearchError(f"the task's {name} can't be asked about: {error}", hint=_AUTHORS) from error
+    For tasks that can write such text. The arguments are those of :func:`examine`, the value is what that calls
+    ``fresh``.
+
+    Raises:
+        AutoresearchError: as there.
+    """
+    began = time.monotonic()
+    new = new_text(task, fresh_seed, bench, own=len(own_text(task, bench)))
+    found = _asked(task, model, bench, new.documents, draw, challenges, cancelled)
+    examined = _examined(task, found, new.cost)
+    return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=found.cpu_ms)
+
+
+def _asked(
+    task: Task,
+    model: Model,
+    bench: Bench,
+    documents: Tokens,
+    draw: bytes,
+    challenges: int,
+    cancelled: Callable[[], bool] | None,
+    *,
+    own: int | None = None,
+) -> Evaluation:
+    from autoresearch.refereeing import referee
+
+    assert task.evaluation is not None
+    subject, vocabulary = _subject(task, model, bench), task.evaluation.vocabulary
+    return referee(subject, documents, vocabulary, draw=draw, challenges=challenges, own=own, cancelled=cancelled)
 
 
 def _subject(task: Task, model: Model, bench: Bench) -> Subject:
@@ -144,7 +151,8 @@ def _subject(task: Task, model: Model, bench: Bench) -> Subject:
     )
 
 
-def _examined(task: Task, found: Evaluation, own: int) -> Examined:
+def _examined(task: Task, found: Evaluation, cost: Callable[[Floats], float]) -> Examined:
+    """What the referee found as a value of the task: ``cost`` is how many bits a document costs by it."""
     assert task.evaluation is not None
     tolerance, floor = task.evaluation.tolerance, task.metric.floor
     examined = Examined(
@@ -156,21 +164,14 @@ def _examined(task: Task, found: Evaluation, own: int) -> Examined:
     )
     if found.status is not RunStatus.OK:
         return examined
-    value = float(found.bits[:own].mean() / task.evaluation.length)
+    value = cost(found.bits) / task.evaluation.length
     if floor is not None and value < floor - FLOOR_TOLERANCES * tolerance:
         reason = f"{value:.4f} bits is below the entropy of the text, {floor}"
         return replace(examined, status=RunStatus.INVALID, reason=reason)
     return replace(examined, value=value)
 
 
-def _compared(
-    examined: Examined,
-    bits: Floats,
-    own: int,
-    length: int,
-    floors: tuple[bytes, bytes] | None,
-    parent: Evaluation | None,
-) -> Examined:
+def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent: Evaluation | None) -> Examined:
     """With how the model does on the new text, and whether it does better on the task's own than it should.
 
     It is held against what a perfect model needs, where that is known, and against the parent; the worse of the two
@@ -178,24 +179,18 @@ def _compared(
     """
     import numpy as np
 
+    assert task.evaluation is not None
+    length, own = task.evaluation.length, len(bits) - len(new.documents)
+
     def seen(costs: Floats) -> float:
         return gap(costs[:own].tolist(), costs[own:].tolist())
 
-    best = np.concatenate([np.frombuffer(floors[0]), np.frombuffer(floors[1])]) if floors else np.zeros(len(bits))
+    known = new.best is not None and new.own_best is not None
+    best = np.concatenate([new.own_best, new.best]) if known else np.zeros(len(bits))
     found = seen(bits - best)
-    examined = replace(examined, fresh=float(bits[own:].mean() / length))
+    examined = replace(examined, fresh=new.cost(bits[own:]) / length)
     if parent is not None and parent.status is RunStatus.OK:
-        examined = replace(examined, parent_fresh=float(parent.bits[own:].mean() / length))
+        examined = replace(examined, parent_fresh=new.cost(parent.bits[own:]) / length)
         if abs(seen(parent.bits - best)) < GAP_ERRORS:
             found = min(found, seen(bits - parent.bits))
     return replace(examined, gap=found)
-
-
-def _fresh(task: Task, seed: int, bench: Bench) -> tuple[bytes, tuple[bytes, bytes] | None]:
-    """New text, and what a perfect model would need for each document of the task's own and of the new one."""
-    names = (_FRESH, _FRESH_BITS, _TEXT_BITS)
-    made = write_fresh(task.harness, names, seed, bench.scratch, level=bench.level, limits=job_limits(task))
-    if _FRESH not in made:
-        raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint=_AUTHORS)
-    known = _FRESH_BITS in made and _TEXT_BITS in made
-    return made[_FRESH], (made[_TEXT_BITS], made[_FRESH_BITS]) if known else None

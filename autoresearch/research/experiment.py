@@ -13,7 +13,7 @@ import msgspec
 from autoresearch import __version__
 from autoresearch.records import BlobRef, Proposer, Run
 from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
-from autoresearch.research.examining import Model, examine
+from autoresearch.research.examining import Model, examine, examine_on_new_text
 from autoresearch.running import Job, Outcome, Progress, execute, without
 from autoresearch.tasks import ENTRY, Task, parse_summary, seed_for, source_digest
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
@@ -85,10 +85,15 @@ def measure(
     plan: Plan,
     bench: Bench,
     *,
+    fresh_seed: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Measurement, Outcome]:
-    """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended."""
+    """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
+
+    With ``fresh_seed``, where the task can write more text, the value is the one on new text from that seed, for which
+    no program can have been made.
+    """
     limits, data, evaluation = job_limits(task), task_data(task, bench), task.evaluation
     files = {**task.harness, ENTRY: plan.source.encode()}
     if evaluation is not None and data is not None:
@@ -110,7 +115,7 @@ def measure(
     )
     outcome = execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
     if evaluation is not None and outcome.status is RunStatus.OK:
-        outcome = _refereed(task, plan.source, bench, outcome, cancelled)
+        outcome = _refereed(task, plan.source, bench, outcome, fresh_seed, cancelled)
     return Measurement(
         status=outcome.status,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -126,13 +131,26 @@ def measure(
     ), outcome
 
 
-def _refereed(task: Task, source: str, bench: Bench, outcome: Outcome, cancelled: Callable[[], bool] | None) -> Outcome:
+def _refereed(
+    task: Task,
+    source: str,
+    bench: Bench,
+    outcome: Outcome,
+    fresh_seed: int | None,
+    cancelled: Callable[[], bool] | None,
+) -> Outcome:
     """The outcome with the referee's number, or with why there is none."""
     if outcome.checkpoint is None:
         reason = "it left no checkpoint for the referee"
         return replace(outcome, status=RunStatus.INVALID, reason=reason)
     model = Model(source, outcome.checkpoint)
-    found = examine(task, model, bench, draw=os.urandom(32), challenges=OWN_CHALLENGES, cancelled=cancelled)
+    draw, asked = os.urandom(32), OWN_CHALLENGES
+    if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
+        found = examine_on_new_text(
+            task, model, bench, draw=draw, challenges=asked, fresh_seed=fresh_seed, cancelled=cancelled
+        )
+    else:
+        found = examine(task, model, bench, draw=draw, challenges=asked, cancelled=cancelled)
     return replace(
         outcome,
         status=found.status,

@@ -3,6 +3,7 @@
 from autoresearch.verification import ecvrf
 from autoresearch.verification.choosing import (
     Rules,
+    challenge_draw,
     expected,
     is_audited,
     is_chosen,
@@ -10,6 +11,7 @@ from autoresearch.verification.choosing import (
     network_rules,
     question,
     seeds,
+    text_seeds,
 )
 from autoresearch.verification.commitments import SALT_BYTES, commitment_digest, in_time
 from autoresearch.verification.evaluating import GAP_ERRORS, Findings, allowance, gap, is_honest, passes
@@ -33,6 +35,7 @@ __all__ = [
     "Report",
     "Rules",
     "allowance",
+    "challenge_draw",
     "commitment_digest",
     "ecvrf",
     "expected",
@@ -49,4 +52,5 @@ __all__ = [
     "passes",
     "question",
     "seeds",
+    "text_seeds",
 ]

@@ -17,6 +17,8 @@ from autoresearch.verification import ecvrf
 
 _DOMAIN = b"autoresearch/verify/1"
 _SEEDS = b"autoresearch/verify-seeds/1"
+_TEXTS = b"autoresearch/verify-texts/1"
+_CHALLENGES = b"autoresearch/challenges/1"
 _AUDIT = b"autoresearch/audit/1"
 _REPLICATED = b"autoresearch/replicated/1"
 # Of those whose authors were always right at least one in so many runs is replicated.
@@ -76,7 +78,25 @@ def is_chosen(output: bytes, *, chosen: int, voices: int, devices: int, rules: R
 
 def seeds(output: bytes, count: int) -> list[int]:
     """The seeds, below 2**63, of a verifier's pairs: drawn by its proof, so that nobody picks them."""
-    digests = (hashlib.sha256(_SEEDS + output + number.to_bytes(4, "big")).digest() for number in range(count))
+    return _numbers(_SEEDS, output, count)
+
+
+def text_seeds(output: bytes, count: int) -> list[int]:
+    """The seeds, below 2**63, of the new texts that a verifier's pairs are measured on.
+
+    A program in training knows the seed it runs with. It must not follow from that what it will be asked about, or it
+    could write that text itself.
+    """
+    return _numbers(_TEXTS, output, count)
+
+
+def challenge_draw(output: bytes) -> bytes:
+    """What the referee's challenges are drawn with when a verifier asks: nobody picks it, everybody can repeat it."""
+    return hashlib.sha256(_CHALLENGES + output).digest()
+
+
+def _numbers(domain: bytes, output: bytes, count: int) -> list[int]:
+    digests = (hashlib.sha256(domain + output + number.to_bytes(4, "big")).digest() for number in range(count))
     return [int.from_bytes(digest[:8], "big") >> 1 for digest in digests]
 
 

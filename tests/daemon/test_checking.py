@@ -13,7 +13,7 @@ from autoresearch_daemon.workers.checking import carry_out_check
 from autoresearch.research import Bench, Model, measure, plan_as_it_stands
 from autoresearch.running import detect_level
 from autoresearch.tasks import Task, shipped_task, source_digest
-from autoresearch.verification import Findings, passes
+from autoresearch.verification import Findings, ecvrf, passes
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def check(
         task=task.digest,
         stage="evaluate",
         round=0,
-        proof=b"proof",
+        proof=ecvrf.prove(bytes(32), b""),
         seeds=[99],
         source=source,
         source_digest=digest or source_digest(source),

@@ -6,7 +6,18 @@ import hashlib
 
 import pytest
 
-from autoresearch.verification import Rules, ecvrf, expected, is_audited, is_chosen, is_replicated, question, seeds
+from autoresearch.verification import (
+    Rules,
+    challenge_draw,
+    ecvrf,
+    expected,
+    is_audited,
+    is_chosen,
+    is_replicated,
+    question,
+    seeds,
+    text_seeds,
+)
 
 RULES = Rules()
 RUN = hashlib.sha256(b"run").digest()
@@ -48,6 +59,15 @@ def test_the_seeds_follow_from_the_proof_and_from_nothing_else() -> None:
     assert len(set(drawn)) == 8
     assert all(0 <= seed < 2**63 for seed in drawn)
     assert drawn[:3] == seeds(ecvrf.output(proof), 3)
+
+
+def test_what_a_program_is_asked_about_does_not_follow_from_the_seed_that_it_runs_with() -> None:
+    output = bytes(range(64))
+
+    assert text_seeds(output, 2) == text_seeds(output, 2)
+    assert not {*text_seeds(output, 2)} & {*seeds(output, 2)}
+    assert len({*text_seeds(output, 2), *text_seeds(output[::-1], 2)}) == 4
+    assert challenge_draw(output) != challenge_draw(output[::-1])
 
 
 def test_of_a_thousand_runs_that_lead_nothing_twenty_are_measured_by_somebody() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 
@@ -12,7 +11,7 @@ from autoresearch.errors import UsageError
 from autoresearch.research import Bench, Measurement, Model, device_name, examine, measure, plan_as_it_stands
 from autoresearch.running import Progress
 from autoresearch.tasks import Task, source_digest
-from autoresearch.verification import EVALUATE, REPLICATE
+from autoresearch.verification import EVALUATE, REPLICATE, challenge_draw, ecvrf, text_seeds
 from autoresearch.words import RunStatus
 from autoresearch_daemon.workers import protocol
 
@@ -20,7 +19,6 @@ from autoresearch_daemon.workers import protocol
 CHALLENGES = 2048
 # What is the model's fault; everything else is this machine's.
 AT_FAULT = frozenset({RunStatus.INVALID, RunStatus.DIVERGED, RunStatus.CRASHED})
-_DRAW = b"autoresearch/challenges/1"
 
 
 def carry_out_check(
@@ -52,10 +50,12 @@ def carry_out_check(
     began = time.monotonic()
     both = check.stage == REPLICATE and check.parent_source is not None
     sources = [check.parent_source, check.source] if both and check.parent_source else [check.source]
-    seeds: Sequence[int | None] = check.seeds if check.stage == REPLICATE else [None]
-    jobs = [(source, seed) for seed in seeds for source in sources]
+    drawn: Sequence[tuple[int | None, int | None]] = [(None, None)]
+    if check.stage == REPLICATE:  # what a program knew of the task's own text is no help in a pair
+        drawn = list(zip(check.seeds, text_seeds(ecvrf.output(check.proof), len(check.seeds)), strict=True))
+    jobs = [(source, seed, fresh_seed) for seed, fresh_seed in drawn for source in sources]
     done: list[Measurement] = []
-    for number, (source, seed) in enumerate(jobs):
+    for number, (source, seed, fresh_seed) in enumerate(jobs):
         plan = plan_as_it_stands(task, source, replicate=check.replicate)
         if seed is not None:
             plan = msgspec.structs.replace(plan, seed=seed)
@@ -63,7 +63,7 @@ def carry_out_check(
         def tell(progress: Progress, number: int = number) -> None:
             on_progress((number + progress.fraction) / len(jobs), progress)
 
-        measurement, _ = measure(task, plan, bench, on_progress=tell, cancelled=cancelled)
+        measurement, _ = measure(task, plan, bench, fresh_seed=fresh_seed, on_progress=tell, cancelled=cancelled)
         done.append(measurement)
         if measurement.status is not RunStatus.OK or measurement.value is None:
             break
@@ -87,8 +87,7 @@ def _examined(
     parent: Model | None,
     cancelled: Callable[[], bool],
 ) -> protocol.Verified:
-    # Nobody knew the proof before it was made, and with it everybody can draw the same positions again.
-    draw = hashlib.sha256(_DRAW + check.proof).digest()
+    draw = challenge_draw(ecvrf.output(check.proof))
     fresh_seed = check.seeds[0] if check.seeds else None
     found = examine(
         task,
