@@ -4,7 +4,7 @@ The same path for a proposal, for a hand-written file and for a verification.
 """
 
 from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
-from autoresearch.research.examining import Examined, Model, examine
+from autoresearch.research.examining import Examined, Model, examine, examine_on_new_text
 from autoresearch.research.experiment import Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "device_name",
     "environment",
     "examine",
+    "examine_on_new_text",
     "job_limits",
     "measure",
     "plan_as_it_stands",

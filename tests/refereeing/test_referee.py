@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from autoresearch.research import measure, plan_as_it_stands
+from autoresearch.research import (
+    Examined,
+    Model,
+    examine,
+    examine_on_new_text,
+    measure,
+    plan_as_it_stands,
+    task_data,
+)
 from autoresearch.running import Level
 from autoresearch.words import RunStatus
 
@@ -229,6 +237,52 @@ def test_a_checkpoint_bomb_is_refused_before_anything_loads_it(ask: Ask, tmp_pat
 
     assert (found.status, found.value) == (RunStatus.INVALID, None)
     assert "checkpoint" in found.reason
+
+
+BY_HEART = """
+KNOWN = torch.frombuffer(bytearray(TEXT.encode()), dtype=torch.uint8).view(-1, prepare.DOC).long()
+
+class Knowing(GPT):
+    def forward(self, x):
+        logits = super().forward(x)
+        for known in KNOWN:
+            begins = (x[:, 1:33] == known[:32]).all(-1)
+            logits[begins, 32:] += 20 * F.one_hot(known[32:], prepare.VOCAB)
+        return logits
+
+def build_model():
+    return Knowing()
+"""
+
+
+def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: Ask, tmp_path: Path) -> None:
+    text = (task_data(trained.task, trained.bench) / "val.bin").read_text("ascii")
+    knowing = TRAIN.replace("def build_model():\n    return GPT()\n", BY_HEART.replace("TEXT", repr(text[: 14 * 256])))
+    seen, unseen = ask(knowing, fresh_seed=7), ask(TRAIN, fresh_seed=7)
+    bench = replace(trained.bench, scratch=tmp_path)
+
+    def on_new_text(source: str) -> Examined:
+        model = Model(source, trained.checkpoint)
+        return examine_on_new_text(trained.task, model, bench, draw=b"", challenges=512, fresh_seed=7)
+
+    assert (seen.status, unseen.status) == (RunStatus.OK, RunStatus.OK)
+    assert unseen.value - seen.value > 0.02
+    assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(unseen.fresh, abs=1e-6)
+
+
+def test_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    plan = plan_as_it_stands(trained.task, TRAIN)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
+    bench = replace(trained.bench, scratch=tmp_path)
+
+    measurement, outcome = measure(trained.task, plan, bench, fresh_seed=7)
+
+    assert outcome.checkpoint is not None
+    model = Model(TRAIN, outcome.checkpoint)
+    found = examine(trained.task, model, bench, draw=b"", challenges=64, fresh_seed=7)
+    assert measurement.value == pytest.approx(found.fresh, abs=1e-5)
+    assert measurement.value != pytest.approx(found.value, abs=1e-5)
 
 
 def test_a_run_that_leaves_no_checkpoint_has_no_value(trained: Trained, tmp_path: Path) -> None:

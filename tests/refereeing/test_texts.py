@@ -21,19 +21,19 @@ from pathlib import Path
 folder = Path(os.environ["AUTORESEARCH_DATA"])
 if sys.argv[1:] == ["fresh"]:
     (folder / "fresh.bin").write_bytes({fresh!r})
-    (folder / "fresh.bits").write_bytes(struct.pack("d", 1.0))
-    (folder / "text.bits").write_bytes(struct.pack("d", 1.0))
+    (folder / "fresh.bits").write_bytes(struct.pack("2d", {cost}, 1.0))
+    (folder / "text.bits").write_bytes(struct.pack("2d", {cost}, 1.0))
 else:
     (folder / "val.bin").write_bytes({text!r})
 """
 
 
-def task_with(text: bytes, fresh: bytes = TEXT) -> Task:
+def task_with(text: bytes, fresh: bytes = TEXT, cost: str = "1.0") -> Task:
     task = shipped_task()
     assert task.evaluation is not None
     return replace(
         task,
-        harness={"prepare.py": FRESH.format(text=text, fresh=fresh).encode()},
+        harness={"prepare.py": FRESH.format(text=text, fresh=fresh, cost=cost).encode()},
         data={"val.bin": hashlib.sha256(text).digest()},
         evaluation=msgspec.structs.replace(task.evaluation, length=4, vocabulary=8, withheld=[]),
     )
@@ -58,4 +58,9 @@ def test_new_text_that_is_no_documents(tmp_path: Path) -> None:
 
 def test_costs_of_other_texts(tmp_path: Path) -> None:
     with pytest.raises(AutoresearchError, match="for other texts"):
-        ask(task_with(TEXT), tmp_path, fresh_seed=1)
+        ask(task_with(TEXT, fresh=TEXT + TEXT), tmp_path, fresh_seed=1)
+
+
+def test_costs_that_are_no_numbers(tmp_path: Path) -> None:
+    with pytest.raises(AutoresearchError, match="for other texts"):
+        ask(task_with(TEXT, cost='float("nan")'), tmp_path, fresh_seed=1)
