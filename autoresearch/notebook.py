@@ -14,6 +14,7 @@ from autoresearch.errors import NotFound, Refused
 from autoresearch.identity import (
     DELEGATION_MS,
     Device,
+    DeviceState,
     KeyPair,
     create_identity,
     delegation,
@@ -130,6 +131,18 @@ class Notebook:
         said = self.log.records(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
         if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in said):
             self._append("identity", IdentityBody(action="profile", root=root.public), now_ms)
+
+    def publish_name(self, name: str, now_ms: int) -> Record:
+        """Say what this participant calls itself, for all to read; the last word counts.
+
+        Raises Refused while no root key speaks for this device: what it says would be nobody's name.
+        """
+        self.publish_identity(now_ms)
+        root = self.identity.root.public
+        device = self.device(now_ms)
+        if device is None or device.state is not DeviceState.ACTIVE:
+            raise Refused("no root key speaks for this device in this network yet", hint="autoresearch id renew")
+        return self._append("identity", IdentityBody(action="profile", root=root, name=name), now_ms)
 
     def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:
         """Let a device, this one if none is named, speak for the root key for a while from now on."""

@@ -67,7 +67,7 @@ from autoresearch.answers.models import (
 from autoresearch.answers.part import verifying_status
 from autoresearch.answers.published import published_task
 from autoresearch.answers.references import resolve_reference
-from autoresearch.answers.summaries import one_line
+from autoresearch.plain import one_line
 
 __all__ = [
     "Answer",

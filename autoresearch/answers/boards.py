@@ -6,8 +6,8 @@ import msgspec
 
 from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
-from autoresearch.answers.summaries import one_line
 from autoresearch.log import Log, SubjectRow
+from autoresearch.plain import one_line
 from autoresearch.records import parse_id
 from autoresearch.views import (
     CHECKING_AUTHORS,

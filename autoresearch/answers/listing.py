@@ -10,7 +10,7 @@ from autoresearch.answers.standing import standing_view
 from autoresearch.answers.summaries import summary
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
-from autoresearch.views import judged, run_view
+from autoresearch.views import judged, run_view, who
 
 DEFAULT_RECORDS = 50
 
@@ -59,7 +59,7 @@ def show_answer(log: Log, record_id: bytes, *, marks: bool = True) -> ShowAnswer
     )
 
 
-def record_view(record: Record) -> RecordView:
+def record_view(log: Log, record: Record) -> RecordView:
     """One record in a line."""
     return RecordView(
         id=format_id(record.id),
@@ -68,12 +68,13 @@ def record_view(record: Record) -> RecordView:
         seq=record.seq,
         time_ms=record.time,
         summary=summary(record.body),
+        who=who(log, record.author, record.time),
     )
 
 
 def stated_view(log: Log, record: Record) -> RecordView:
     """One record in a line, of a run with its state."""
-    view = record_view(record)
+    view = record_view(log, record)
     if not isinstance(record.body, Run):
         return view
     return msgspec.structs.replace(view, state=judged(log, record).state.value)

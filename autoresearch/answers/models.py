@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from autoresearch.views import CreditView, LineageStep, MarkView, RunView, SubjectView
+from autoresearch.views import NOBODY, CreditView, LineageStep, MarkView, RunView, SubjectView, Who
 
 # Bounds of what a request may say, so that no number is too large for what keeps it.
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
@@ -190,7 +190,7 @@ class TasksAnswer(Answer, frozen=True, kw_only=True):
 
 
 class RecordView(Answer, frozen=True, kw_only=True):
-    """One record of any kind, in a line; of a run also how far others stand behind it."""
+    """One record of any kind, in a line; of a run also how far others stand behind it. ``author`` is the device."""
 
     id: str
     kind: str
@@ -199,6 +199,7 @@ class RecordView(Answer, frozen=True, kw_only=True):
     time_ms: int
     summary: str
     state: str = ""
+    who: Who = NOBODY
 
 
 class LogAnswer(Answer, frozen=True, kw_only=True):
@@ -214,7 +215,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
     seeds of the verifier's own. ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many
     were ``mismatches``, their ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts``
-    unless its author is not attested, is the run's own author, or its proof does not hold.
+    unless its author is not attested, is the run's own author, or its proof does not hold. ``author`` is the key that
+    signed, ``who`` the participant behind it, ``device`` the hardware.
     """
 
     id: str
@@ -229,6 +231,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     metrics: dict[str, float]
     counts: bool
     device: str
+    who: Who = NOBODY
 
 
 class StateChange(Answer, frozen=True, kw_only=True):

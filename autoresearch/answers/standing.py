@@ -17,6 +17,7 @@ from autoresearch.views import (
     tolerance_of,
     voices_at,
     wants_retest,
+    who,
     whose,
 )
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
@@ -47,7 +48,7 @@ def standing_view(log: Log, run: Record, *, marks: bool = True) -> StandingView:
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         attested=whose(run.author, run.time, company(log)).attested,
-        measured=[_measured(log.get(row.id), counted) for row in log.verifications(run.id)],
+        measured=[_measured(log, log.get(row.id), counted) for row in log.verifications(run.id)],
     )
 
 
@@ -71,7 +72,7 @@ def _tolerance(log: Log, run: Record) -> float:
     return allowance(body.value or 0.0, tolerance=asked, noise=rules.noise if rules else 0.0)
 
 
-def _measured(record: Record, counted: set[bytes]) -> Measured:
+def _measured(log: Log, record: Record, counted: set[bytes]) -> Measured:
     body = record.body
     assert isinstance(body, Verification)
     return Measured(
@@ -87,4 +88,5 @@ def _measured(record: Record, counted: set[bytes]) -> Measured:
         metrics={name: float(number) for name, number in body.metrics.items()},
         counts=record.id in counted,
         device=body.device,
+        who=who(log, record.author, record.time),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-
+from autoresearch.plain import one_line
 from autoresearch.records import (
     Attestation,
     Body,
@@ -28,13 +27,6 @@ SUMMARY_CHARACTERS = 120
 def summary(body: Body | dict[str, object]) -> str:
     """What a record says, in a line; empty for kinds that this version doesn't know."""
     return one_line(_sentence(body), SUMMARY_CHARACTERS)
-
-
-def one_line(text: str, characters: int) -> str:
-    """Text that cannot move a cursor, hide or turn its neighbours: no control, format or line-breaking characters."""
-    plain = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} else c for c in text)
-    plain = " ".join(plain.split())
-    return plain if len(plain) <= characters else plain[: characters - 1] + "…"
 
 
 def _sentence(body: Body | dict[str, object]) -> str:

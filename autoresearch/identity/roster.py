@@ -65,6 +65,7 @@ class Roster:
         self._delegations = _delegations(kept)
         self._words = self._words_for(kept)
         self._domains = self._domains_of()
+        self._names = self._names_in(kept)
 
     def voice(self, device: bytes, time_ms: int) -> Voice:
         """Whose word a record carries that this device signed at this time."""
@@ -78,6 +79,10 @@ class Roster:
     def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
         """The devices that speak for a root key at this time."""
         return frozenset(device for device in self._delegations if self._root(device, time_ms) == root)
+
+    def name(self, root: bytes) -> str:
+        """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
+        return self._names.get(root, "")
 
     def words(self, root: bytes, time_ms: int) -> list[Word]:
         """The words of trusted attestors for a root key that hold at this time."""
@@ -124,6 +129,17 @@ class Roster:
                 return before < self._domain_voices
             before += any((other, domain) in self._agreed(root, time_ms) for root in subjects)
         return False
+
+    def _names_in(self, records: list[Record]) -> dict[bytes, str]:
+        """The last name that each root key, or a device that spoke for it then, gave it."""
+        names: dict[bytes, str] = {}
+        for record in records:
+            body = record.body
+            if not isinstance(body, Identity) or body.action != "profile" or not body.name:
+                continue
+            if body.root in (record.author, self._root(record.author, record.time)):
+                names[body.root] = body.name
+        return names
 
     def _domains_of(self) -> dict[str, list[tuple[bytes, set[bytes]]]]:
         """By small domain: its tags, the first attested first, each with the root keys that it was attested for."""

@@ -109,6 +109,17 @@ class Reader:
             rows = self._rows("SELECT count(*) FROM record WHERE kind = ? AND author = ?", kind, author)
         return int(rows[0][0])
 
+    def everybody(self) -> list[bytes]:
+        """The keys that signed records, in their order."""
+        # From key to key by the index: SELECT DISTINCT would read it whole.
+        query = """
+        WITH RECURSIVE everybody(key) AS (
+            SELECT min(author) FROM record
+            UNION ALL SELECT (SELECT min(author) FROM record WHERE author > key) FROM everybody WHERE key IS NOT NULL
+        ) SELECT key FROM everybody WHERE key IS NOT NULL
+        """
+        return [row[0] for row in self._rows(query)]
+
     def head(self, author: bytes) -> Head | None:
         """The author's last record: the largest sequence number, and the smallest id where a fork has several."""
         found = self._rows("SELECT seq, id FROM record WHERE author = ? ORDER BY seq DESC, id LIMIT 1", author)

@@ -8,6 +8,7 @@ from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
+    NOBODY,
     ClaimView,
     CreditView,
     HistoryEntry,
@@ -17,8 +18,10 @@ from autoresearch.views.models import (
     RunView,
     SubjectView,
     TaskStatistics,
+    Who,
 )
 from autoresearch.views.past import Change, confirmed_until, states_over_time
+from autoresearch.views.people import who, who_is
 from autoresearch.views.preference import (
     CHECKING_AUTHORS,
     DOUBTED,
@@ -69,6 +72,7 @@ from autoresearch.views.views import (
 __all__ = [
     "CHECKING_AUTHORS",
     "DOUBTED",
+    "NOBODY",
     "OPEN",
     "Change",
     "ClaimView",
@@ -85,6 +89,7 @@ __all__ = [
     "SubjectView",
     "TaskStatistics",
     "TrackRecord",
+    "Who",
     "Whose",
     "backed",
     "bears_out",
@@ -134,5 +139,7 @@ __all__ = [
     "voices_at",
     "walk",
     "wants_retest",
+    "who",
+    "who_is",
     "whose",
 ]

@@ -12,6 +12,7 @@ from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Judgement, Report
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import CreditView, ImprovementView, MarkView
+from autoresearch.views.people import who_is
 from autoresearch.views.reputation import UPHELD, TrackRecord, mark_view, track_records
 from autoresearch.views.standing import counted_reports, judged
 from autoresearch.words import RunState
@@ -73,7 +74,7 @@ def credit(log: Log) -> list[CreditView]:
         if run is not None and isinstance(run.body, Run):
             _enter(book, log, run, run.body, judged(log, run))
     records = track_records(log)
-    views = [_view(who, account, book, records) for who, account in book.accounts.items()]
+    views = [_view(log, voice, account, book, records) for voice, account in book.accounts.items()]
     return sorted(views, key=lambda view: (-view.cpu_ms, -view.verifying_ms, -view.runs, view.participant))
 
 
@@ -116,7 +117,7 @@ def _first_words(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
             yield record, report
 
 
-def _view(who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:
+def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:
     known = [records[voice] for voice in sorted(account.voices | {who}) if voice in records]
     now = records.get(who, TrackRecord(who))
     return CreditView(
@@ -146,6 +147,7 @@ def _view(who: bytes, account: _Account, book: _Book, records: dict[bytes, Track
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,
         marks=[mark_view(mark) for record in known for mark in record.marks],
+        known_as=[who_is(log, root) for root in sorted(account.roots)],
     )
 
 

@@ -5,8 +5,24 @@ from __future__ import annotations
 import msgspec
 
 
+class Who(msgspec.Struct, frozen=True, kw_only=True):
+    """A participant as people see it: `credit` takes ``short`` and ``participant``.
+
+    ``participant`` is its root key, or the device's own key where no root key names the device. ``short`` is as much of
+    it as no other key here begins with. ``name`` is what it calls itself: anybody may take any name.
+    """
+
+    participant: str
+    short: str
+    name: str = ""
+
+
+# What an answer of an older daemon lacks.
+NOBODY = Who(participant="", short="")
+
+
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. ``forked``: an unmerged fork of its author keeps it from counting."""
+    """One run, by the device ``author``. ``forked``: an unmerged fork of its author keeps it from counting."""
 
     id: str
     task: str
@@ -42,6 +58,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     time_ms: int
     forked: bool = False
+    who: Who = NOBODY
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +97,7 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     of ``others`` runs, with half of its 95 % interval as ``margin``; ``voices`` participants spoke about it.
     ``section`` is where the leaderboard shows it, empty where nobody is named whose word would count; ``position`` is 0
     where it is not ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: confirmed it was,
-    but is no more.
+    but is no more. ``author`` is the device that signed, ``who`` the participant behind it.
     """
 
     position: int
@@ -101,6 +118,7 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     section: str = ""
     retest: bool = False
     confirmed_until_ms: int | None = None
+    who: Who = NOBODY
 
 
 class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,10 +162,11 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     """What one participant has done that others can count; lists are of record ids.
 
     ``participant`` is its voice: the mail tag where it is attested by mail, else the root key; ``keys`` are its root
-    keys. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are those of its runs to whose number others came.
-    ``passes``, ``fails`` and ``replications`` are its verifications that count, ``verifying_ms`` how long they took,
-    ``refutations`` those of its fails whose run was refuted. ``consecutive_valid``: how often in a row it was right.
-    ``banned_until_ms``: its word does not count until then, if it was ever banned.
+    keys, ``known_as`` what people see of them. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are those of its
+    runs to whose number others came. ``passes``, ``fails`` and ``replications`` are its verifications that count,
+    ``verifying_ms`` how long they took, ``refutations`` those of its fails whose run was refuted.
+    ``consecutive_valid``: how often in a row it was right. ``banned_until_ms``: its word does not count until then, if
+    it was ever banned.
     """
 
     participant: str
@@ -171,6 +190,7 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     consecutive_valid: int = 0
     banned_until_ms: int | None = None
     marks: list[MarkView] = []
+    known_as: list[Who] = []
 
 
 class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from autoresearch.views.models import (
     SubjectView,
     TaskStatistics,
 )
+from autoresearch.views.people import who
 from autoresearch.views.standing import judgement, state_of
 from autoresearch.words import RunState
 
@@ -182,6 +183,7 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
         seq=record.seq,
         time_ms=record.time,
         forked=stored.forked,
+        who=who(log, record.author, record.time),
     )
 
 
@@ -213,6 +215,7 @@ def subject_view(log: Log, row: SubjectRow, found: Judgement, *, position: int, 
         voices=found.voices,
         section=section,
         retest=wants_retest(log, row.parent),
+        who=who(log, row.author, row.first_time),
     )
 
 

@@ -61,6 +61,12 @@ ERRORS: dict[int, type[AutoresearchError]] = {
 }
 
 
+class _Process(Answer, frozen=True, kw_only=True):
+    """What the status of every version holds."""
+
+    pid: int | None = None
+
+
 class Client:
     """A connection to the daemon; a context manager. Methods raise DaemonNotRunning when none answers."""
 
@@ -90,6 +96,10 @@ class Client:
     def status(self) -> StatusAnswer:
         """What the daemon does, and why."""
         return self._ask("GET", "/v1/status", StatusAnswer)
+
+    def process(self) -> int | None:
+        """The daemon's process id, whatever version it has."""
+        return self._ask("GET", "/v1/status", _Process).pid
 
     def work(self, request: WorkRequest) -> StatusAnswer:
         """Ask it to work."""

@@ -15,6 +15,7 @@ from autoresearch.identity import (
 )
 from autoresearch.log import Log
 from autoresearch.notebook import Notebook, own_devices
+from autoresearch.views import who_is
 from autoresearch_cli import here
 from autoresearch_cli.models import EnrolAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
@@ -24,6 +25,18 @@ def rows(mine: Identity) -> list[Device]:
     """This participant's devices, as the log here has them."""
     with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
         return own_devices(log, mine.root.public, here.now_ms())
+
+
+def name_of(mine: Identity) -> str:
+    """What this participant calls itself, as the log here has it."""
+    with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
+        return who_is(log, mine.root.public).name
+
+
+def call(name: str) -> None:
+    """Publish what this participant calls itself."""
+    with Notebook(here.paths()) as notebook:
+        notebook.publish_name(name, here.now_ms())
 
 
 def renew(mine: Identity) -> None:

@@ -94,7 +94,7 @@ class DoctorAnswer(Answer, frozen=True, kw_only=True):
 class IdentityAnswer(Answer, frozen=True, kw_only=True):
     """The keys of this participant, in hexadecimal: the root key for the person, the device key for this machine.
 
-    ``root_key`` says how the root key lies here: plain, encrypted, or elsewhere.
+    ``root_key`` says how the root key lies here: plain, encrypted, or elsewhere. ``name`` is what it calls itself.
     """
 
     schema: str = "autoresearch.id/1"
@@ -102,6 +102,7 @@ class IdentityAnswer(Answer, frozen=True, kw_only=True):
     device_key: str
     folder: str
     root_key: str = "plain"
+    name: str = ""
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):

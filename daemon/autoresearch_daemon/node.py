@@ -327,8 +327,10 @@ class Node:
             self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))
         for record in records:
             if isinstance(record.body, Run) and not many:
-                view = record_view(record)
-                self.events.tell("record", view.summary, now_ms(), id=view.id, author=view.author)
+                view = record_view(self.notebook.log, record)
+                self.events.tell(
+                    "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.who.participant
+                )
             elif isinstance(record.body, Claim) and self.notebook.is_outrun(record, now_ms()):
                 claim = record.body
                 self.take(service.Outrun((claim.task, claim.source_digest, claim.replicate)))

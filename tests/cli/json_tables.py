@@ -10,7 +10,7 @@ from autoresearch_cli import models
 
 from autoresearch import answers
 from autoresearch.answers import Answer
-from autoresearch.views import LineageStep, RunView, SubjectView
+from autoresearch.views import LineageStep, RunView, SubjectView, Who
 
 HEAD = """\
 # What `--json` prints
@@ -42,7 +42,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `logs` | the daemon's own log lines, without a schema |
 | `config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `paths` | `autoresearch.paths/1` |
-| `id new`, `show`, `renew`, `passphrase`, `restore` | `autoresearch.id/1` |
+| `id new`, `show`, `name`, `renew`, `passphrase`, `restore` | `autoresearch.id/1` |
 | `id devices`, `revoke` | `autoresearch.devices/1` |
 | `id add-device` | `autoresearch.add_device/1` |
 | `id backup` | `autoresearch.backup/1` |
@@ -83,7 +83,7 @@ def documents() -> list[type[msgspec.Struct]]:
     ]
     found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
     found.pop("Failure")
-    parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep]
+    parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep, Who]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

@@ -18,6 +18,7 @@ GROUPS = {
     "id": (
         "new",
         "show",
+        "name",
         "devices",
         "add-device",
         "renew",

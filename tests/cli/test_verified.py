@@ -12,10 +12,10 @@ from autoresearch.answers import StatusAnswer, VerifyingStatus
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import format_id, short_id
+from autoresearch.records import Identity, format_id, short_id
 from tests.cli.conftest import Cli
 from tests.records.making import NETWORK
-from tests.views.village import ANN, BEN, CEM, DOT, EVE, STRANGER, TRUST, Village
+from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 
 
 @pytest.fixture
@@ -93,6 +93,36 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     assert "re-test: the run that it builds on was refuted" in cli("show", format_id(child.id)).stdout
 
 
+def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, village: Village) -> None:
+    village.append(ANN, "identity", Identity(action="profile", root=ROOTS[1].public, name="ann \x1b” 9"))
+    run = village.run(1.22, "steady", by=ANN)
+    village.confirm(run, 2.0, 1.22)
+    short = ROOTS[1].public.hex()[:8]
+    said = f"{short} “ann 9”"
+    pages = [("top",), ("best",), ("log",), ("show", "@"), ("credit",), ("credit", short)]
+    for words in pages:
+        page = " ".join(cli("--color", "always", *words).stdout.split())
+        assert said in page, words
+    assert f"{short} “ann" in cli("--color", "always", "lineage", "@").stdout, "eighty columns are too few for all"
+    assert ANN.public.hex() in cli("show", "@").stdout, "the device is a detail"
+    assert rows(cli("top").stdout)[0][15:] == [ROOTS[1].public.hex(), "ann 9"]
+    by_device, by_name = cli("credit", ANN.public.hex()[:12]), cli("credit", "ann 9")
+    assert by_device.stdout == by_name.stdout == cli("credit", short).stdout
+    verifier = rows(cli("show", "@").stdout)[-1][1]
+    assert cli("credit", verifier.split()[0]).exit_code == 0
+
+
+def test_a_name_that_two_have_is_no_way_to_find_one(cli: Cli, village: Village) -> None:
+    village.run(1.22, "steady", by=ANN)
+    village.run(1.23, "other", by=STRANGER)
+    for who, root in ((ANN, ROOTS[1]), (STRANGER, STRANGER)):
+        village.append(who, "identity", Identity(action="profile", root=root.public, name="ann"))
+    result = cli("credit", "ann")
+    assert result.exit_code == 5
+    assert ROOTS[1].public.hex()[:8] in result.stderr
+    assert STRANGER.public.hex()[:8] in result.stderr
+
+
 def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     steady = village.run(1.22, "steady", by=ANN)
     village.confirm(steady, 2.0, 1.22)
@@ -100,7 +130,7 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     assert "steady: 1.22 · confirmed" in " ".join(cli("--color", "always", "log", "--kind", "run").stdout.split())
     steps = rows(cli("lineage", "@").stdout)
     assert [row[6] for row in steps] == ["reported", "confirmed"]
-    assert steps[1][8:] == ["1.225", "0.0256749", "-0.78", "4", "3"]
+    assert steps[1][8:13] == ["1.225", "0.0256749", "-0.78", "4", "3"]
 
 
 def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, paths: Paths) -> None:

@@ -28,7 +28,7 @@ def down(*, json: Json = False) -> None:
     begin = time.monotonic()
     try:
         with here.client() as client:
-            pid = client.status().pid
+            pid = client.process()
             client.stop()
     except DaemonNotRunning:
         if json:

@@ -18,11 +18,12 @@ from autoresearch.identity import (
     protect_root,
     restore_identity,
 )
+from autoresearch.plain import NAME_CHARACTERS, plain_name
 from autoresearch_cli import attesting, enrolling, here
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.passphrases import passphrase
-from autoresearch_cli.rendering.figures import moment
+from autoresearch_cli.rendering.figures import moment, one_line
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
 from autoresearch_cli.roots import loaded, unlocked
 
@@ -78,6 +79,27 @@ def new(
 )
 def show(*, json: Json = False) -> None:
     """The public keys, in hexadecimal. The secret halves are never printed."""
+    _report(loaded(), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id name ann", "be “ann” beside your key in others' tables"),
+        ("autoresearch down && autoresearch id name ann && autoresearch up", "when the daemon runs"),
+        ("autoresearch id show --json | jq -r .name", "what it is now"),
+        see="id show, top, credit",
+    )
+)
+def name(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"At most {NAME_CHARACTERS} characters of one line.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Choose the name that stands beside your key wherever people look. It proves nothing: names are free for all."""
+    if not name or plain_name(name) != name:
+        sentence = f"{one_line(name)!r} is no name that can stand in a line beside a key"
+        raise UsageError(sentence, hint=f"1 to {NAME_CHARACTERS} characters, without quotes and control characters")
+    enrolling.call(name)
     _report(loaded(), json=json)
 
 
@@ -274,9 +296,11 @@ def _report(found: Identity, *, json: bool, encrypted: bool = False) -> None:
         device_key=found.device.public.hex(),
         folder=str(here.paths().keys),
         root_key="encrypted" if encrypted else lies,
+        name=enrolling.name_of(found),
     )
     if json:
         print_json(answer)
         return
     lines = [("participant", answer.participant), ("device key", answer.device_key), ("folder", answer.folder)]
-    print_labelled([*lines, ("root key", answer.root_key)])
+    named = [("name", answer.name)] if answer.name else []
+    print_labelled([*lines, ("root key", answer.root_key), *named])

@@ -8,9 +8,8 @@ from autoresearch.words import BOARD_SECTION_SENTENCES, RETEST, BoardSection
 from autoresearch_cli.rendering.figures import age, counted, figure, interval, lately, moment, one_line, signed, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
+from autoresearch_cli.rendering.people import person
 from autoresearch_cli.rendering.status import best_so_far, subject_value
-
-KEY_CHARACTERS = 8
 
 
 def print_best(answer: BestAnswer, *, now_ms: int) -> None:
@@ -45,7 +44,7 @@ def subject_line(subject: SubjectView, now_ms: int) -> str:
     if subject.retest:
         parts.append(RETEST)
     parts += [short(subject.id), f"“{one_line(subject.title)}”"]
-    return " · ".join([*parts, f"by {subject.author[:KEY_CHARACTERS]}", age(subject.time_ms, now_ms)])
+    return " · ".join([*parts, f"by {person(subject.who)}", age(subject.time_ms, now_ms)])
 
 
 def print_top(answer: TopAnswer, *, now_ms: int) -> None:
@@ -67,12 +66,13 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
 
 def _cells(s: SubjectView) -> tuple[object, ...]:
     said = (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
-    return (*said, figure(s.value), figure(s.margin), s.others, s.voices, s.section, RETEST if s.retest else "")
+    measured = (figure(s.value), figure(s.margin), s.others, s.voices, s.section, RETEST if s.retest else "")
+    return (*said, *measured, s.who.participant, s.who.name)
 
 
 def _print_confirmed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
     """What others measured: the value, half of its 95 % interval, how many runs, by how many participants."""
-    columns = ("#", metric, "± 95 %", "n", "by", "id", "when", "title")
+    columns = ("#", metric, "± 95 %", "n", "others", "id", "by", "when", "title")
     cells = [
         (
             s.position,
@@ -81,6 +81,7 @@ def _print_confirmed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
             s.others,
             s.voices,
             short(s.id),
+            person(s.who),
             lately(s.time_ms, now_ms),
             _title(s),
         )
@@ -98,20 +99,24 @@ def _print_claimed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
             value(s.mean),
             s.runs,
             short(s.id),
+            person(s.who),
             f"{s.state} ({s.voices})" if s.voices else s.state,
             lately(s.time_ms, now_ms),
             _title(s),
         )
         for s in rows
     ]
-    print_table((*ranked, metric, "runs", "id", "state", "when", "title"), cells, right=("#", metric, "runs"))
+    print_table((*ranked, metric, "runs", "id", "by", "state", "when", "title"), cells, right=("#", metric, "runs"))
 
 
 def _print_alike(rows: list[SubjectView], metric: str, now_ms: int) -> None:
     """Where nobody's word counts more than another's: all in one, ranked by what their authors say."""
-    columns = ("#", metric, "score", "runs", "id", "state", "when", "title")
+    columns = ("#", metric, "score", "runs", "id", "by", "state", "when", "title")
     cells = [
-        (s.position, value(s.mean), value(s.score), s.runs, short(s.id), s.state, lately(s.time_ms, now_ms), _title(s))
+        (
+            *(s.position, value(s.mean), value(s.score), s.runs, short(s.id), person(s.who)),
+            *(s.state, lately(s.time_ms, now_ms), _title(s)),
+        )
         for s in rows
     ]
     print_table(columns, cells, right=columns[:4])
@@ -152,17 +157,20 @@ def print_lineage(answer: LineageAnswer) -> None:
             signed(step.delta if step.gain is None else step.gain),
             step.others or "",
             step.voices or "",
+            person(step.run.who),
             step.run.state,
             f"{RETEST}: {step.run.title}" if step.retest else step.run.title,
         )
         for step in answer.steps
     ]
-    print_table(("id", "value", "change", "n", "by", "state", "title"), rows, right=("value", "change", "n", "by"))
+    columns = ("id", "value", "change", "n", "others", "by", "state", "title")
+    print_table(columns, rows, right=columns[1:5])
 
 
 def _step_cells(step: LineageStep, run: RunView) -> tuple[object, ...]:
     said = (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title, run.state, _mark(step))
-    return (*said, figure(step.value), figure(step.margin), figure(step.gain), step.others, step.voices)
+    measured = (figure(step.value), figure(step.margin), figure(step.gain), step.others, step.voices)
+    return (*said, *measured, run.who.participant, run.who.name)
 
 
 def _mark(step: LineageStep) -> str:

@@ -10,8 +10,8 @@ from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSec
 from autoresearch_cli.rendering.figures import counted, duration, figure, moment, one_line, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
+from autoresearch_cli.rendering.people import persons
 
-KEY_CHARACTERS = 8
 # So many records are named on a line; a program gets all with --json.
 SHOWN_RECORDS = 6
 COLUMNS = ("who", "confirmed", "computed", "gained", "checks", "held", "spent", "marks")
@@ -39,7 +39,7 @@ def print_participant(answer: CreditAnswer) -> None:
 def _print_rows(rows: Sequence[CreditView], answer: CreditAnswer) -> None:
     cells = [
         (
-            row.participant[:KEY_CHARACTERS],
+            persons(row.known_as),
             f"{len(row.confirmed)} of {row.runs}",
             duration(row.cpu_ms) if row.cpu_ms else "",
             improved(row, answer, named=len(answer.tasks) > 1),
@@ -58,13 +58,19 @@ def _cells(row: CreditView, answer: CreditAnswer) -> tuple[object, ...]:
     states = (len(row.confirmed), len(row.provisional), len(row.not_replicated), len(row.refuted))
     spent = (row.cpu_ms // 1000, figure(row.work), figure(row.flops))
     checks = (len(row.passes), len(row.fails), len(row.replications), len(row.refutations), row.verifying_ms // 1000)
-    return (*said, *states, *spent, *checks, row.consecutive_valid, improved(row, answer), marks(row))
+    return (*said, *states, *spent, *checks, row.consecutive_valid, improved(row, answer), marks(row), *_known_as(row))
+
+
+def _known_as(row: CreditView) -> tuple[str, str]:
+    """All its root keys and names, between commas."""
+    return ",".join(row.keys), ", ".join(who.name for who in row.known_as if who.name)
 
 
 def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
     """Every fact of one participant; nothing where there is nothing."""
     checks = row.passes + row.fails + row.replications
     known = [
+        ("who", persons(row.known_as)),
         ("participant", f"{row.participant}{'' if row.attested or not answer.trust else ', whom nobody attested'}"),
         ("keys", ", ".join(key for key in row.keys if key != row.participant)),
         ("runs", f"{row.runs}, of which {row.finished} finished"),

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _color = ["auto"]
+# Cells so short are not broken into lines.
+WHOLE_CHARACTERS = 16
 
 
 def choose_color(when: str) -> None:
@@ -105,11 +107,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
     from rich.table import Table
     from rich.text import Text
 
+    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else one_line(str(cell))) for cell in row))
+    for number, column in enumerate(columns):
+        # What is short or one word (an id, a key) is to be copied: it stays whole where the terminal is narrow.
+        whole = all(len(row[number]) <= WHOLE_CHARACTERS or " " not in row[number] for row in cells)
+        justify: Literal["right", "left"] = "right" if column in right else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=whole)
+    for row in cells:
+        table.add_row(*map(Text, row))
     console().print(table, soft_wrap=False)
 
 

@@ -10,8 +10,8 @@ from autoresearch.words import MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, Ru
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
+from autoresearch_cli.rendering.people import person
 
-KEY_CHARACTERS = 8
 # `credit` lists all of them.
 MARKS_SHOWN = 3
 
@@ -19,13 +19,13 @@ MARKS_SHOWN = 3
 def print_log(answer: LogAnswer, *, now_ms: int) -> None:
     """Records, newest first: short and aligned for a person; whole ids and times for a program."""
     if is_rich():
-        rows = [
-            (short(r.id), r.kind, r.author[:KEY_CHARACTERS], lately(r.time_ms, now_ms), with_state(r))
-            for r in answer.records
-        ]
-        print_table(("id", "kind", "author", "when", "what"), rows)
+        rows = [(short(r.id), r.kind, person(r.who), lately(r.time_ms, now_ms), with_state(r)) for r in answer.records]
+        print_table(("id", "kind", "by", "when", "what"), rows)
     else:
-        print_rows((r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary, r.state) for r in answer.records)
+        print_rows(
+            (r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary, r.state, r.who.participant, r.who.name)
+            for r in answer.records
+        )
 
 
 def with_state(record: RecordView) -> str:
@@ -88,7 +88,8 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
         ("kind", record.kind),
         ("what", one_line(record.summary)),
         ("when", f"{moment(record.time_ms)}, {age(record.time_ms, now_ms)}"),
-        ("author", f"{record.author}, record {record.seq}"),
+        ("author", person(record.who)),
+        ("device", f"{record.author}, record {record.seq}"),
     ]
 
 
@@ -119,11 +120,11 @@ def print_verifications(answer: ShowAnswer) -> None:
     if answer.run is None or answer.standing is None:
         return
     allowed = f"± {answer.standing.tolerance:.2g} allowed"
-    rows = [("the claim", answer.run.author[:KEY_CHARACTERS], value(answer.run.value), "", allowed)]
+    rows = [("the claim", person(answer.run.who), value(answer.run.value), "", allowed)]
     rows += [
         (
             f"{found.stage}{f' {found.round + 1}' if found.round else ''}",
-            found.author[:KEY_CHARACTERS],
+            person(found.who),
             value(found.value) if found.value is not None else pairs(found),
             found.verdict,
             "; ".join(filter(None, (asked(found), "" if found.counts else "does not count"))),

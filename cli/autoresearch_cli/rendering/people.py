@@ -1,0 +1,18 @@
+"""Participants as people read them: as much of the key as is needed to type it again, and the name beside it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autoresearch.views import Who
+from autoresearch_cli.rendering.figures import one_line
+
+
+def person(who: Who) -> str:
+    """One participant: ``88224d45 “ann”``. The name proves nothing, so the key comes first."""
+    return f"{who.short} “{one_line(who.name)}”" if who.name else who.short
+
+
+def persons(known_as: Sequence[Who]) -> str:
+    """One participant with all its root keys."""
+    return ", ".join(person(who) for who in known_as)
