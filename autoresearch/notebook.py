@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ from autoresearch.records import (
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
-from autoresearch.running import Level, Progress, detect_level
+from autoresearch.running import Level, Progress, detect_level, scratch_folder, sweep
 from autoresearch.tasks import Task, load_task
 from autoresearch.views import Placed, company, contenders, preferred
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
@@ -360,15 +359,19 @@ def run_once(
         notebook.publish_identity(now_ms())
         notebook.publish_task(task, now_ms())
         level, _ = detect_level()
-        scratch = paths.spool / f"once-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
-        scratch.mkdir(parents=True, exist_ok=True)
-        bench = Bench(Level(level), threads, device, paths.task_data, scratch)
+        paths.spool.mkdir(parents=True, exist_ok=True)
+        for place in (None, paths.spool, paths.task_data):
+            sweep(place)
         plan = plan_as_it_stands(task, task.baseline.decode(), replicate=replicate, title="as it stands")
 
         def tell(step: Progress) -> None:
             if progress:
                 progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
 
-        measurement, outcome = measure(task, plan, bench, on_progress=tell)
-        published = notebook.publish_run(plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint)
+        with scratch_folder(paths.spool) as scratch:
+            bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder)
+            measurement, outcome = measure(task, plan, bench, on_progress=tell)
+            published = notebook.publish_run(
+                plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint
+            )
     return format_id(published.record.id)

@@ -2,6 +2,7 @@
 
 ``execute`` runs one job at an isolation level and always comes back with an outcome. ``detect_level`` attacks the
 sandbox of this machine to find the best level that holds. ``prepare_data`` makes a task's data in the same sandbox.
+``sweep`` takes away the temporary folders of those who were killed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from autoresearch.running.execute import execute
 from autoresearch.running.job import Job, Limits, Outcome
 from autoresearch.running.level import Level
 from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
+from autoresearch.running.removal import remove_tree
+from autoresearch.running.scratch import Scratch, scratch_folder, sweep
 
 __all__ = [
     "Job",
@@ -20,11 +23,15 @@ __all__ = [
     "Outcome",
     "ProbeResult",
     "Progress",
+    "Scratch",
     "data_digest",
     "detect_level",
     "execute",
     "prepare_data",
     "probe_sandbox",
+    "remove_tree",
+    "scratch_folder",
+    "sweep",
     "without",
     "write_fresh",
 ]

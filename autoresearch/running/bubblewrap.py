@@ -35,7 +35,11 @@ def inside(mount: Path) -> Path:
 def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
     """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside.
 
-    It runs once a byte came on ``go_fd``. Raises FileNotFoundError where bubblewrap isn't installed.
+    It runs once a byte came on ``go_fd``, or nobody can send one any more. Whether it may is the launcher's to say, as
+    is its end. Not bubblewrap's ``--die-with-parent``: a bubblewrap that is killed before it has told its child that
+    the namespaces are ready leaves a child that waits for ever.
+
+    Raises FileNotFoundError where bubblewrap isn't installed.
     """
     program = executable()
     if program is None:
@@ -46,7 +50,6 @@ def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: 
         str(info_fd),
         "--block-fd",
         str(go_fd),
-        "--die-with-parent",
         "--new-session",
         "--as-pid-1",
     ]

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from autoresearch.running.execute import execute
 from autoresearch.running.job import Job, Limits
 from autoresearch.running.level import Level
 from autoresearch.running.removal import remove_tree
+from autoresearch.running.scratch import scratch_folder
 from autoresearch.words import RunStatus
 
 _PROGRAM = "prepare.py"
@@ -57,12 +57,14 @@ def without(data: Path, withheld: Collection[str]) -> Path:
         return target
     with FileLock(f"{target}.lock", timeout=_LOCK_SPARE_SECONDS):
         if not _links(target, data, kept):
-            work = Path(tempfile.mkdtemp(prefix=f".{target.name[:16]}-", dir=target.parent))
-            for name in kept:
-                (work / name).hardlink_to(data / name)
-            work.chmod(0o755)
-            remove_tree(target)  # of data that was damaged, and made anew since
-            work.rename(target)
+            with scratch_folder(target.parent) as scratch:
+                work = scratch.folder / "kept"
+                work.mkdir()
+                for name in kept:
+                    (work / name).hardlink_to(data / name)
+                work.chmod(0o755)
+                remove_tree(target)  # of data that was damaged, and made anew since
+                work.rename(target)
     return target
 
 
@@ -78,17 +80,14 @@ def write_fresh(
     Raises:
         AutoresearchError: the program fails.
     """
-    work = Path(tempfile.mkdtemp(prefix=".fresh-", dir=scratch))
-    try:
-        made, checked = work / "made", work / "checked"
+    with scratch_folder(scratch) as work:
+        made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
         _prepare(files, made, level=level, limits=limits, seed=seed, arguments=("fresh",))
         for name in names:
             _take(made / name, checked / name)
         return {path.name: path.read_bytes() for path in checked.iterdir()}
-    finally:
-        remove_tree(work)
 
 
 def data_digest(expected: Mapping[str, str]) -> str:
@@ -110,9 +109,8 @@ def _check_names(expected: Mapping[str, str]) -> None:
 def _make(
     files: Mapping[str, bytes], expected: Mapping[str, str], target: Path, *, level: Level, limits: Limits
 ) -> None:
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name[:16]}-", dir=target.parent))
-    try:
-        made, checked = work / "made", work / "checked"
+    with scratch_folder(target.parent) as work:
+        made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
         _prepare(files, made, level=level, limits=limits)
@@ -126,8 +124,6 @@ def _make(
         remove_tree(target)  # a damaged one
         checked.chmod(0o755)
         checked.rename(target)
-    finally:
-        remove_tree(work)
 
 
 def _prepare(

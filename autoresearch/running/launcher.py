@@ -3,7 +3,9 @@
 Usage: ``python -I -S launcher.py SPECIFICATION`` with the hexadecimal marshalled mapping of ``specification.py``.
 A keeper stays behind and the program is its child. Under bubblewrap the keeper is the namespace's first process: it
 collects orphans, and when it ends the kernel ends everything else. Below, it stays outside the sandbox: every process
-of the run, daemonised or not, is its descendant, and it ends them all when the program ends or the supervisor is gone.
+of the run, daemonised or not, is its descendant, and it ends them all. It ends when the program ends, or when the leash
+does: a pipe whose other end is the supervisor's alone, so that it ends with the supervisor whenever and however that
+dies.
 """
 
 from __future__ import annotations
@@ -165,13 +167,12 @@ def reap() -> int:
         return 0
 
 
-def keep(child: int, leash: int | None) -> int:
+def keep(child: int, leash: int) -> int:
     """Waits for the program, or for the end of the leash that the supervisor holds. Returns the exit status."""
     watched = os.pidfd_open(child)
     poller = select.poll()
     poller.register(watched, select.POLLIN)
-    if leash is not None:
-        poller.register(leash, select.POLLIN)  # its other end is the supervisor's alone
+    poller.register(leash, select.POLLIN)
     status = 128 + _SIGKILL
     while True:
         events = poller.poll(1000)
@@ -185,6 +186,13 @@ def keep(child: int, leash: int | None) -> int:
             return status
 
 
+def ended(leash: int) -> bool:
+    """Whether the supervisor let go of the leash."""
+    poller = select.poll()
+    poller.register(leash, select.POLLIN)
+    return bool(poller.poll(0))
+
+
 def _peek() -> os.waitid_result | None:
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -195,9 +203,11 @@ def _peek() -> os.waitid_result | None:
 def main() -> None:
     """Reads the specification; the child becomes the program, the parent keeps it."""
     specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
-    leash = specification["leash"]
+    leash, is_first = specification["kept"][0], specification["namespace"]
+    if ended(leash):
+        os._exit(128 + _SIGKILL)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    if leash is not None:
+    if not is_first:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     held, go = os.pipe()
     child = os.fork()
@@ -206,12 +216,12 @@ def main() -> None:
         apply_seccomp(specification["seccomp"])
         os.write(go, b"x")
         status = keep(child, leash)
-        if leash is not None:
+        if not is_first:
             end_all()
         os._exit(status)
     try:
-        if leash is not None:
-            os.close(leash)
+        for descriptor in specification["kept"]:
+            os.close(descriptor)
         os.setsid()
         os.read(held, 1)
         become(specification)

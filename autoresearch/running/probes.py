@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from autoresearch.running import layout
 from autoresearch.running.execute import execute
 from autoresearch.running.job import MIB, Job, Limits
 from autoresearch.running.level import Level
+from autoresearch.running.scratch import scratch_folder
 from autoresearch.running.specification import tasks_allowed
 from autoresearch.words import RunStatus
 
@@ -94,7 +94,7 @@ def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult
 def _targets() -> Iterator[tuple[dict[str, Any], socket.socket]]:
     token = token_hex(16)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autoresearch-probe-")))
+        folder = stack.enter_context(scratch_folder()).folder
         folder.chmod(0o777)  # permissions of files are not what is tested here
         key = folder / "key"
         key.write_text(token)

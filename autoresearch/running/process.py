@@ -2,6 +2,7 @@
 
 Both levels come down to one handle. Under bubblewrap the namespace's first process takes all others with it when it
 dies, and its descriptor becomes readable only once they are gone. Below, the launcher's keeper does the same job.
+At both the launcher holds the read end of a leash, a pipe whose write end is ours alone: however we end, it ends.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from autoresearch.running import bubblewrap, landlock, seccomp, watchdog
 from autoresearch.running.descriptors import Descriptors
 from autoresearch.running.job import Job
 from autoresearch.running.level import Level
-from autoresearch.running.removal import remove_tree
+from autoresearch.running.scratch import scratch_folder
 from autoresearch.running.specification import (
     environment,
     landlock_rules,
@@ -114,11 +114,14 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 
 @contextmanager
 def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
-    info_read, info_write = descriptors.pipe()
+    info_read, info_write = _lasting_pipe(descriptors)
     # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
     go_read, go_write = descriptors.pipe()
+    leash_read, _ = descriptors.pipe()
     entry = f"{bubblewrap.INPUT}/{job.entry}"
-    told = specification(job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1])
+    told = specification(
+        job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1], keeper_fds=[leash_read]
+    )
     files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [sys.executable, "-I", "-S", bubblewrap.LAUNCHER, told]
@@ -126,14 +129,13 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         command = bubblewrap.command(job, files, info_write, go_read, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.inherited(), info_write, go_read, *files.values())
+    inherited = (*pipes.inherited(), info_write, go_read, leash_read, *files.values())
     with _owned_data(job):
         process = _popen(command, _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA), pipes, inherited)
-        descriptors.close(info_write, go_read, *files.values())
+        descriptors.close(info_write, go_read, leash_read, *files.values())
         first = _first_process(info_read)
         if first is None:
-            process.kill()
-            process.wait()
+            _abandon(process)
             raise StartError(_said(pipes.output[0]) or "bubblewrap did not answer")
         descriptors.own(first[1])
         with suppress(BrokenPipeError):  # it failed already, and says why
@@ -146,10 +148,9 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
     if level is Level.LANDLOCK and landlock.abi_version() < landlock.MINIMAL_ABI:
         raise StartError(f"the kernel's landlock is older than version {landlock.MINIMAL_ABI}")
     leash_read, leash_write = descriptors.pipe()
-    base = Path(tempfile.mkdtemp(prefix="autoresearch-run-"))
-    try:
-        input_folder, scratch = base / "in", base / "scratch"
-        _fill(base, input_folder, scratch, job)
+    with scratch_folder() as base:
+        input_folder, scratch = base.folder / "in", base.folder / "scratch"
+        _fill(base.folder, input_folder, scratch, job)
         others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
         told = specification(
             job,
@@ -157,18 +158,16 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             entry=str(input_folder / job.entry),
             cwd=str(scratch),
             ready_fd=pipes.ready[1],
-            leash_fd=leash_read,
+            keeper_fds=[leash_read, base.lock],
             rules=landlock_rules(job, input_folder, scratch),
             tasks_of_others=others,
         )
         command = [sys.executable, "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data))
-            process = _popen(command, variables, pipes, (*pipes.inherited(), leash_read))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), leash_read, base.lock))
             descriptors.close(leash_read)
             yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
-    finally:
-        remove_tree(base)
 
 
 def _environment(job: Job, pipes: Pipes, home: str, data: str) -> dict[str, str]:
@@ -251,6 +250,25 @@ def _first_process(info: int) -> tuple[int, int] | None:
         return pid, os.pidfd_open(pid)
     except (ValueError, KeyError, ProcessLookupError):
         return None
+
+
+def _lasting_pipe(descriptors: Descriptors) -> tuple[int, int]:
+    """A pipe whose write end keeps a reader alive: who writes to it is not ended when we are."""
+    read, write = descriptors.pipe()
+    both = os.open(f"/proc/self/fd/{write}", os.O_RDWR | os.O_CLOEXEC)
+    descriptors.close(write)
+    return read, descriptors.own(both)
+
+
+def _abandon(process: subprocess.Popen[bytes]) -> None:
+    """Ends a bubblewrap that doesn't answer. Its child, which would wait for it for ever, first."""
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    for child in watchdog.descendants(process.pid):
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+    process.kill()
+    process.wait()
 
 
 def _end_keeper(pid: int, leash: int) -> None:

@@ -83,11 +83,14 @@ def specification(
     entry: str,
     cwd: str,
     ready_fd: int,
-    leash_fd: int | None = None,
+    keeper_fds: Sequence[int],
     rules: Sequence[tuple[str, int]] = (),
     tasks_of_others: int = 0,
 ) -> str:
-    """The launcher's argument. The last three are for the levels below bubblewrap."""
+    """The launcher's argument. The last two are for the levels below bubblewrap.
+
+    ``keeper_fds``: what its keeper holds and the program does not get, the leash first.
+    """
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
     program = seccomp.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
@@ -96,7 +99,8 @@ def specification(
             "argv": [sys.executable, entry, *job.arguments],
             "cwd": cwd,
             "ready": ready_fd,
-            "leash": leash_fd,
+            "kept": list(keeper_fds),
+            "namespace": level is Level.BUBBLEWRAP,
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),

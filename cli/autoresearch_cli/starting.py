@@ -74,8 +74,14 @@ def stop_with_parent() -> Callable[[], None] | None:
         return None
     import ctypes
 
-    prctl = ctypes.CDLL(None).prctl
-    return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def bind() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it ended before the kernel was asked
+            os._exit(0)
+
+    return bind
 
 
 def output_file(paths: Paths) -> Path:

@@ -1,10 +1,15 @@
-"""Task folders as people name them to the daemon."""
+"""Task folders as people name them to the daemon, and the folders of runs in hand."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from autoresearch.errors import UsageError
+
+
+def run_folder(spool: Path, worker: str, assignment: str) -> Path:
+    """Where a worker keeps the files of what it has in hand."""
+    return spool / f"{worker}-{assignment}"
 
 
 def existing_folder(text: str) -> Path:

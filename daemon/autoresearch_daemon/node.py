@@ -21,7 +21,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Claim, Commitment, Record, Run, Verification
 from autoresearch.research import Plan
-from autoresearch.running import Level, ProbeResult, detect_level
+from autoresearch.running import Level, ProbeResult, detect_level, sweep
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
@@ -82,7 +82,13 @@ class Node:
         self._retry_ms = 0
         self._renew_ms = 0
         self._standing = ""
-        self.runs = Runs(self.notebook, self.local, self.events, keep_checkpoints=settings.storage.keep_checkpoints)
+        self.runs = Runs(
+            self.notebook,
+            self.local,
+            self.events,
+            paths.spool,
+            keep_checkpoints=settings.storage.keep_checkpoints,
+        )
         self.keeper = Keeper(
             self.notebook,
             quota_bytes=settings.storage.blobs_mib << 20,
@@ -119,6 +125,9 @@ class Node:
 
     async def start(self) -> None:
         """Close what a dead daemon left open, test the sandbox, open the workers' link, go on with what was asked."""
+        for folder in (None, self.paths.task_data):
+            await asyncio.to_thread(sweep, folder)
+        self.runs.sweep()
         await self.pool.start()
         if self.exchange:
             self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))

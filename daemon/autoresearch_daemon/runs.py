@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -14,9 +13,11 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.notebook import Notebook, Published
 from autoresearch.records import short_id
 from autoresearch.research import Plan, abandoned
+from autoresearch.running import remove_tree
 from autoresearch.words import RunStatus
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
+from autoresearch_daemon.folders import run_folder
 from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.workers import protocol
 
@@ -26,8 +27,11 @@ logger = structlog.get_logger()
 class Runs:
     """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
 
-    def __init__(self, notebook: Notebook, local: LocalState, events: Events, *, keep_checkpoints: bool) -> None:
+    def __init__(
+        self, notebook: Notebook, local: LocalState, events: Events, spool: Path, *, keep_checkpoints: bool
+    ) -> None:
         self._notebook = notebook
+        self._spool = spool
         self._local = local
         self._events = events
         self._keep_checkpoints = keep_checkpoints
@@ -38,7 +42,8 @@ class Runs:
         """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
         plan = proposal.plan
         self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
-        run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan)
+        folder = str(run_folder(self._spool, worker, proposal.assignment))
+        run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan, folder=folder)
         self._in_hand[run.assignment] = run
         self._local.keep(run)
         seen = msgspec.to_builtins(run_in_hand(plan))
@@ -59,11 +64,18 @@ class Runs:
         run = self._in_hand.pop(assignment, None)
         return None if run is None else self._record(with_end(run, reason))
 
+    def sweep(self) -> None:
+        """Remove what dead workers left that no record waits for. To be called before there is a worker."""
+        waiting = {run.folder for run in self._local.in_hand()}
+        for folder in self._spool.iterdir():
+            if str(folder) not in waiting:
+                remove_tree(folder)
+
     def close_left_over(self) -> AutoresearchError | None:
         """Record what a dead daemon left: runs that ended as they ended, the others as abandoned."""
         for run in self._local.in_hand():
             if self._notebook.has_run_since(run.plan, run.started_ms):
-                self._local.end(run.assignment)
+                self._ended(run)
             else:
                 self._record(with_end(run, "the daemon ended while it was in hand"))
         return self.record_waiting()
@@ -85,13 +97,16 @@ class Runs:
             logger.warning("a run waits to be recorded", assignment=run.assignment, reason=str(error))
             return error
         del self._waiting[run.assignment]
-        self._local.end(run.assignment)
-        if run.folder:
-            shutil.rmtree(run.folder, ignore_errors=True)
+        self._ended(run)
         self._events.tell("run_finished", published.text, now_ms(), assignment=run.assignment, **published.data)
         if published.is_best:
             self._events.tell("best", published.text, now_ms(), **published.data)
         return None
+
+    def _ended(self, run: InHand) -> None:
+        self._local.end(run.assignment)
+        if run.folder:
+            remove_tree(Path(run.folder))
 
     def _publish(self, run: InHand) -> Published:
         assert run.measurement is not None

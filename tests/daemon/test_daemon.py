@@ -70,8 +70,15 @@ def test_a_run_in_hand_when_it_was_killed_is_closed_as_abandoned_and_no_process_
     tree = daemon.kill()
     wait_for(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in tree))
     assert daemon.runs() == []
+    [abandoned] = daemon.paths.spool.iterdir()
+    (abandoned / "left").touch()  # the next run may have a folder of the same name
+    (daemon.paths.spool / "w9-verification").mkdir()  # as a verification leaves it, which no record waits for
+    (daemon.paths.task_data / "autoresearch-scratch-x").mkdir(parents=True)
 
     daemon.start()
+    assert not (abandoned / "left").exists()
+    assert not (daemon.paths.spool / "w9-verification").exists()
+    assert not list(daemon.paths.task_data.glob("autoresearch-scratch-*"))
     assert [run.status for run in daemon.runs()] == [RunStatus.ABANDONED]
     wait_for(lambda: any(worker.run for worker in daemon.status().workers))  # it was asked to work, and still is
     daemon.post("/v1/pause")
@@ -87,7 +94,9 @@ def test_a_killed_worker_is_replaced_and_its_run_closed(daemon: Daemon, tmp_path
     worker = next(p for p in daemon.tree() if "autoresearch_daemon.workers.child" in " ".join(p.cmdline()))
     worker.kill()
 
+    [abandoned] = daemon.paths.spool.iterdir()
     wait_for(lambda: [run.status for run in daemon.runs()] == [RunStatus.ABANDONED])
+    wait_for(lambda: not abandoned.exists())
     wait_for(lambda: any(w.run for w in daemon.status().workers))
 
 

@@ -10,7 +10,6 @@ import logging
 import resource
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import trio
 
 from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.running import scratch_folder
 from autoresearch_daemon.net.addresses import split_address
 from autoresearch_daemon.net.dialling import Unreachable
 from autoresearch_daemon.net.host import Host, host_key
@@ -54,7 +54,8 @@ async def ask(folder: Path, address: str) -> bytes:
     """The manifest's bytes as the node gives them. Raises Unreachable, StreamBroken, TooSlowError, ValueError."""
     own = HostOptions(folder=str(folder), network=DEFAULT_NETWORK)
     host_key(own)
-    with tempfile.TemporaryDirectory() as place:
+    with scratch_folder() as scratch:
+        place = str(scratch.folder)
         shutil.copy2(own.key_file, place)
         options = HostOptions(folder=place, network=DEFAULT_NETWORK, listen=("/ip4/127.0.0.1/tcp/0",), lan=False)
         async with Host(options, Nobody()).run() as host:

@@ -21,6 +21,7 @@ from autoresearch.settings import load_settings
 from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.words import Why
 from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.folders import run_folder
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 from autoresearch_daemon.workers.memory import recall
@@ -70,7 +71,7 @@ def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
 
 def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.FromWorker:
     task = load_task(Path(work.task)) if work.task else shipped_task()
-    folder = place.paths.spool / f"{place.name}-{work.assignment}"
+    folder = run_folder(place.paths.spool, place.name, work.assignment)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder)

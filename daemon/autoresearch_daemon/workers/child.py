@@ -16,6 +16,7 @@ import zmq
 import zmq.asyncio
 
 from autoresearch.paths import Paths
+from autoresearch.running import sweep
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.assignment import Workplace, carry_out
 
@@ -131,6 +132,8 @@ def main() -> None:
     die_with_parent(int(options.parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the daemon's to handle
     place = Workplace.from_environment(Paths.from_environment(os.environ), options.name, options.device)
+    for folder in (None, place.paths.task_data):  # of a worker before this one, that was killed
+        sweep(folder)
     asyncio.run(connect(options.link, options.name, place))
 
 
