@@ -86,6 +86,42 @@ MARK_SENTENCES: dict[Mark, str] = {
 }
 
 
+class ProofKind(StrEnum):
+    """What records prove against who signed them."""
+
+    FORK = "fork"
+    SEED = "seed"
+    LINEAGE = "lineage"
+    VALUE = "value"
+
+
+PROOF_SENTENCES: dict[ProofKind, str] = {
+    ProofKind.FORK: "one device signed two records with one number",
+    ProofKind.SEED: "a seed that does not follow from what it must",
+    ProofKind.LINEAGE: "a parent on another task",
+    ProofKind.VALUE: "others measured another value",
+}
+
+
+class Consequence(StrEnum):
+    """What follows from a proof."""
+
+    BANNED = "banned"
+    UNCOUNTED = "uncounted"
+    DISPUTED = "disputed"
+    REFUTED = "refuted"
+    MERGED = "merged"
+
+
+CONSEQUENCE_SENTENCES: dict[Consequence, str] = {
+    Consequence.BANNED: "its author is banned",
+    Consequence.UNCOUNTED: "its later runs count once merged",
+    Consequence.DISPUTED: "the run is disputed",
+    Consequence.REFUTED: "the run is refuted",
+    Consequence.MERGED: "nothing: its root key merged it",
+}
+
+
 # What is said of a run whose parent turned out to be false: the comparison with it means nothing any more.
 RETEST = "re-test"
 RETEST_SENTENCE = "the run that it builds on was refuted: it has to be compared again"

@@ -13,7 +13,7 @@ import pytest
 from autoresearch import errors, words
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ["answers", "identity", "log", "proposers", "records", "running", "tasks", "views"]
+ROOMS = ["answers", "identity", "log", "proposers", "proving", "records", "running", "tasks", "views"]
 
 
 def test_every_state_and_reason_has_its_sentence() -> None:

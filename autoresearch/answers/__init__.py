@@ -65,6 +65,8 @@ from autoresearch.answers.models import (
     WorkRequest,
 )
 from autoresearch.answers.part import verifying_status
+from autoresearch.answers.proofs import ProofAnswer, ProofsAnswer, ProofStep, ProofView, proofs_answer
+from autoresearch.answers.proving import measured_proof, proof_answer, stated
 from autoresearch.answers.published import published_task
 from autoresearch.answers.references import resolve_reference
 from autoresearch.plain import one_line
@@ -96,6 +98,10 @@ __all__ = [
     "PauseRequest",
     "PeerView",
     "PeersAnswer",
+    "ProofAnswer",
+    "ProofStep",
+    "ProofView",
+    "ProofsAnswer",
     "RecordView",
     "RunAccepted",
     "RunInHand",
@@ -124,8 +130,11 @@ __all__ = [
     "find_task",
     "lineage_answer",
     "log_answer",
+    "measured_proof",
     "one_line",
     "open_checkpoint",
+    "proof_answer",
+    "proofs_answer",
     "published_task",
     "record_view",
     "resolve_reference",
@@ -133,6 +142,7 @@ __all__ = [
     "run_log",
     "run_source",
     "show_answer",
+    "stated",
     "task_status",
     "tasks_answer",
     "top_answer",

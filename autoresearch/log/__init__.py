@@ -6,6 +6,7 @@ from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
 from autoresearch.log.partial import PartialBlob
+from autoresearch.log.projection import task_of
 from autoresearch.log.scoring import TaskRules, mean, rank, task_rules
 from autoresearch.log.verdicts import (
     ClaimRow,
@@ -53,6 +54,7 @@ __all__ = [
     "lock_device",
     "mean",
     "rank",
+    "task_of",
     "task_rules",
     "victims",
 ]

@@ -14,7 +14,16 @@ from autoresearch.verification.choosing import (
     text_seeds,
 )
 from autoresearch.verification.commitments import SALT_BYTES, commitment_digest, in_time
-from autoresearch.verification.evaluating import GAP_ERRORS, Findings, allowance, gap, is_honest, passes
+from autoresearch.verification.evaluating import (
+    GAP_ERRORS,
+    MEAN_NATS,
+    MISMATCHES,
+    Findings,
+    allowance,
+    gap,
+    is_honest,
+    passes,
+)
 from autoresearch.verification.interval import margin
 from autoresearch.verification.reports import EVALUATE, REPLICATE, Report
 from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, judge
@@ -26,6 +35,8 @@ __all__ = [
     "EVALUATE",
     "GAP_ERRORS",
     "LOOKS",
+    "MEAN_NATS",
+    "MISMATCHES",
     "PAIRS",
     "REPLICATE",
     "SALT_BYTES",

@@ -4,7 +4,7 @@ from autoresearch.views.bans import is_banned
 from autoresearch.views.board import board
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit, marks_of
-from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty
+from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
@@ -40,6 +40,16 @@ from autoresearch.views.preference import (
     tier_of,
     walk,
     whose,
+)
+from autoresearch.views.proofs import (
+    Proof,
+    evaluations,
+    fork_at,
+    has_chosen_seed,
+    made_up_parent,
+    merge_of,
+    proof_with,
+    proofs,
 )
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
 from autoresearch.views.standing import (
@@ -85,6 +95,7 @@ __all__ = [
     "MarkView",
     "Marked",
     "Placed",
+    "Proof",
     "RunView",
     "SubjectView",
     "TaskStatistics",
@@ -105,6 +116,9 @@ __all__ = [
     "counted_reports",
     "credit",
     "duty_for",
+    "evaluations",
+    "fork_at",
+    "has_chosen_seed",
     "history",
     "is_banned",
     "is_counted",
@@ -114,13 +128,18 @@ __all__ = [
     "leaderboard",
     "lineage",
     "live_claims",
+    "made_up_parent",
     "make_duty",
     "mark_view",
     "marks_of",
+    "merge_of",
     "needed",
     "next_duty",
     "place",
     "preferred",
+    "proof_with",
+    "proofs",
+    "repeated_duty",
     "roster_of",
     "run",
     "run_view",

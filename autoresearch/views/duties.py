@@ -106,7 +106,11 @@ def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -
 
 def make_duty(run_id: bytes, stage: str, number: int, seed: bytes) -> Duty:
     """The duty with its proof, whether or not the device is chosen for it."""
-    proof = ecvrf.prove(seed, question(run_id, stage, number))
+    return repeated_duty(run_id, stage, number, ecvrf.prove(seed, question(run_id, stage, number)))
+
+
+def repeated_duty(run_id: bytes, stage: str, number: int, proof: bytes) -> Duty:
+    """The duty that a proof, which is known to be valid, stands for: whoever has the proof can do the same."""
     drawn = seeds(ecvrf.output(proof), PAIRS if stage == REPLICATE else FRESH_TEXTS)
     return Duty(run_id, stage, number, proof, tuple(drawn))
 

@@ -23,6 +23,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "diff": Entry("diff", "What a run changed, against its parent or another run."),
         "lineage": Entry("lineage", "The steps from the baseline to a run."),
         "credit": Entry("credit", "What participants have done that others can count."),
+        "proof": Entry("proof", "What records prove against their authors; check it yourself."),
         "events": Entry("events", "What happens on this node, as it happens."),
     },
     "Work": {

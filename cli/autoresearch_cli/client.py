@@ -143,6 +143,10 @@ class Client:
         """Queue the verification of a run."""
         return self._ask("POST", "/v1/verify", RunAccepted, request, seconds=VERIFY_SECONDS)
 
+    def check_proof(self, record: str) -> RunAccepted:
+        """Queue what it takes to check a value that a verifier states: its measurement once more."""
+        return self._ask("POST", f"/v1/proofs/{record}/check?kind=value", RunAccepted, seconds=VERIFY_SECONDS)
+
     def attest(self, request: AttestRequest) -> AttestAnswer:
         """Have attestors write to an address."""
         return self._ask("POST", "/v1/attest", AttestAnswer, request, seconds=ATTEST_SECONDS)

@@ -23,6 +23,7 @@ from autoresearch.errors import Refused
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import BlobRef
 from autoresearch.views import roster_of
+from autoresearch.words import ProofKind
 from autoresearch_daemon import service
 from autoresearch_daemon.attesting import Desk
 from autoresearch_daemon.clock import now_ms
@@ -78,6 +79,10 @@ class Answering:
     async def verify(self, request: VerifyRequest) -> RunAccepted:
         """Queue the verification of a run that a person names."""
         return RunAccepted(assignment=await self._node.verifying.ask(request.run))
+
+    async def check_proof(self, record: str, kind: ProofKind | None) -> RunAccepted:
+        """Queue the measurement that it takes to check a proof."""
+        return RunAccepted(assignment=await self._node.verifying.ask_again(record, kind))
 
     def finish(self) -> StatusAnswer:
         """Make the runs in hand the last."""

@@ -10,9 +10,9 @@ import structlog
 from autoresearch.answers import RunInHand
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.notebook import Notebook
-from autoresearch.records import BlobRef, Run, Verification, short_id
+from autoresearch.records import BlobRef, Record, Run, Verification, short_id
 from autoresearch.verification import EVALUATE, REPLICATE
-from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, tolerance_of
+from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, repeated_duty, tolerance_of
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
@@ -61,6 +61,13 @@ class Duties:
         duty = duty_for(self._notebook.log, run, device.public, seed, now_ms) or make_duty(run, EVALUATE, 0, seed)
         return await self._ready(duty)
 
+    async def again(self, verification: Record) -> tuple[str, RunInHand]:
+        """A verification to be made once more as its verifier made it: same draw, seeds and parent. Raises NotFound."""
+        body = verification.body
+        assert isinstance(body, Verification), "only a verification is made once more"
+        duty = repeated_duty(body.run, body.stage, body.round, body.proof)
+        return await self._ready(duty, beside_parent=bool(body.parent_values))
+
     def check(self, name: str) -> protocol.Check | None:
         """What a worker needs for a duty."""
         return self._checks.get(name)
@@ -98,7 +105,8 @@ class Duties:
             body = msgspec.structs.replace(body, verdict="fail")
         return body
 
-    async def _ready(self, duty: Duty) -> tuple[str, RunInHand]:
+    async def _ready(self, duty: Duty, *, beside_parent: bool | None = None) -> tuple[str, RunInHand]:
+        """Fetch what it takes. A model is asked beside its parent's, or not, or where that is to be had."""
         log = self._notebook.log
         run = log.get(duty.run).body
         assert isinstance(run, Run)
@@ -111,7 +119,10 @@ class Duties:
         elif run.checkpoint is not None and tolerance_of(log, run.task) is not None:
             await self._fetch(run.checkpoint)
             checkpoint = run.checkpoint.sha256
-            parent_checkpoint = await self._if_to_be_had(parent)
+            if beside_parent is None:
+                parent_checkpoint = await self._if_to_be_had(parent)
+            elif beside_parent:
+                parent_checkpoint = await self._checkpoint(parent, duty.run)
         compared = parent is not None and (duty.stage == REPLICATE or parent_checkpoint is not None)
         check = protocol.Check(
             run=duty.run,
@@ -147,6 +158,13 @@ class Duties:
             await self._fetch(parent.checkpoint)
         except AutoresearchError:
             return None
+        return parent.checkpoint.sha256
+
+    async def _checkpoint(self, parent: Run | None, run: bytes) -> bytes:
+        """The parent's checkpoint, without which the check would be another one."""
+        if parent is None or parent.checkpoint is None:
+            raise NotFound(f"the parent of {short_id(run)}, with its checkpoint, is not here")
+        await self._fetch(parent.checkpoint)
         return parent.checkpoint.sha256
 
     def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:

@@ -7,16 +7,17 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import msgspec
 import structlog
 
-from autoresearch.answers import published_task
-from autoresearch.errors import AutoresearchError
+from autoresearch.answers import measured_proof, proof_answer, published_task, resolve_reference
+from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, format_id, short_id
+from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
 from autoresearch.tasks import Task
 from autoresearch.views import judgement
-from autoresearch.words import UNREVEALED
+from autoresearch.words import UNREVEALED, ProofKind
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.duties import Duties
@@ -59,6 +60,7 @@ class Verifying:
         self._reveals = Reveals(notebook, local)
         self._news = asyncio.Event()
         self._names = 0
+        self._repeated: dict[str, bytes] = {}  # by assignment, the verification that is made once more
 
     async def keep(self) -> None:
         """Have the next verification ready whenever this node works, verifies and is chosen; tell what was measured.
@@ -87,9 +89,30 @@ class Verifying:
     async def ask(self, reference: str) -> str:
         """Queue the verification of a run that a person names; returns the assignment. Raises AutoresearchError."""
         name, _ = await self._duties.ask(self._notebook.log.resolve(reference), now_ms())
+        return self._queue("check", name)
+
+    async def ask_again(self, reference: str, kind: ProofKind | None) -> str:
+        """Queue what it takes to check a proof: a verification once more. Returns the assignment.
+
+        Raises:
+            NotFound: there is no such record, or a file that it takes is nowhere.
+            Refused: nothing has to be measured.
+        """
+        log, blobs = self._notebook.log, self._notebook.blobs
+        proof = proof_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
+        if proof.holds is not None:
+            word = "it holds" if proof.holds else "it does not hold"
+            raise Refused(f"nothing has to be measured: {word}: {proof.reason}", hint="GET /v1/proofs/{id}")
+        verification = log.get(parse_id(proof.id))
+        name, _ = await self._duties.again(verification)
+        return self._queue("proof", name, about=verification.id)
+
+    def _queue(self, what: str, name: str, about: bytes | None = None) -> str:
         folder = self._folder_of(self._duties.task(name))
         self._names += 1
-        assignment = f"check-{os.getpid()}-{self._names}"
+        assignment = f"{what}-{os.getpid()}-{self._names}"
+        if about is not None:
+            self._repeated[assignment] = about
         self._take(service.RunAsked(service.Assignment(assignment, folder, duty=name)))
         return assignment
 
@@ -103,6 +126,10 @@ class Verifying:
         if assignment is None or self._duties.check(assignment.duty) is None:
             return None
         body = self._duties.measured(assignment.duty, found)
+        repeated = self._repeated.pop(found.assignment, None)
+        if repeated is not None:
+            self._tell_proof(found.assignment, repeated, body)
+            return None
         self.wake()
         if body.verdict != "error":
             self._reveals.add(found.assignment, body)
@@ -133,6 +160,17 @@ class Verifying:
         if not told.revealed:
             kind, text, reason = "committed", f"{short_id(body.run)} is measured", UNREVEALED
         self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)
+
+    def _tell_proof(self, assignment: str, verification: bytes, body: Verification) -> None:
+        """What came out when a verification was made once more: told here, published nowhere."""
+        try:
+            proof = measured_proof(self._notebook.log, verification, body)
+        except AutoresearchError as error:
+            text = f"{short_id(verification)} could not be measured once more"
+            self._events.tell("run_failed", text, now_ms(), assignment=assignment, reason=str(error))
+            return
+        text = f"{short_id(verification)}: {'it holds' if proof.holds else 'it does not hold'}: {proof.reason}"
+        self._events.tell("proof", text, now_ms(), assignment=assignment, proof=msgspec.to_builtins(proof))
 
     def _folder_of(self, task: bytes) -> str:
         """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""

@@ -95,6 +95,10 @@ class SmallNode:
         self.asked.append(("verify", request))
         return RunAccepted(assignment="check-1")
 
+    async def check_proof(self, record, kind):
+        self.asked.append(("check proof", (record, kind)))
+        return RunAccepted(assignment="proof-1")
+
     async def block(self, request):
         self.asked.append(("block", request))
         return self.peers()

@@ -231,3 +231,22 @@ def test_every_address_says_what_it_is_for():
     for route in ROUTES:
         assert route.summary.endswith(".")
         assert len(route.summary) > 10
+
+
+async def test_proofs_are_listed_checked_and_measured_once_more(client, node, story):
+    lucky = story.notebook.run(story.task, 0.5, source="lucky = 1\n")
+    assert (await client.get("/v1/proofs"))["proofs"] == []
+    signer, notebook = story.notebook.other, story.notebook
+    body = msgspec.structs.replace(notebook.log.get(lucky).body, seed=7)
+    chosen = notebook.append("run", body, by=signer)
+    listed = (await client.get(f"/v1/proofs?kind=seed&participant={signer.public.hex()[:8]}"))["proofs"]
+    assert [(proof["id"], proof["follows"]) for proof in listed] == [(format_id(chosen), "banned")]
+    assert (await client.get(f"/v1/proofs/{short_id(chosen)}"))["holds"] is True
+    assert (await client.get(f"/v1/proofs/{short_id(lucky)}?kind=seed"))["holds"] is False
+    await client.get(f"/v1/proofs/{short_id(lucky)}?kind=poem", 400)
+    await client.get(f"/v1/proofs/{short_id(lucky)}?kind=value", 404)
+    assert await client.post(f"/v1/proofs/{short_id(chosen)}/check") == {
+        "schema": "autoresearch.run-accepted/1",
+        "assignment": "proof-1",
+    }
+    assert node.asked == [("check proof", (short_id(chosen), None))]

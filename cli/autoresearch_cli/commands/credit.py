@@ -11,6 +11,7 @@ from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.credit import print_credit, print_participant
 from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.proofs import how_to_check
 
 app = command_app()
 apps = {"credit": app}
@@ -21,7 +22,7 @@ apps = {"credit": app}
         ("autoresearch credit", "everybody, the most verified compute first"),
         ("autoresearch credit me", "this participant, each fact with its records"),
         ("autoresearch credit 3fa9 --json", "one participant for a program, with all record ids"),
-        see="top, show, verify, id",
+        see="top, show, proof, id",
     )
 )
 def credit(
@@ -40,6 +41,8 @@ def credit(
     if participant:
         print_participant(answer)
         say("→ autoresearch show ID shows each record")
+        if check := how_to_check(mark for row in answer.participants for mark in row.marks):
+            say(f"→ {check}")
     else:
         print_credit(answer)
         say(

@@ -11,17 +11,23 @@ import typer
 
 from autoresearch.answers import ShowAnswer, open_checkpoint, run_checkpoint
 from autoresearch.errors import Refused, UsageError
+from autoresearch.words import RunState
 from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
 from autoresearch_cli.rendering.figures import safe, size
+from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_terminal, print_json, print_text, say
-from autoresearch_cli.rendering.records import print_record
+from autoresearch_cli.rendering.proofs import how_to_check
+from autoresearch_cli.rendering.records import KEY_CHARACTERS, print_record
 from autoresearch_cli.rendering.sources import print_source
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
 CHECKPOINT_SECONDS = 600.0
+
+# What is said of a run for reasons that everybody can check.
+ACCUSED = (RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD)
 
 app = command_app()
 apps = {"show": app}
@@ -71,6 +77,18 @@ def show(
             if answer.run
             else "→ autoresearch log"
         )
+        _say_how_to_check(answer)
+
+
+def _say_how_to_check(answer: ShowAnswer) -> None:
+    """Where something is held against a run or its author: how to see for oneself."""
+    state = answer.standing.state if answer.standing else ""
+    if state in ACCUSED:
+        say(f"→ autoresearch proof {short(answer.record.id)} checks why it is {state}")
+    elif answer.forked:
+        say(f"→ autoresearch proof --kind fork --participant {answer.record.author[:KEY_CHARACTERS]}")
+    elif answer.standing and (check := how_to_check(answer.standing.marks)):
+        say(f"→ {check}")
 
 
 def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: bool) -> None:

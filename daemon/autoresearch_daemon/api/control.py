@@ -22,7 +22,7 @@ from autoresearch.answers import (
 )
 from autoresearch.records import BlobRef
 from autoresearch_daemon.api.port import NodePort
-from autoresearch_daemon.api.requests import Nothing
+from autoresearch_daemon.api.requests import Nothing, OneProof
 
 
 def get_status(node: NodePort, _: Nothing) -> StatusAnswer:
@@ -68,6 +68,11 @@ def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
 async def post_verify(node: NodePort, asked: VerifyRequest) -> RunAccepted:
     """Measure a run of somebody else here."""
     return await node.verify(asked)
+
+
+async def post_proof_check(node: NodePort, asked: OneProof) -> RunAccepted:
+    """Measure once more here what a verifier states that it measured; nothing is published."""
+    return await node.check_proof(asked.id, asked.kind)
 
 
 async def post_block(node: NodePort, asked: BlockRequest) -> PeersAnswer:

@@ -26,6 +26,7 @@ from autoresearch.answers import (
 )
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import BlobRef
+from autoresearch.words import ProofKind
 
 
 class AttestPort(Protocol):
@@ -108,6 +109,10 @@ class NodePort(Protocol):
 
     async def verify(self, request: VerifyRequest) -> RunAccepted:
         """Queue the verification of a run. Raises NotFound, UsageError, Refused."""
+        ...
+
+    async def check_proof(self, record: str, kind: ProofKind | None) -> RunAccepted:
+        """Queue the measurement that it takes to check a proof. Raises NotFound, UsageError, Refused."""
         ...
 
     async def block(self, request: BlockRequest) -> PeersAnswer:

@@ -9,6 +9,8 @@ from autoresearch.answers import (
     FoundTask,
     LineageAnswer,
     LogAnswer,
+    ProofAnswer,
+    ProofsAnswer,
     ShowAnswer,
     TopAnswer,
     best_answer,
@@ -17,6 +19,8 @@ from autoresearch.answers import (
     find_task,
     lineage_answer,
     log_answer,
+    proof_answer,
+    proofs_answer,
     resolve_reference,
     run_log,
     run_source,
@@ -24,7 +28,16 @@ from autoresearch.answers import (
     top_answer,
 )
 from autoresearch.errors import UsageError
-from autoresearch_daemon.api.requests import Difference, OfParticipant, OfTask, OneRecord, Records, TopOf
+from autoresearch_daemon.api.requests import (
+    Difference,
+    OfParticipant,
+    OfTask,
+    OneProof,
+    OneRecord,
+    Proofs,
+    Records,
+    TopOf,
+)
 from autoresearch_daemon.api.routes import Text
 from autoresearch_daemon.api.shelf import Shelf
 
@@ -44,6 +57,16 @@ def get_top(shelf: Shelf, asked: TopOf) -> TopAnswer:
 def get_credit(shelf: Shelf, asked: OfParticipant) -> CreditAnswer:
     """What participants have done that others can count."""
     return credit_answer(shelf.log, asked.participant, author=shelf.author)
+
+
+def get_proofs(shelf: Shelf, asked: Proofs) -> ProofsAnswer:
+    """What records prove against who signed them, the newest first."""
+    return proofs_answer(shelf.log, asked.participant, kind=asked.kind, author=shelf.author)
+
+
+def get_proof(shelf: Shelf, asked: OneProof) -> ProofAnswer:
+    """One proof, checked step by step from the bytes of the records; what takes a measurement is left open."""
+    return proof_answer(shelf.log, shelf.blobs, _id(shelf, asked, asked.id), asked.kind)
 
 
 def get_records(shelf: Shelf, asked: Records) -> LogAnswer:

@@ -7,6 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from autoresearch.words import ProofKind
+
 Reference = Annotated[
     str,
     Meta(
@@ -68,6 +70,21 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
     """Which record; ``@`` and ``@mine`` are those of ``task``."""
 
     id: Reference
+
+
+Kind = Annotated[ProofKind, Meta(description="only proofs of this kind; of a record: which of those it may be")]
+
+
+class Proofs(OfParticipant, frozen=True, kw_only=True):
+    """Which proofs."""
+
+    kind: Kind | None = None
+
+
+class OneProof(OneRecord, frozen=True, kw_only=True):
+    """The record that proves something, or the run that it is proved of."""
+
+    kind: Kind | None = None
 
 
 class Difference(OfTask, frozen=True, kw_only=True):

@@ -1,0 +1,135 @@
+"""What records in the log prove against who signed them: forks, chosen seeds, made-up lineages, false values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from autoresearch.log import Fork, Log, task_of
+from autoresearch.records import Identity, Merge, Record, Run, Verification
+from autoresearch.tasks import seed_for
+from autoresearch.verification import EVALUATE, ecvrf, network_rules, question, seeds
+from autoresearch.views.memory import memory_of, roster_of
+from autoresearch.views.standing import counted_reports, judged
+from autoresearch.words import Consequence, ProofKind, RunState
+
+# More merges than this no root key makes for one device.
+_MERGES_MAX = 1000
+
+
+class Proof(NamedTuple):
+    """What ``records`` prove against the device that signed the first of them, and what follows.
+
+    ``time_ms`` is that of the record that completed it. ``until_ms``: how long what follows lasts.
+    """
+
+    kind: ProofKind
+    device: bytes
+    records: tuple[bytes, ...]
+    time_ms: int
+    follows: Consequence
+    until_ms: int | None = None
+
+
+def proofs(log: Log) -> list[Proof]:
+    """All of them, the newest first."""
+    memory = memory_of(log)
+    version = memory.version
+    found = memory.known.get("proofs")
+    if found is None:
+        every = [*_forks(log), *_frauds(log), *_values(log)]
+        found = sorted(every, key=lambda proof: (-proof.time_ms, proof.kind, proof.records))
+        if memory.version == version:
+            memory.known["proofs"] = found
+    return found  # type: ignore[return-value]
+
+
+def proof_with(log: Log, kind: ProofKind, record: bytes) -> Proof | None:
+    """The proof of a kind that a record is part of, if there is one."""
+    return next((proof for proof in proofs(log) if proof.kind is kind and record in proof.records), None)
+
+
+def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
+    """The fork of a device at a sequence number, if it has one there."""
+    return next((fork for fork in log.forks(author) if fork.seq == seq), None)
+
+
+def merge_of(log: Log, fork: Fork) -> bytes | None:
+    """The newest record by which the root key of a device merged its branches; None where nothing did."""
+    if not fork.merged:
+        return None
+    for record in log.records(kind="merge", limit=_MERGES_MAX):
+        if isinstance(record.body, Merge) and record.body.device == fork.author:
+            said = log.records(kind="identity", author=record.author, limit=_MERGES_MAX)
+            if any(isinstance(body := r.body, Identity) and body.device == fork.author for r in said):
+                return record.id
+    return None
+
+
+def evaluations(log: Log, run: Record) -> list[bytes]:
+    """The evaluations of a run: first those that count against it, then those that count for it, the oldest first."""
+    author = roster_of(log).voice(run.author, run.time).voice
+    counted = [
+        (report.passed, report.order, record.id)
+        for record, report in counted_reports(log, run)
+        if report.stage == EVALUATE and report.attested and report.voice != author
+    ]
+    return [record for _, _, record in sorted(counted)]
+
+
+def _forks(log: Log) -> Iterator[Proof]:
+    for fork in log.forks():
+        times = [record.time for record_id in fork.ids if (record := log.find(record_id)) is not None]
+        follows = Consequence.MERGED if fork.merged else Consequence.UNCOUNTED
+        yield Proof(ProofKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
+
+
+def _frauds(log: Log) -> Iterator[Proof]:
+    """Each with how it cheated; a run may have both a chosen seed and a made-up parent."""
+    ban_ms = network_rules(log.network).ban_ms
+    for row in memory_of(log).frauds:
+        record = log.get(row.id)
+        banned = (Consequence.BANNED, row.time + ban_ms)
+        if has_chosen_seed(record):
+            yield Proof(ProofKind.SEED, row.author, (row.id,), row.time, *banned)
+        parent = made_up_parent(log, record)
+        if parent is not None:
+            yield Proof(ProofKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
+
+
+def has_chosen_seed(record: Record) -> bool:
+    """Whether a run's seed, or a verifier's seeds, do not follow from what they must."""
+    body = record.body
+    if isinstance(body, Run):
+        return body.seed != seed_for(body.task, body.source_digest, body.replicate)
+    if isinstance(body, Verification):
+        output = ecvrf.verify(record.author, question(body.run, body.stage, body.round), body.proof)
+        return output is not None and list(body.seeds) != seeds(output, len(body.seeds))
+    return False
+
+
+def made_up_parent(log: Log, record: Record) -> bytes | None:
+    """The parent of a run that is here and is not about the run's task; None when it is, or is not here."""
+    body = record.body
+    if not isinstance(body, Run) or body.parent is None:
+        return None
+    parent = log.find(body.parent)
+    return parent.id if parent is not None and task_of(parent.body) != body.task else None
+
+
+def _values(log: Log) -> Iterator[Proof]:
+    """Runs that others came to another number than: each with the verifications that did."""
+    words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
+    for run_id in log.verified():
+        run = log.find(run_id)
+        if run is None or not isinstance(run.body, Run) or (state := judged(log, run).state) not in words:
+            continue
+        author = roster_of(log).voice(run.author, run.time).voice
+        against = [
+            record
+            for record, report in counted_reports(log, run)
+            if report.stage == EVALUATE and report.attested and not report.passed and report.voice != author
+        ]
+        time_ms = max((record.time for record in against), default=run.time)
+        records = (run.id, *(record.id for record in against))
+        yield Proof(ProofKind.VALUE, run.author, records, time_ms, words[state])

@@ -1,0 +1,99 @@
+"""``proof``: what records prove against who signed them, and whether it is so."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.answers import Event, ProofAnswer, proof_answer, proofs_answer
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.words import ProofKind
+from autoresearch_cli import here
+from autoresearch_cli.completing import complete_reference
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.progress import choose_display
+from autoresearch_cli.rendering.proofs import print_proof, print_proofs
+from autoresearch_cli.watching import Watch, text_in
+
+# It was checked, and it is not so. Every other exit status means that it was not checked.
+DOES_NOT_HOLD = 8
+PROOF = "proof"
+
+app = command_app()
+apps = {"proof": app}
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch proof", "what records prove, the newest first"),
+        ("autoresearch proof g3xk", "check one here and now, step by step"),
+        ("autoresearch proof --participant 3fa9", "what is proved against one participant"),
+        see="credit, show, verify",
+    )
+)
+def proof(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ID]",
+            help="A record to check: one of a fork, a run, a verification. Left out: all that is proved.",
+            autocompletion=complete_reference,
+        ),
+    ] = "",
+    *,
+    participant: Annotated[
+        str, typer.Option("--participant", metavar="PARTICIPANT", help="Only against: me, or the beginning of a key.")
+    ] = "",
+    kind: Annotated[
+        ProofKind | None, typer.Option("--kind", help="Only this kind; of a record, which of those it may prove.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What records prove against their authors; with an ID, checked here. Ends with 8 when it does not hold."""
+    if reference and participant:
+        raise UsageError("an ID and --participant can't be combined", hint="ask for one record, or for one participant")
+    if not reference:
+        _list(participant, kind, json=json)
+        return
+    with open_notebook() as notebook:
+        answer = proof_answer(notebook.log, notebook.blobs, notebook.resolve(reference), kind)
+    if answer.holds is None:
+        answer = _measured(answer, json=json)
+    if json:
+        print_json(answer)
+    else:
+        print_proof(answer, now_ms=here.now_ms())
+    if not answer.holds:
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _list(participant: str, kind: ProofKind | None, *, json: bool) -> None:
+    with open_notebook() as notebook:
+        answer = proofs_answer(notebook.log, participant or None, kind=kind, author=notebook.me)
+    if json:
+        print_json(answer)
+        return
+    print_proofs(answer, now_ms=here.now_ms())
+    say("→ autoresearch proof ID checks one" if answer.proofs else "no record here proves anything against its author")
+
+
+def _measured(answer: ProofAnswer, *, json: bool) -> ProofAnswer:
+    """Have the daemon measure once more what a verifier states, and wait for what comes out."""
+    say(f"{answer.reason}: this takes as long as it took the verifier")
+    with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
+        accepted = client.check_proof(answer.id)
+        watch = Watch(display, only=accepted.assignment)
+        for event in events:
+            if event.kind == PROOF and text_in(event, "assignment") == accepted.assignment:
+                return _told(event)
+            if watch.take(event):
+                raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch logs")
+    raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
+
+
+def _told(event: Event) -> ProofAnswer:
+    return msgspec.convert(event.data.get(PROOF), ProofAnswer)

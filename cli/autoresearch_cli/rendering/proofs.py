@@ -1,0 +1,80 @@
+"""What records prove: a row each, or one step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autoresearch.answers import ProofAnswer, ProofsAnswer, ProofView
+from autoresearch.views import MarkView
+from autoresearch.words import Mark
+from autoresearch_cli.rendering.figures import lately, moment, one_line
+from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.output import is_rich, print_rows, print_table, print_text
+
+KEY_CHARACTERS = 8
+# Digests and seeds are told apart by fewer; a program gets all.
+SHOWN_CHARACTERS = 24
+DAY_CHARACTERS = 10
+SIGNS = {True: "✓", False: "✗", None: ""}
+WORDS = {True: "agrees", False: "differs", None: ""}
+VERDICTS = {True: "it holds", False: "it does not hold"}
+
+
+def print_proofs(answer: ProofsAnswer, *, now_ms: int) -> None:
+    """All, the newest first."""
+    if not is_rich():
+        print_rows(
+            (
+                *(proof.kind, proof.id, proof.participant, proof.device, moment(proof.time_ms), proof.follows),
+                *("" if proof.until_ms is None else moment(proof.until_ms), " ".join(proof.records)),
+            )
+            for proof in answer.proofs
+        )
+        return
+    rows = [
+        (
+            proof.kind,
+            short(proof.id),
+            proof.participant[:KEY_CHARACTERS],
+            proof.device[:KEY_CHARACTERS],
+            lately(proof.time_ms, now_ms),
+            follows(proof, now_ms),
+        )
+        for proof in answer.proofs
+    ]
+    print_table(("what", "id", "who", "device", "when", "what follows"), rows)
+
+
+def follows(proof: ProofView, now_ms: int) -> str:
+    """What follows from a proof, in a few words."""
+    if proof.until_ms is None:
+        return proof.reason.partition(": ")[2]
+    return (
+        f"{'was ' if proof.until_ms <= now_ms else ''}{proof.follows} until {moment(proof.until_ms)[:DAY_CHARACTERS]}"
+    )
+
+
+def print_proof(answer: ProofAnswer, *, now_ms: int) -> None:
+    """Each step with what the record says and what was found here, then whether it holds."""
+    if is_rich():
+        rows = [(SIGNS[step.agrees], step.what, _shown(step.stated), _shown(step.found)) for step in answer.steps]
+        print_table(("", answer.kind, "the record", "here"), rows)
+    else:
+        print_rows((WORDS[step.agrees], step.what, step.stated, step.found) for step in answer.steps)
+    if answer.proof and answer.holds:
+        print_text(f"what follows: {follows(answer.proof, now_ms)}")
+    if answer.holds is not None:
+        print_text(f"{VERDICTS[answer.holds]}: {one_line(answer.reason)}")
+
+
+def how_to_check(marks: Iterable[MarkView]) -> str:
+    """The command that checks the first of these marks that a record proves; empty when there is none."""
+    found = next((mark for mark in marks if mark.mark != Mark.COPIER), None)
+    return f"autoresearch proof {short(found.record)} checks that it is a {found.mark}" if found else ""
+
+
+def _shown(text: str) -> str:
+    """Text for a person; of ids, keys and digests as much as tells them apart."""
+    return " ".join(
+        word if len(word) <= SHOWN_CHARACTERS else f"{short(word)[:SHOWN_CHARACTERS]}…" for word in text.split()
+    )

@@ -1,0 +1,176 @@
+"""Everybody can see what records prove against their authors, and check it for himself."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from autoresearch.answers import ProofAnswer, ProofsAnswer
+from autoresearch.log import BlobStore, Log
+from autoresearch.networks import Manifest, save_manifest
+from autoresearch.paths import Paths
+from autoresearch.records import Merge, Record, format_id, short_id
+from autoresearch.tasks import source_digest
+from tests.cli.conftest import Cli
+from tests.records.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
+from tests.views.village import ANN, BEN, CEM, DOT, ROOTS, TRUST, Village
+
+SOURCE = b"x = 1\n"
+
+
+@pytest.fixture
+def village(paths: Paths) -> Iterator[Village]:
+    """This machine's notebook is that of a village."""
+    paths.create()
+    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=TRUST))
+    with Log.open(paths.log, NETWORK, trust=TRUST) as log:
+        yield Village(log)
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def fork(village: Village) -> tuple[Record, Record]:
+    """Two records of one device with one number."""
+    run = village.run(1.1, "here", by=ANN)
+    village.now_ms += 1000
+    other = sealed(ANN, run_body(0.7, source=b"elsewhere"), seq=run.seq, prev=run.prev, time_ms=village.now_ms)
+    village.log.ingest(pairs([other]), now_ms=village.now_ms)
+    return run, other
+
+
+def orphan(village: Village) -> Record:
+    """A run with a parent on another task."""
+    elsewhere = sealed(BEN, run_body(1.0, task=task_body(DEFINITION | {"name": "x"}).digest), seq=100, prev=bytes(32))
+    village.log.ingest(pairs([elsewhere]), now_ms=village.now_ms)
+    return village.run(1.1, "orphan", by=BEN, parent=elsewhere)
+
+
+def test_all_that_is_proved_is_listed_and_narrowed_down(cli: Cli, village: Village) -> None:
+    assert cli("proof").exit_code == 0
+    assert "no record here proves anything" in cli("proof").stderr
+    false = village.run(0.9, "false", by=CEM)
+    against = village.refute(false, 1.9)
+    made_up, lucky = orphan(village), village.run(0.5, "lucky", by=DOT, seed=7)
+    run, other = fork(village)
+    table = rows(cli("proof").stdout)
+    assert [(row[0], row[5]) for row in table] == [
+        ("fork", "uncounted"),
+        ("seed", "banned"),
+        ("lineage", "banned"),
+        ("value", "refuted"),
+    ]
+    assert set(table[0][7].split()) == {format_id(run.id), format_id(other.id)}
+    assert (table[1][1], table[1][2], table[1][3]) == (format_id(lucky.id), ROOTS[4].public.hex(), DOT.public.hex())
+    assert (table[2][1], table[3][1]) == (format_id(made_up.id), format_id(false.id))
+    assert format_id(against[0].id) in table[3][7]
+    assert [row[0] for row in rows(cli("proof", "--kind", "seed").stdout)] == ["seed"]
+    for name in (ROOTS[4].public.hex()[:8], DOT.public.hex()[:12].upper()):
+        assert [row[0] for row in rows(cli("proof", "--participant", name).stdout)] == ["seed"]
+    assert cli("proof", "--participant", "0" * 12).stdout == ""
+    person = cli("--color", "always", "proof").stdout
+    assert "banned until 20" in person
+    assert "its later runs count once merged" in person
+    assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", person).splitlines())) <= 80
+    listed = msgspec.json.decode(cli("proof", "--json").stdout, type=ProofsAnswer)
+    assert [proof.kind for proof in listed.proofs] == [row[0] for row in table]
+
+
+def test_a_chosen_seed_is_checked_step_by_step(cli: Cli, village: Village, paths: Paths) -> None:
+    with BlobStore(paths.blobs) as blobs:
+        source = blobs.put(SOURCE)
+    body = run_body(0.5, seed=7, source_digest=source_digest(SOURCE.decode()))
+    lucky = village.append(ANN, "run", msgspec.structs.replace(body, source=source))
+    result = cli("proof", short_id(lucky.id))
+    assert result.exit_code == 0, result.output
+    steps = {row[1]: row for row in rows(result.stdout) if len(row) > 1}
+    assert steps["seed"][0::2] == ["differs", "7"]
+    assert steps["program"][0] == "agrees"
+    assert result.stdout.splitlines()[-2].startswith("what follows: banned until ")
+    assert result.stdout.splitlines()[-1].startswith("it holds: the seed does not follow")
+    answer = msgspec.json.decode(cli("proof", format_id(lucky.id), "--json").stdout, type=ProofAnswer)
+    assert (answer.holds, answer.kind, answer.device) == (True, "seed", ANN.public.hex())
+    assert answer.proof
+    assert answer.proof.follows == "banned"
+
+
+def test_what_is_no_proof_does_not_hold_and_has_an_exit_status_of_its_own(cli: Cli, village: Village) -> None:
+    honest = village.run(1.22, "steady", by=ANN)
+    reference = format_id(honest.id)
+    for words, why in (
+        ((), "the seed is the one that follows"),
+        (("--kind", "fork"), "one record with this number"),
+        (("--kind", "lineage"), "both are about one task"),
+    ):
+        result = cli("proof", reference, *words)
+        assert result.exit_code == 8, result.output
+        assert why in result.stdout.splitlines()[-1]
+        assert result.stdout.splitlines()[-1].startswith("it does not hold: ")
+    assert cli("proof", reference, "--json").exit_code == 8
+    assert cli("proof", reference, "--kind", "value").exit_code == 4
+    assert cli("proof", reference, "--participant", "me").exit_code == 2
+    assert cli("proof", reference, "--kind", "poem").exit_code == 2
+    assert cli("proof", "--participant", "nobody").exit_code == 2
+    assert cli("proof", "ezzzzzzz").exit_code == 4
+    task = village.log.records(kind="task")[0]
+    assert cli("proof", format_id(task.id), "--kind", "seed").exit_code == 2
+    assert cli("proof", format_id(task.id)).exit_code == 8
+
+
+def test_a_fork_and_a_lineage_are_checked_and_a_merge_is_named(cli: Cli, village: Village) -> None:
+    made_up = orphan(village)
+    result = cli("proof", format_id(made_up.id))
+    assert (result.exit_code, result.stdout.splitlines()[-1][:9]) == (0, "it holds:")
+    run, other = fork(village)
+    for record in (run, other):
+        result = cli("proof", format_id(record.id))
+        assert result.exit_code == 0, result.output
+        assert "merge\t\tthere is none" in result.stdout
+    village.append(ROOTS[1], "merge", Merge(device=ANN.public, heads=sorted([run.id, other.id])))
+    result = cli("proof", format_id(run.id))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].endswith("its root key merged the branches, so nothing follows")
+    assert "what follows: nothing" in result.stdout
+
+
+def test_bytes_that_were_changed_on_the_disk_prove_nothing(cli: Cli, village: Village, paths: Paths) -> None:
+    lucky, other = village.run(0.5, "lucky", by=ANN, seed=7), village.run(1.3, "other", by=BEN)
+    for raw, signature in ((other.raw, other.signature), (lucky.raw, other.signature), (b"\xff\x00", b"")):
+        with sqlite3.connect(paths.log) as connection:
+            statement = "UPDATE record SET raw = ?, signature = ? WHERE id = ?"
+            connection.execute(statement, (raw, signature, lucky.id))
+        result = cli("proof", format_id(lucky.id))
+        assert result.exit_code == 8, result.output
+        assert "it does not hold: the bytes here are not the record that the id names" in result.stdout
+
+
+def test_a_value_needs_the_daemon_and_says_how_to_start_it(cli: Cli, village: Village) -> None:
+    false = village.run(0.9, "false", by=CEM)
+    against = village.refute(false, 1.9)
+    for record in (false, against[0]):
+        result = cli("proof", format_id(record.id))
+        assert result.exit_code == 3, result.output
+        assert "the daemon is not running" in result.stderr
+        assert "autoresearch up" in result.stderr
+    assert json.loads(cli("proof", format_id(false.id), "--json").stdout)["exit_status"] == 3
+
+
+def test_marks_lead_to_their_proof(cli: Cli, village: Village) -> None:
+    false = village.run(0.9, "false", by=CEM)
+    village.evaluate(false, 0.9, ANN)
+    village.evaluate(false, 1.9, BEN)
+    village.evaluate(false, 1.9, BEN, DOT, number=1)
+    lucky = village.run(0.5, "lucky", by=DOT, seed=7)
+    assert f"→ autoresearch proof {short_id(lucky.id)} checks" in cli("show", format_id(lucky.id)).stderr
+    assert f"→ autoresearch proof {short_id(lucky.id)} checks" in cli("credit", ROOTS[4].public.hex()).stderr
+    assert f"→ autoresearch proof {short_id(false.id)} checks" in cli("show", format_id(false.id)).stderr
+    run, _ = fork(village)
+    assert "→ autoresearch proof --kind fork --participant" in cli("show", format_id(run.id)).stderr
+    honest = village.run(1.3, "honest", by=BEN)
+    assert "autoresearch proof" not in cli("show", format_id(honest.id)).stderr
