@@ -1,0 +1,246 @@
+"""A third party measures once more what verifiers state: a refutation holds, a false word does not; nothing is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.checking import carry_out_check
+
+from autoresearch.answers import ProofAnswer
+from autoresearch.identity import KeyPair, Trust, create_identity
+from autoresearch.networks import Manifest, save_manifest
+from autoresearch.notebook import Notebook
+from autoresearch.records import BlobRef, Identity, Network, Record, Run, Verification, format_id
+from autoresearch.research import Bench, Model, measure, plan_as_it_stands
+from autoresearch.running import detect_level
+from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question
+from autoresearch.views import judgement, repeated_duty
+from autoresearch.words import RunState
+from tests.daemon.daemons import Daemon
+from tests.daemon.toy import write_toy_task
+from tests.records.making import commitment, key, opened
+
+pytestmark = pytest.mark.slow
+
+NETWORK = Network(name="village", nonce=bytes(16))
+AUTHOR, *VERIFIERS = (key(number) for number in range(1, 6))
+ROOTS = [key(100 + number) for number in range(5)]
+CHECK_SECONDS = 240
+
+
+class Home:
+    """A node's home with records of others in its log; its daemon is started when something is to be measured."""
+
+    count = 0
+
+    def __init__(self, folder: Path) -> None:
+        self.daemon = Daemon(folder)
+        self.paths = self.daemon.paths
+        self.paths.create()
+        own = create_identity(self.paths.keys).root.public
+        trust = Trust(participants=frozenset({own, *(root.public for root in ROOTS)}))
+        save_manifest(self.paths.manifest, Manifest(NETWORK, trust=trust))
+        self.notebook = Notebook(self.paths)
+        self.notebook.publish_identity(now_ms())
+        for device, root in zip([AUTHOR, *VERIFIERS], ROOTS, strict=True):
+            self.append(root, "identity", Identity(action="delegate", root=root.public, device=device.public))
+            self.append(device, "identity", Identity(action="profile", root=root.public))
+
+    def append(self, who: KeyPair, kind: str, body: object, links: tuple[bytes, ...] = ()) -> Record:
+        return self.notebook.log.append(who, kind, body, links=links, now_ms=now_ms())
+
+    def reveal(self, who: KeyPair, body: Verification) -> Record:
+        fixed = self.append(who, "commitment", commitment(who, body), (body.run,))
+        return self.append(who, "verification", opened(body), (body.run, fixed.id))
+
+    def proof(self, record: Record, *options: str) -> tuple[int, ProofAnswer]:
+        """What the command says, with the daemon running."""
+        command = [sys.executable, "-m", "autoresearch_cli", "proof", format_id(record.id), "--json", *options]
+        environment = {
+            **os.environ,
+            "AUTORESEARCH_HOME": str(self.daemon.home),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
+        )
+        assert done.returncode in (0, 8), done.stderr
+        return done.returncode, msgspec.json.decode(done.stdout, type=ProofAnswer)
+
+    def records(self) -> int:
+        """How many records its log has, while the daemon runs."""
+        return self.daemon.status().records
+
+    def start(self) -> None:
+        """Let the daemon have the notebook."""
+        self.count = self.notebook.log.count()
+        self.notebook.close()
+        self.daemon.start()
+
+
+def step(answer: ProofAnswer, what: str) -> tuple[str, str, bool | None]:
+    found = next(step for step in answer.steps if step.what == what)
+    return found.stated, found.found, found.agrees
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    made = Home(tmp_path / "home")
+    yield made
+    made.daemon.stop()
+
+
+def proof_of(who: KeyPair, run: Record, stage: str = EVALUATE, number: int = 0) -> bytes:
+    return ecvrf.prove(bytes(who.key), question(run.id, stage, number))
+
+
+def test_what_verifiers_state_of_a_repeated_run_is_borne_out_or_not(home: Home, tmp_path: Path) -> None:
+    task = load_task(write_toy_task(tmp_path / "task"))
+    home.notebook.publish_task(task, now_ms())
+    parent = publish(home, task, task.baseline.decode(), 0.61)
+    source = task.baseline.decode().replace("0.9", "0.5")
+    run = publish(home, task, source, 0.29, parent=parent.id)
+    false = publish(home, task, source.replace("0.5", "0.7"), 0.01, parent=parent.id)
+
+    def says(who: KeyPair, about: Record, verdict: str, value: float) -> Record:
+        proof = proof_of(who, about)
+        body = Verification(run=about.id, stage=EVALUATE, verdict=verdict, value=value, proof=proof, device="theirs")
+        return home.reveal(who, body)
+
+    def pairs(who: KeyPair, values: list[float]) -> Record:
+        duty = repeated_duty(run.id, REPLICATE, 0, proof_of(who, run, REPLICATE))
+        body = Verification(
+            run=run.id, stage=REPLICATE, verdict="pass", proof=duty.proof, seeds=list(duty.seeds), values=values,
+            parent_values=[0.61, 0.61],
+        )  # fmt: skip
+        return home.reveal(who, body)
+
+    honest, liar, stamper, critic = VERIFIERS
+    words = [
+        (says(honest, run, "pass", 0.29), True),
+        (says(liar, run, "fail", 0.9), False),
+        (says(stamper, false, "pass", 0.01), False),
+        (says(critic, false, "fail", 0.41), True),
+        (pairs(honest, [0.29, 0.29]), True),
+        (pairs(liar, [0.1, 0.1]), False),
+    ]
+    home.start()
+    for record, holds in words:
+        status, answer = home.proof(record)
+        assert (status, answer.holds) == ((0, True) if holds else (8, False)), answer
+    assert step(answer, "pair 2, the run") == ("0.1", "0.29", False)
+    status, answer = home.proof(false)
+    assert (status, answer.holds) == (0, True), "of a run it is the verification against it that is repeated"
+    assert step(answer, "value") == ("0.41", "0.41", True)
+    assert step(answer, "the claim, by these numbers") == ("is not borne out", "is not borne out", True)
+    assert home.records() == home.count, "nothing is published"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model of a task with a referee, hardly trained, and what the referee says it is worth."""
+
+    task: Task
+    bench: Bench
+    checkpoint: Path
+    value: float
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Trained:
+    folder = shutil.copytree(shipped_task().folder, tmp_path / "task", ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "task.toml"
+    file.write_text(file.read_text().replace("amount = 1.5e12", "amount = 2e10"))
+    task = load_task(folder)
+    (tmp_path / "bench").mkdir()
+    bench = Bench(detect_level()[0], 1, "cpu", tmp_path / "cache", tmp_path / "bench")
+    measurement, outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)
+    assert outcome.checkpoint is not None
+    assert measurement.value is not None
+    return Trained(task, bench, outcome.checkpoint.rename(tmp_path / "model.safetensors"), measurement.value)
+
+
+def publish(
+    home: Home, task: Task, source: str, value: float, *, by: KeyPair = AUTHOR, checkpoint: BlobRef | None = None,
+    **known: object,
+) -> Record:  # fmt: skip
+    """A run that somebody says came to a value."""
+    plan = plan_as_it_stands(task, source, **known)
+    body = Run(
+        task=task.digest, status="ok", value=value, source=home.notebook.blobs.put(source.encode()),
+        source_digest=plan.source_digest, seed=plan.seed, budget=plan.budget, parent=plan.parent,
+        replicate=plan.replicate, checkpoint=checkpoint,
+    )  # fmt: skip
+    return home.append(by, "run", body)
+
+
+def evaluated(trained: Trained, who: KeyPair, run: Record, scratch: Path) -> Verification:
+    """What somebody's worker really comes to."""
+    body, source = run.body, trained.task.baseline.decode()
+    assert isinstance(body, Run)
+    duty = repeated_duty(run.id, EVALUATE, 0, proof_of(who, run))
+    check = protocol.Check(
+        run=run.id, task=body.task, stage=EVALUATE, round=0, proof=duty.proof, seeds=list(duty.seeds), source=source,
+        source_digest=body.source_digest, parent_source=None, checkpoint=bytes(32), parent_checkpoint=None,
+        replicate=0, claim=body.value,
+    )  # fmt: skip
+    scratch.mkdir()
+    found = carry_out_check(
+        "theirs", check, trained.task, replace(trained.bench, scratch=scratch), model=Model(source, trained.checkpoint),
+        parent=None, on_progress=lambda *_: None, cancelled=lambda: False,
+    )  # fmt: skip
+    return Verification(
+        run=run.id, stage=EVALUATE, verdict="fail", value=found.value, metrics=found.metrics, values=found.values,
+        seeds=list(duty.seeds), proof=duty.proof, device=found.device,
+    )  # fmt: skip
+
+
+def test_a_fabricators_model_is_measured_once_more_to_the_same_numbers_and_a_false_fail_is_not_borne_out(
+    home: Home, trained: Trained, tmp_path: Path
+) -> None:
+    home.notebook.publish_task(trained.task, now_ms())
+    model, source = home.notebook.blobs.put_file(trained.checkpoint), trained.task.baseline.decode()
+    invented = publish(home, trained.task, source, trained.value - 1, by=VERIFIERS[0], checkpoint=model)
+    measured = evaluated(trained, VERIFIERS[1], invented, tmp_path / "theirs")
+    against = home.reveal(VERIFIERS[1], measured)
+    for who in (AUTHOR, *VERIFIERS[2:]):
+        again = Verification(
+            run=invented.id, stage=EVALUATE, round=1, verdict="fail", value=measured.value, metrics=measured.metrics,
+            proof=proof_of(who, invented, number=1),
+        )  # fmt: skip
+        home.reveal(who, again)
+    assert judgement(home.notebook.log, invented.id).state is RunState.REFUTED
+    honest = publish(home, trained.task, source, trained.value, checkpoint=model)
+    duty = repeated_duty(honest.id, EVALUATE, 0, proof_of(VERIFIERS[2], honest))
+    slander = msgspec.structs.replace(
+        measured, run=honest.id, proof=duty.proof, seeds=list(duty.seeds), value=trained.value + 1
+    )
+    lie = home.reveal(VERIFIERS[2], slander)
+    home.start()
+
+    status, answer = home.proof(against)
+    assert (status, answer.holds) == (0, True), answer
+    assert answer.proof is not None
+    assert answer.proof.follows == "refuted"
+    for what in ("value", "on new text", "challenges", "mismatches", "mean difference", "gap"):
+        stated, found, agrees = step(answer, what)
+        assert (agrees, stated) == (True, found), what
+
+    status, answer = home.proof(lie)
+    assert (status, answer.holds) == (8, False), answer
+    assert step(answer, "value") == (f"{trained.value + 1:.6g}", f"{trained.value:.6g}", False)
+    assert "here it is borne out" in answer.reason
+    assert home.records() == home.count, "nothing is published"
