@@ -7,15 +7,16 @@ import re
 from autoresearch.answers.models import Answer
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log import Log
+from autoresearch.plain import one_line, plain_name
 from autoresearch.records import format_id
-from autoresearch.views import Proof, proofs, roster_of
+from autoresearch.views import Proof, Who, proofs, roster_of, who, who_is
 from autoresearch.words import CONSEQUENCE_SENTENCES, PROOF_SENTENCES, ProofKind
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 
 
 class ProofView(Answer, frozen=True, kw_only=True):
-    """What records prove against ``participant``, whose ``device`` signed the first of them: ``id``.
+    """What records prove against ``who``, whose ``device`` signed the first of them: ``id``.
 
     ``kind`` is fork, seed, lineage or value. What ``follows`` is banned, uncounted (the device's later runs), disputed
     or refuted (the run), or merged: nothing any more. ``until_ms``: how long it lasts.
@@ -23,7 +24,7 @@ class ProofView(Answer, frozen=True, kw_only=True):
 
     kind: str
     id: str
-    participant: str
+    who: Who
     device: str
     records: list[str]
     time_ms: int
@@ -71,33 +72,46 @@ class ProofAnswer(Answer, frozen=True, kw_only=True):
 def proofs_answer(
     log: Log, participant: str | None = None, *, kind: ProofKind | None = None, author: bytes | None = None
 ) -> ProofsAnswer:
-    """What records prove, of one kind, against one participant: ``me``, or the beginning of one of its keys.
+    """What records prove, of one kind, against one participant: ``me``, the beginning of a key, or a name.
 
     Raises:
-        NotFound: ``me`` has no key.
-        AmbiguousId: several participants' keys begin so.
-        UsageError: that is no key.
+        NotFound: there is no such participant, or ``me`` has no key.
+        AmbiguousId: several are called so.
+        UsageError: that is no key, and nobody's name.
     """
-    shown = [proof_view(log, proof) for proof in proofs(log) if kind in (None, proof.kind)]
-    if participant is None:
-        return ProofsAnswer(proofs=shown)
-    if participant == "me" and author is None:
-        raise NotFound("this machine has no key yet", hint="autoresearch id new")
-    if participant == "me" and author is not None:
-        voice = roster_of(log).voice(author, log.newest_ms())
-        mine = {voice.voice.hex(), voice.root.hex(), author.hex()}
-        return ProofsAnswer(proofs=[view for view in shown if mine & {view.participant, view.device}])
-    text = participant.lower()
-    if not _KEY.fullmatch(text):
-        raise UsageError(
-            f"“{participant[:80]}” names no participant.",
-            hint="me, or at least four digits of a key: autoresearch credit",
-        )
-    found = [(view, _keys(log, view)) for view in shown]
-    meant = {view.participant for view, keys in found if any(key.startswith(text) for key in keys)}
-    if len(meant) > 1:
-        raise AmbiguousId(f"{participant} can mean several participants.", sorted(meant)[:10])
-    return ProofsAnswer(proofs=[view for view, _ in found if view.participant in meant])
+    voice = roster_of(log).voice
+    root = None if participant is None else _root(log, participant, author)
+    found = [proof for proof in proofs(log) if kind in (None, proof.kind)]
+    return ProofsAnswer(
+        proofs=[proof_view(log, proof) for proof in found if root in (None, voice(proof.device, proof.time_ms).root)]
+    )
+
+
+def _root(log: Log, text: str, author: bytes | None) -> bytes:
+    """The root key of the participant that is meant."""
+    roster, newest_ms = roster_of(log), log.newest_ms()
+    if text == "me":
+        if author is None:
+            raise NotFound("This machine has no key yet.", hint="autoresearch id new")
+        return roster.voice(author, newest_ms).root
+    key, name = text.strip().lower(), plain_name(text)
+    by_key, by_name = set[bytes](), set[bytes]()
+    for device in log.everybody():
+        voice = roster.voice(device, newest_ms)
+        if _KEY.fullmatch(key) and any(one.hex().startswith(key) for one in (device, voice.root, voice.voice)):
+            by_key.add(voice.root)
+        if name and plain_name(roster.name(voice.root)) == name:
+            by_name.add(voice.root)
+    found = by_key or by_name
+    if len(found) > 1:
+        called = [who_is(log, root).short for root in sorted(found)]
+        raise AmbiguousId(f"{one_line(text, 80)} can mean several participants.", called[:10])
+    if found:
+        return found.pop()
+    if _KEY.fullmatch(key):
+        raise NotFound(f"Nobody whose key begins with {key} has signed anything here.", hint="autoresearch credit")
+    hint = "me, at least four digits of a key, or a name that only one has: autoresearch credit"
+    raise UsageError(f"“{one_line(text, 80)}” names no participant.", hint=hint)
 
 
 def proof_view(log: Log, proof: Proof) -> ProofView:
@@ -105,7 +119,7 @@ def proof_view(log: Log, proof: Proof) -> ProofView:
     return ProofView(
         kind=proof.kind.value,
         id=format_id(proof.records[0]),
-        participant=roster_of(log).voice(proof.device, proof.time_ms).voice.hex(),
+        who=who(log, proof.device, proof.time_ms),
         device=proof.device.hex(),
         records=[format_id(record) for record in proof.records],
         time_ms=proof.time_ms,
@@ -113,9 +127,3 @@ def proof_view(log: Log, proof: Proof) -> ProofView:
         reason=f"{PROOF_SENTENCES[proof.kind]}: {CONSEQUENCE_SENTENCES[proof.follows]}",
         until_ms=proof.until_ms,
     )
-
-
-def _keys(log: Log, view: ProofView) -> set[str]:
-    """All keys that a participant may be named by."""
-    root = roster_of(log).voice(bytes.fromhex(view.device), view.time_ms).root
-    return {view.participant, view.device, root.hex()}

@@ -14,7 +14,7 @@ from autoresearch.answers import ProofAnswer, ProofsAnswer
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import Merge, Record, format_id, short_id
+from autoresearch.records import Identity, Merge, Record, format_id, short_id
 from autoresearch.tasks import source_digest
 from tests.cli.conftest import Cli
 from tests.records.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
@@ -73,10 +73,13 @@ def test_all_that_is_proved_is_listed_and_narrowed_down(cli: Cli, village: Villa
     assert [row[0] for row in rows(cli("proof", "--kind", "seed").stdout)] == ["seed"]
     for name in (ROOTS[4].public.hex()[:8], DOT.public.hex()[:12].upper()):
         assert [row[0] for row in rows(cli("proof", "--participant", name).stdout)] == ["seed"]
-    assert cli("proof", "--participant", "0" * 12).stdout == ""
+    village.append(DOT, "identity", Identity(action="profile", root=ROOTS[4].public, name="dot"))
+    assert [(row[0], row[8]) for row in rows(cli("proof", "--participant", "dot").stdout)] == [("seed", "dot")]
+    assert cli("proof", "--participant", ROOTS[5].public.hex()[:8]).stdout == ""
+    assert cli("proof", "--participant", "0" * 12).exit_code == 4
     person = cli("--color", "always", "proof").stdout
     assert "banned until 20" in person
-    assert "its later runs count once merged" in person
+    assert "its later runs count once" in person
     assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", person).splitlines())) <= 80
     listed = msgspec.json.decode(cli("proof", "--json").stdout, type=ProofsAnswer)
     assert [proof.kind for proof in listed.proofs] == [row[0] for row in table]
@@ -92,7 +95,7 @@ def test_a_chosen_seed_is_checked_step_by_step(cli: Cli, village: Village, paths
     steps = {row[1]: row for row in rows(result.stdout) if len(row) > 1}
     assert steps["seed"][0::2] == ["differs", "7"]
     assert steps["program"][0] == "agrees"
-    assert result.stdout.splitlines()[-2].startswith("what follows: banned until ")
+    assert result.stdout.splitlines()[-2].startswith(f"what follows for {ROOTS[1].public.hex()[:8]}: banned until ")
     assert result.stdout.splitlines()[-1].startswith("it holds: the seed does not follow")
     answer = msgspec.json.decode(cli("proof", format_id(lucky.id), "--json").stdout, type=ProofAnswer)
     assert (answer.holds, answer.kind, answer.device) == (True, "seed", ANN.public.hex())
@@ -136,7 +139,7 @@ def test_a_fork_and_a_lineage_are_checked_and_a_merge_is_named(cli: Cli, village
     result = cli("proof", format_id(run.id))
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1].endswith("its root key merged the branches, so nothing follows")
-    assert "what follows: nothing" in result.stdout
+    assert f"what follows for {ROOTS[1].public.hex()[:8]}: nothing" in result.stdout
 
 
 def test_bytes_that_were_changed_on_the_disk_prove_nothing(cli: Cli, village: Village, paths: Paths) -> None:

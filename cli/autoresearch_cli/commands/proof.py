@@ -46,7 +46,8 @@ def proof(
     ] = "",
     *,
     participant: Annotated[
-        str, typer.Option("--participant", metavar="PARTICIPANT", help="Only against: me, or the beginning of a key.")
+        str,
+        typer.Option("--participant", metavar="PARTICIPANT", help="Only against: me, the beginning of a key, a name."),
     ] = "",
     kind: Annotated[
         ProofKind | None, typer.Option("--kind", help="Only this kind; of a record, which of those it may prove.")

@@ -20,7 +20,7 @@ from autoresearch_cli.rendering.figures import safe, size
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_terminal, print_json, print_text, say
 from autoresearch_cli.rendering.proofs import how_to_check
-from autoresearch_cli.rendering.records import KEY_CHARACTERS, print_record
+from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.sources import print_source
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
@@ -86,7 +86,7 @@ def _say_how_to_check(answer: ShowAnswer) -> None:
     if state in ACCUSED:
         say(f"→ autoresearch proof {short(answer.record.id)} checks why it is {state}")
     elif answer.forked:
-        say(f"→ autoresearch proof --kind fork --participant {answer.record.author[:KEY_CHARACTERS]}")
+        say(f"→ autoresearch proof --kind fork --participant {answer.record.who.short}")
     elif answer.standing and (check := how_to_check(answer.standing.marks)):
         say(f"→ {check}")
 

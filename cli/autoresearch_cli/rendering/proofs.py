@@ -10,6 +10,7 @@ from autoresearch.words import Mark
 from autoresearch_cli.rendering.figures import lately, moment, one_line
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_rows, print_table, print_text
+from autoresearch_cli.rendering.people import person
 
 KEY_CHARACTERS = 8
 # Digests and seeds are told apart by fewer; a program gets all.
@@ -25,8 +26,9 @@ def print_proofs(answer: ProofsAnswer, *, now_ms: int) -> None:
     if not is_rich():
         print_rows(
             (
-                *(proof.kind, proof.id, proof.participant, proof.device, moment(proof.time_ms), proof.follows),
+                *(proof.kind, proof.id, proof.who.participant, proof.device, moment(proof.time_ms), proof.follows),
                 *("" if proof.until_ms is None else moment(proof.until_ms), " ".join(proof.records)),
+                proof.who.name,
             )
             for proof in answer.proofs
         )
@@ -35,7 +37,7 @@ def print_proofs(answer: ProofsAnswer, *, now_ms: int) -> None:
         (
             proof.kind,
             short(proof.id),
-            proof.participant[:KEY_CHARACTERS],
+            person(proof.who),
             proof.device[:KEY_CHARACTERS],
             lately(proof.time_ms, now_ms),
             follows(proof, now_ms),
@@ -62,7 +64,7 @@ def print_proof(answer: ProofAnswer, *, now_ms: int) -> None:
     else:
         print_rows((WORDS[step.agrees], step.what, step.stated, step.found) for step in answer.steps)
     if answer.proof and answer.holds:
-        print_text(f"what follows: {follows(answer.proof, now_ms)}")
+        print_text(f"what follows for {person(answer.proof.who)}: {follows(answer.proof, now_ms)}")
     if answer.holds is not None:
         print_text(f"{VERDICTS[answer.holds]}: {one_line(answer.reason)}")
 
