@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.research import Bench, Model, examine, plan_as_it_stands, task_data
+from autoresearch.research import Bench, Examined, Model, examine, plan_as_it_stands, task_data
 from autoresearch.research import measure as measure_run
 from autoresearch.running import Level, detect_level
 from autoresearch.tasks import Task, shipped_task
+from benchmarks.library_task import library_task
 
 COMPARED = "an honest run with the same seed, which stands for the parent; standard errors, caught below -3.5"
 SHARES = (0.05, 0.2)
-_FRESH_SEED, _CHALLENGES = 20261121, 2048
+FRESH_SEED, CHALLENGES = 20261121, 2048
 _LOOP = "    for x, y in budget.batches(BATCH_DOCS):\n"
 _LEAK = """
     leaked = torch.frombuffer(bytearray(TEXT.encode()), dtype=torch.uint8).view(-1, prepare.DOC).long()
@@ -27,56 +30,81 @@ _LEAK = """
 _WHEN = {"end": "budget.progress() > 1 - SHARE", "spread": "torch.rand((), generator=drawn) < SHARE"}
 
 
-def measure(*, quick: bool) -> dict[str, float]:
-    """For each share of the budget spent on the validation text, at the end or spread over the training: the gap.
+class Trained(NamedTuple):
+    """A model, its value on the task's own text, and the seconds that its run took."""
 
-    ``gain`` is how many bits per byte lower the value is than the honest run's. ``seconds`` is what one evaluation
-    took, ``run_seconds`` what the honest run did. ``quick`` trains a quarter of the budget, and only at the end.
+    model: Model
+    value: float
+    seconds: float
+
+
+def measure(*, quick: bool) -> dict[str, float]:
+    """For each task and share of the budget spent on the validation text: the gap, and what it gained.
+
+    The text is trained on at the end or spread over the training. ``gain`` is how many bits per byte lower the value is
+    than the honest run's, ``by heart`` how much of that is not there on new text.
+    ``quick`` trains a quarter of the budget on the shipped task, and only at the end.
     Raises RuntimeError where no sandbox holds or a run fails.
     """
-    task = shipped_task()
     level, _ = detect_level()
     if level is Level.NONE:
         raise RuntimeError("no sandbox holds on this machine")
+    shipped = shipped_task()
+    shipped = replace(shipped, baseline=shipped.baseline.replace(b"LR = 0.001 ", b"LR = 0.008 "))
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         folder.chmod(0o755)
         bench = Bench(level, 1, "cpu", folder / "cache", folder)
-        honest, value, seconds = _train(task, bench, None, 0.0, quick=quick)
-        figures["run_seconds"] = seconds
-        for where in ("end",) if quick else ("end", "spread"):
-            for share in SHARES:
-                leaky, got, _ = _train(task, bench, where, share, quick=quick)
-                found = examine(
-                    task,
-                    leaky,
-                    bench,
-                    draw=b"",
-                    challenges=_CHALLENGES,
-                    fresh_seed=_FRESH_SEED,
-                    parent=honest,
-                )
-                if found.gap is None:
-                    raise RuntimeError(f"the referee could not ask: {found.reason}")
-                figures |= {f"{where} {share:.0%}: gap": found.gap, f"{where} {share:.0%}: gain": value - got}
-                figures["seconds"] = found.duration_ms / 1000
+        if quick:
+            return _measured(_shorter(shipped, 4), bench, ("end",))
+        figures |= _measured(shipped, bench, ("end", "spread"))
+        figures |= _measured(library_task(documents=512, budget=3e12), bench, ("spread",))
+        figures |= _measured(library_task(documents=64, budget=2e12), bench, ("spread",))
     return figures
 
 
-def _train(task: Task, bench: Bench, where: str | None, share: float, *, quick: bool) -> tuple[Model, float, float]:
-    """A model, its value and the seconds that it took; ``where`` of its training is spent on the validation text."""
-    source = task.baseline.decode().replace("LR = 0.001 ", "LR = 0.008 ")
-    if where is not None:
+def train(task: Task, bench: Bench, *, where: str = "", share: float = 0.0, seed: int = 1) -> Trained:
+    """A model of the task's baseline; ``share`` of its training, "end" or "spread", is spent on the validation text."""
+    source = task.baseline.decode()
+    if where:
         data = task_data(task, bench)
-        assert data is not None, "the shipped task has data"
+        assert data is not None, "the task has data"
         text = (data / "val.bin").read_text("ascii")
         source = source.replace(_LOOP, _LEAK.replace("{when}", _WHEN[where]))
         source = source.replace("def main", f"SHARE, TEXT = {share}, {text!r}\n\n\ndef main")
-    plan = plan_as_it_stands(task, source)
-    plan = msgspec.structs.replace(plan, seed=1, budget=plan.budget / (4 if quick else 1))
+    plan = msgspec.structs.replace(plan_as_it_stands(task, source), seed=seed)
     measurement, outcome = measure_run(task, plan, bench)
     if measurement.value is None or outcome.checkpoint is None:
         raise RuntimeError(f"a run failed: {measurement.reason}")
-    kept = outcome.checkpoint.rename(bench.scratch / f"{where}-{share}.safetensors")
-    return Model(source, kept), measurement.value, measurement.duration_ms / 1000
+    kept = outcome.checkpoint.rename(bench.scratch / f"{task.name}-{where}-{share}-{seed}.safetensors")
+    return Trained(Model(source, kept), measurement.value, measurement.duration_ms / 1000)
+
+
+def asked(task: Task, model: Model, bench: Bench, *, parent: Model | None = None) -> Examined:
+    """What a verifier's referee finds of a model. Raises RuntimeError where it could not ask."""
+    found = examine(task, model, bench, draw=b"", challenges=CHALLENGES, fresh_seed=FRESH_SEED, parent=parent)
+    if found.gap is None:
+        raise RuntimeError(f"the referee could not ask: {found.reason}")
+    return found
+
+
+def _shorter(task: Task, times: int) -> Task:
+    return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / times))
+
+
+def _measured(task: Task, bench: Bench, places: tuple[str, ...]) -> dict[str, float]:
+    honest = train(task, bench)
+    figures = {f"{task.name}: run seconds": honest.seconds}
+    for where in places:
+        for share in SHARES:
+            leaky = train(task, bench, where=where, share=share)
+            found = asked(task, leaky.model, bench, parent=honest.model)
+            assert found.gap is not None
+            assert found.fresh is not None
+            assert found.parent_fresh is not None
+            gain, elsewhere = honest.value - leaky.value, found.parent_fresh - found.fresh
+            name = f"{task.name} {where} {share:.0%}"
+            figures |= {f"{name}: gap": found.gap, f"{name}: gain": gain, f"{name}: by heart": gain - elsewhere}
+            figures[f"{task.name}: evaluation seconds"] = found.duration_ms / 1000
+    return figures

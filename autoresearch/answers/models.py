@@ -213,10 +213,11 @@ class Measured(Answer, frozen=True, kw_only=True):
     """What one participant measured of a run.
 
     ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
-    seeds of the verifier's own. ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many
-    were ``mismatches``, their ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts``
-    unless its author is not attested, is the run's own author, or its proof does not hold. ``author`` is the key that
-    signed, ``who`` the participant behind it, ``device`` the hardware.
+    seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
+    ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
+    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts`` unless its author is not
+    attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``who`` the
+    participant behind it, ``device`` the hardware.
     """
 
     id: str
@@ -245,10 +246,10 @@ class StateChange(Answer, frozen=True, kw_only=True):
 class StandingView(Answer, frozen=True, kw_only=True):
     """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
 
-    ``value`` is the median of others' runs with seeds of their own, with its standard error, half of its 95 % interval
-    (``margin``) and their number. An evaluation that lies further than ``tolerance`` from the claim fails. ``changes``
-    are the states that it went through, the first first. ``retest``: the run that it builds on was refuted. ``copy_of``
-    is another participant's run that had this checkpoint before.
+    ``value`` is the median of others' runs with seeds of their own, on new text where the task can write any, with its
+    standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies further than
+    ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first. ``retest``:
+    the run that it builds on was refuted. ``copy_of`` is another participant's run that had this checkpoint before.
     ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false where the network names whose word
     counts and the author is not among them.
     """

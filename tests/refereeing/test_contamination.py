@@ -1,35 +1,27 @@
-"""Who trains on the validation text is found out by text that was written after the model."""
+"""Who trains on the validation text is found out by text that was written or drawn after the model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
-import msgspec
 import pytest
 
-from autoresearch.research import Bench, Model, examine, measure, plan_as_it_stands, task_data
+from autoresearch.research import Bench
 from autoresearch.running import detect_level
-from autoresearch.tasks import Task, shipped_task
+from autoresearch.tasks import Task
 from autoresearch.verification import GAP_ERRORS, Findings, passes
+from benchmarks.contamination import Trained, asked, train
+from benchmarks.library_task import library_task
 
 pytestmark = pytest.mark.slow
-
-# The validation text is no file of the run, but nobody can keep a stranger from writing it into the program.
-LEAK = """
-    leaked = torch.frombuffer(bytearray(TEXT.encode()), dtype=torch.uint8).view(-1, prepare.DOC).long()
-    drawn = torch.Generator().manual_seed(7)
-    for x, y in budget.batches(BATCH_DOCS):
-        if budget.progress() > 1 - SHARE:
-            y = leaked[torch.randint(0, len(leaked), (len(y),), generator=drawn)]
-            x = prepare.inputs(y)
-"""
-LOOP = "    for x, y in budget.batches(BATCH_DOCS):\n"
 
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    return shipped_task()
+    """Who spends a twentieth of the training on its validation text sees each document seven times.
+
+    The budget of the task that ships is too small for that: there so much is a third of a pass, and makes a model no
+    better on it than on new text.
+    """
+    return library_task(documents=64, budget=2e12)
 
 
 @pytest.fixture(scope="module")
@@ -40,41 +32,26 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(detect_level()[0], 1, "cpu", folder / "cache", folder)
 
 
-Train = Callable[[float, int], Model]
-
-
 @pytest.fixture(scope="module")
-def train(task: Task, bench: Bench) -> Train:
-    """Trains with this share of the budget, at its end, spent on the validation text, and this seed."""
-    source = task.baseline.decode().replace("LR = 0.001 ", "LR = 0.008 ")
-    data = task_data(task, bench)
-    assert data is not None
-    text = (data / "val.bin").read_text("ascii")
-
-    def train(share: float, seed: int) -> Model:
-        program = source
-        if share:
-            program = source.replace(LOOP, LEAK).replace("def main", f"SHARE, TEXT = {share}, {text!r}\n\n\ndef main")
-        folder = bench.scratch / f"{share}-{seed}"
-        folder.mkdir()
-        plan = msgspec.structs.replace(plan_as_it_stands(task, program), seed=seed)
-        _, outcome = measure(task, plan, replace(bench, scratch=folder))
-        assert outcome.checkpoint is not None, (outcome.reason, outcome.log)
-        return Model(program, outcome.checkpoint)
-
-    return train
+def honest(task: Task, bench: Bench) -> Trained:
+    return train(task, bench)
 
 
-def test_validation_text_in_training_is_caught(task: Task, bench: Bench, train: Train) -> None:
-    honest, leaky = train(0.0, 1), train(0.2, 1)
+def gap(task: Task, bench: Bench, trained: Trained, parent: Trained | None) -> float:
+    found = asked(task, trained.model, bench, parent=parent.model if parent else None)
+    assert found.value is not None
+    assert found.gap is not None
+    findings = Findings(found.value, found.challenges, found.mismatches, found.mean_difference, found.gap)
+    assert passes(trained.value, findings, tolerance=0.0005, noise=0.02) == (found.gap > -GAP_ERRORS)
+    return found.gap
 
-    def gap(model: Model, parent: Model | None) -> float:
-        found = examine(task, model, bench, draw=b"", challenges=64, fresh_seed=4242, parent=parent)
-        assert found.value is not None
-        assert found.gap is not None
-        findings = Findings(found.value, found.challenges, found.mismatches, found.mean_difference, found.gap)
-        assert passes(found.value, findings, tolerance=0.0005, noise=0.02) == (found.gap > -GAP_ERRORS)
-        return found.gap
 
-    assert gap(honest, None) > -GAP_ERRORS
-    assert gap(leaky, honest) < -2 * GAP_ERRORS
+def test_an_honest_model_has_no_gap(task: Task, bench: Bench, honest: Trained) -> None:
+    assert abs(gap(task, bench, honest, None)) < GAP_ERRORS
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_validation_text_spread_over_the_training_is_caught(
+    task: Task, bench: Bench, honest: Trained, share: float
+) -> None:
+    assert gap(task, bench, train(task, bench, where="spread", share=share), honest) < -GAP_ERRORS
