@@ -82,6 +82,7 @@ class Notebook:
             except NotFound:
                 self.identity = create_identity(paths.keys)
             # The network that this data folder belongs to, and whom it trusts.
+            self._manifest_file = paths.manifest
             self.manifest = load_manifest(paths.manifest)
             # Called with each record of this node, once it is on the disk: tell others now.
             self.announce: Callable[[Record], None] = lambda _: None
@@ -100,6 +101,24 @@ class Notebook:
     def close(self) -> None:
         """Close the files and let go of the key."""
         self._opened.close()
+
+    def take_trust(self) -> bool:
+        """Trust whom the manifest's file trusts by now; whether that are others than before.
+
+        Raises:
+            UsageError: the file is damaged; everything stays as it was.
+            Refused: it is another network's.
+        """
+        found = load_manifest(self._manifest_file)
+        if found.network != self.manifest.network:
+            raise Refused(
+                f"{self._manifest_file} is another network's than when the daemon started",
+                hint="autoresearch down && autoresearch up",
+            )
+        changed = found.trust != self.manifest.trust
+        self.manifest = found
+        self.log.trust = found.trust
+        return changed
 
     @property
     def author(self) -> bytes:

@@ -327,6 +327,15 @@ class Health(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class TrustAnswer(Answer, frozen=True, kw_only=True):
+    """Whom this node trusts now, as keys in hexadecimal. ``changed``: it trusted others before."""
+
+    changed: bool
+    attestors: list[str]
+    needed: int
+    participants: list[str]
+
+
 class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time.
 
@@ -388,7 +397,7 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, run_failed, best, committed,
-    verified, confirmed, demoted, proof, state, worker, record. Progress events have id 0 and are not replayed.
+    verified, confirmed, demoted, proof, trust, state, worker, record. Progress events have id 0 and are not replayed.
     ``stale`` says that the listener missed something.
     """
 

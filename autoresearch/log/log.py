@@ -61,7 +61,7 @@ class Log(Changes):
     def open(cls, path: Path, network: Network, *, read_only: bool = False, trust: Trust | None = None) -> Log:
         """Open the log, creating it unless ``read_only``, which takes a missing file for an empty log.
 
-        ``trust`` says whose verifications count in what is read from it; without it nobody's.
+        ``trust`` says whose verifications count in what is read from it; without it nobody's. It may be set anew.
 
         Raises Refused when a newer version or another network wrote the file, or it is no log.
         """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from weakref import WeakKeyDictionary
 
-from autoresearch.identity import Roster
+from autoresearch.identity import Roster, Trust
 from autoresearch.log import CopyRow, Extent, FraudRow, Log
 from autoresearch.records import Record
 from autoresearch.verification import Judgement, Report
@@ -21,13 +21,14 @@ REMEMBERED_MAX = 200_000
 
 @dataclass(slots=True)
 class Memory:
-    """What is known of a log at ``extent``; ``known`` is for what depends on any record, by name.
+    """What is known of a log at ``extent``, as ``trust`` has it; ``known``: what depends on any record, by name.
 
     ``discoveries`` are those up to the record ``discovered``. ``version`` grows whenever something is
     forgotten: what was begun before is not to be kept.
     """
 
     roster: Roster
+    trust: Trust
     extent: Extent
     version: int = 0
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
@@ -57,14 +58,14 @@ _lock = RLock()
 
 
 def memory_of(log: Log) -> Memory:
-    """What is remembered of a log, with everything forgotten that came records have changed."""
-    extent = log.extent()
+    """What is remembered of a log, with everything forgotten that came records, or other trust, have changed."""
+    trust, extent = log.trust, log.extent()
     memory = _memories.get(log)
-    if memory is not None and memory.extent == extent:
+    if memory is not None and memory.extent == extent and memory.trust == trust:
         return memory
     with _lock:
-        if memory is None or memory.extent.drops != extent.drops or memory.extent.row > extent.row:
-            memory = _memories[log] = Memory(_roster(log), extent)
+        if memory is None or memory.trust != trust or _is_another(memory.extent, extent):
+            memory = _memories[log] = Memory(_roster(log, trust), trust, extent)
             _gather(log, memory, 0)
         elif memory.extent != extent:
             _refresh(log, memory, extent)
@@ -86,6 +87,11 @@ def discoveries_of(log: Log) -> list[CopyRow]:
         return memory.discoveries
 
 
+def _is_another(before: Extent, now: Extent) -> bool:
+    """Whether records went since then, and not only came."""
+    return before.drops != now.drops or before.row > now.row
+
+
 def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     before = memory.extent.row
     kinds = log.kinds_after(before)
@@ -96,7 +102,7 @@ def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     else:  # whatever came: it may be what a run names as its parent
         _gather(log, memory, before)
     if kinds.intersection(ABOUT_PEOPLE):
-        memory.roster = _roster(log)
+        memory.roster = _roster(log, memory.trust)
     everything = bool(kinds & ABOUT_ALL) or len(memory.frauds) != frauds
     memory.forget(None if everything else log.verified_after(before))
     memory.extent = extent
@@ -109,6 +115,6 @@ def _gather(log: Log, memory: Memory, after: int) -> None:
     memory.checkpoints += log.same_checkpoints(after=after)
 
 
-def _roster(log: Log) -> Roster:
+def _roster(log: Log, trust: Trust) -> Roster:
     records = [record for kind in ABOUT_PEOPLE for record in log.records(kind=kind, limit=_ALL)]
-    return Roster(records, log.trust, domain_voices=log.network.domain_voices)
+    return Roster(records, trust, domain_voices=log.network.domain_voices)

@@ -27,6 +27,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    TrustAnswer,
     VerifyRequest,
     WithdrawRequest,
     WorkRequest,
@@ -128,6 +129,10 @@ class Client:
     def block(self, request: BlockRequest) -> PeersAnswer:
         """Have it refuse a peer, or no longer."""
         return self._ask("POST", "/v1/peers/block", PeersAnswer, request)
+
+    def take_trust(self) -> TrustAnswer:
+        """Have it trust whom the network's file trusts by now."""
+        return self._ask("POST", "/v1/trust", TrustAnswer)
 
     def run(self, request: RunRequest) -> RunAccepted:
         """Queue one run of a task folder."""

@@ -40,7 +40,7 @@ class Watch:
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
-            case "confirmed" | "demoted":
+            case "confirmed" | "demoted" | "trust":
                 self.display.line(one_line(event.text), style="bold")
             case "state" | "worker":
                 self.display.line(one_line(text_in(event, "reason") or event.text), style="dim")

@@ -16,6 +16,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    TrustAnswer,
     VerifyRequest,
     WorkRequest,
 )
@@ -126,6 +127,10 @@ class Answering:
     def attesting(self) -> Desk:
         """Attestation by mail."""
         return self._node.attesting
+
+    def take_trust(self) -> TrustAnswer:
+        """Trust whom the network's file trusts by now."""
+        return self._node.trusting.take()
 
     def ask_stop(self) -> None:
         """Have ``wait`` return."""

@@ -185,6 +185,10 @@ class Exchange:
         """Refuse a peer from now on, or no longer. Raises AutoresearchError when it is no peer id."""
         await self.network.block(peer, blocked=blocked)
 
+    def offer(self, manifest: Manifest) -> None:
+        """Give nodes who ask which network this is this manifest from now on."""
+        self.network.offer(encode_manifest(manifest))
+
     def warnings(self) -> list[str]:
         """Peers that are shut out, and why."""
         return [f"peer {peer.peer} is shut out: it {peer.shut_out}" for peer in self.network.peers() if peer.shut_out]

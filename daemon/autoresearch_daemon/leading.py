@@ -18,10 +18,10 @@ class Leading:
         self._verifications = log.count("verification")
         self._best = self._look() if self._verifications else {}
 
-    def look(self, now_ms: int) -> None:
-        """Tell what changed since the last look; quick when no verification came."""
+    def look(self, now_ms: int, *, again: bool = False) -> None:
+        """Tell what changed since the last look; quick when no verification came, unless ``again``."""
         count = self._log.count("verification")
-        if count == self._verifications:
+        if count == self._verifications and not again:
             return
         self._verifications = count
         before, self._best = self._best, self._look()

@@ -34,6 +34,7 @@ from autoresearch_daemon.keeping import Keeper
 from autoresearch_daemon.leading import Leading
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
+from autoresearch_daemon.trusting import Trusting
 from autoresearch_daemon.verifying import Verifying
 from autoresearch_daemon.workers import Pool, protocol
 
@@ -119,6 +120,7 @@ class Node:
             fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
         self.leading = Leading(self.notebook.log, self.events)
+        self.trusting = Trusting(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self._keepers: list[asyncio.Task[None]] = []
 
     # --- life ---
@@ -181,6 +183,7 @@ class Node:
             low = free_mib < self.settings.storage.minimum_free_mib
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
             self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            self.trusting.look()
             self.leading.look(now_ms())
             if self.exchange:
                 self.exchange.look()
@@ -205,8 +208,8 @@ class Node:
     def warnings(self) -> list[str]:
         """What a person must know."""
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
-        identity = [self._standing] if self._standing else []
-        return leaks + identity + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
+        told = [text for text in (self._standing, self.trusting.problem) if text]
+        return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
 
     def _behind(self) -> str | None:
         return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
@@ -326,6 +329,13 @@ class Node:
         return self.tasks[folder]
 
     # --- other nodes ---
+
+    def _trust_changed(self) -> None:
+        """Others count than before: who asks for the network is told so, and what leads and what is due may differ."""
+        if self.exchange:
+            self.exchange.offer(self.notebook.manifest)
+        self.leading.look(now_ms(), again=True)
+        self.verifying.wake()
 
     def _news(self, records: Sequence[Record]) -> None:
         """Records of others came in; so many at once that nobody reads them are told as one event."""

@@ -21,6 +21,7 @@ from autoresearch.answers import (
     PeersAnswer,
     RunAccepted,
     StatusAnswer,
+    TrustAnswer,
     attest_answer,
     find_task,
     task_status,
@@ -105,6 +106,10 @@ class SmallNode:
 
     async def fetch(self, blob, seconds):
         self.asked.append(("fetch", blob))
+
+    def take_trust(self):
+        self.asked.append(("trust", None))
+        return TrustAnswer(changed=False, attestors=[], needed=2, participants=[])
 
     def _note(self, state, request=None):
         self.asked.append((state, request))

@@ -69,6 +69,7 @@ REQUESTS = {
     "ConfirmRequest",
     "WithdrawRequest",
     "RunAccepted",
+    "TrustAnswer",
     "Health",
 }
 

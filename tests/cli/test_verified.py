@@ -169,3 +169,15 @@ def test_status_says_what_was_verified_today_and_what_it_took() -> None:
     part = VerifyingStatus(today=3, spent_ms=180_000, share=0.25, runs_today=1)
     status = StatusAnswer(state="idle", why="not_asked", reason="", verifying=part)
     assert ("today", "1 run · 3 verifications, 25% of the time") in status_lines(status, 0)
+
+
+def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths: Paths) -> None:
+    steady = village.run(1.22, "steady", by=ANN)
+    village.confirm(steady, 2.0, 1.22)
+    assert "confirmed" in dict(row[:2] for row in rows(cli("best").stdout))
+    for root in ROOTS[:3]:
+        assert "no daemon runs" in cli("network", "distrust", root.public.hex(), "--participant").stderr
+    assert "confirmed" not in dict(row[:2] for row in rows(cli("best").stdout))
+    for root in ROOTS[:3]:
+        cli("network", "trust", root.public.hex(), "--participant")
+    assert "confirmed" in dict(row[:2] for row in rows(cli("best").stdout))

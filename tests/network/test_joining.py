@@ -71,10 +71,12 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
         wait_for(lambda: bool(peers_of(first).addresses))
         said = first.status().records  # what a node says of itself at its start
         assert said
+        assert command(first, "network", "trust", "ab" * 32).returncode == 0
+        alone = alone.with_attestor(bytes.fromhex("ab" * 32))
         joined = command(second, "network", "join", address_of(first))
         assert (joined.returncode, alone.network.id.hex() in joined.stdout) == (0, True), joined.stderr
         assert load_settings(second.paths.settings, {})[0].network.enabled
-        assert load_manifest(second.paths.manifest).network == TEA.network
+        assert load_manifest(second.paths.manifest) == replace(alone, bootstrap=(address_of(first),))
         second.start()
         wait_for(lambda: peers_of(first).network.connected == 1)
         wait_for(lambda: second.status().records == first.status().records == 2 * said)

@@ -1,4 +1,4 @@
-"""Standings that are kept between questions are those of a new look, whatever comes in whatever order."""
+"""Standings that are kept between questions are those of a new look, whatever comes and whoever is trusted."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tests.records.making import NOW_MS, digest_of, key, pairs
 
 TRUST = Trust(participants=frozenset({ROOT.public, DEVICES[0].public, DEVICES[1].public, key(7).public}))
 
+TRUSTS = [TRUST, Trust(), Trust(participants=frozenset({ROOT.public}))]
+
 
 def seen(log: Log):
     """Everything that is computed from verifications, frauds and copies."""
@@ -31,15 +33,18 @@ def seen(log: Log):
 @given(records(), st.integers(0, 1000))
 @settings(max_examples=30, deadline=None)
 def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
-    mixed = random.Random(seed).sample(made, len(made))
+    dice = random.Random(seed)
+    mixed = dice.sample(made, len(made))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.sqlite"
         with Log.open(path, SMALL, trust=TRUST) as log:
             seen(log)
             for record in mixed:
                 log.ingest(pairs([record]), now_ms=NOW_MS + 10)
-                with Log.open(path, SMALL, trust=TRUST, read_only=True) as fresh:
+                log.trust = dice.choice(TRUSTS)
+                with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
                     assert seen(log) == seen(fresh)
+            log.trust = TRUST
             last = seen(log)
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
             other.ingest(pairs(made), now_ms=NOW_MS + 10)

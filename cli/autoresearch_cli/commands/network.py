@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.identity import Trust
 from autoresearch.networks import (
     NONCE_BYTES,
@@ -161,7 +161,7 @@ def invite(*, json: Json = False) -> None:
     )
 )
 def trust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
-    """Trust one more attestor, on this machine: what it says of others counts here."""
+    """Trust one more attestor, on this machine: what it says of others counts here at once."""
     manifest, root = here.manifest(), parse_key(key)
     _change(manifest.with_participant(root) if participant else manifest.with_attestor(root), json=json)
 
@@ -175,7 +175,7 @@ def trust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
     )
 )
 def distrust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
-    """Trust an attestor no longer, on this machine: all that it said counts here no more."""
+    """Trust an attestor no longer, on this machine: all that it said counts here no more, at once."""
     manifest, root = here.manifest(), parse_key(key)
     _change(manifest.without_participant(root) if participant else manifest.without_attestor(root), json=json)
 
@@ -184,8 +184,21 @@ def _change(manifest: Manifest, *, json: bool) -> None:
     path = here.paths().manifest
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
+    heard = _tell_daemon()
     _report(_answer(manifest, path), json=json)
-    _say_next()
+    say(heard)
+
+
+def _tell_daemon() -> str:
+    """Have the daemon go by the file; a sentence about how that went."""
+    try:
+        with here.client() as client:
+            client.take_trust()
+    except DaemonNotRunning:
+        return "it counts here from now on; no daemon runs"
+    except NotFound:
+        return "the daemon is of an earlier version → autoresearch down && autoresearch up"
+    return "the daemon goes by it from now on"
 
 
 def _say_next() -> None:

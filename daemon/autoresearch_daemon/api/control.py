@@ -16,6 +16,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    TrustAnswer,
     VerifyRequest,
     WithdrawRequest,
     WorkRequest,
@@ -89,6 +90,11 @@ async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
     )
     await node.fetch(blob, asked.seconds)
     return Health(status="here")
+
+
+def post_trust(node: NodePort, _: Nothing) -> TrustAnswer:
+    """Trust whom the network's file trusts by now."""
+    return node.take_trust()
 
 
 def get_attest(node: NodePort, _: Nothing) -> AttestAnswer:

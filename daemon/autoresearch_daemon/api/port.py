@@ -20,6 +20,7 @@ from autoresearch.answers import (
     RunAccepted,
     RunRequest,
     StatusAnswer,
+    TrustAnswer,
     VerifyRequest,
     WithdrawRequest,
     WorkRequest,
@@ -121,6 +122,10 @@ class NodePort(Protocol):
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it takes too long."""
+        ...
+
+    def take_trust(self) -> TrustAnswer:
+        """Trust whom the network's file trusts by now. Raises UsageError, Refused."""
         ...
 
     def ask_stop(self) -> None:

@@ -24,7 +24,7 @@ from autoresearch.log import MissingBlob
 from autoresearch_daemon.api.failures import answer
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.requests import Parameters
-from autoresearch_daemon.api.shelf import NODE, SHELF, THREADS, Shelf
+from autoresearch_daemon.api.shelf import NODE, THREADS, Shelf, shelf
 
 TEXT = "text/plain"
 NOT_READY = "not ready"
@@ -111,13 +111,13 @@ async def read(request: web.Request, function: Reading, asked: msgspec.Struct) -
     loop = asyncio.get_running_loop()
     for _ in range(MISSING_BLOBS):
         try:
-            return await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
+            return await loop.run_in_executor(request.app[THREADS], function, shelf(request.app), asked)
         except MissingBlob as error:
             try:
                 await request.app[NODE].fetch(error.blob, FETCH_SECONDS)
             except NotFound as nowhere:
                 raise error.nowhere(nowhere) from nowhere
-    return await loop.run_in_executor(request.app[THREADS], function, request.app[SHELF], asked)
+    return await loop.run_in_executor(request.app[THREADS], function, shelf(request.app), asked)
 
 
 def decode(decoder: msgspec.json.Decoder[msgspec.Struct], body: bytes) -> msgspec.Struct:

@@ -33,6 +33,13 @@ SHELF = web.AppKey("shelf", Shelf)
 THREADS = web.AppKey("threads", Executor)
 
 
+def shelf(app: web.Application) -> Shelf:
+    """The shelf as the node reads it now: whom it trusts may have changed."""
+    found = app[SHELF]
+    found.log.trust = app[NODE].log.trust
+    return found
+
+
 async def open_shelf(app: web.Application) -> AsyncIterator[None]:
     """Open the shelf when the application starts, close it when it ends."""
     node = app[NODE]

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 import trio
 from libp2p import new_host
 from libp2p.abc import INetConn, INetStream
@@ -350,6 +351,10 @@ class Host:
         through_here = [circuit(address, peer) for peer in waiting for address in own]
         await protocols.tell_peers(frames, through_here + self.book.shareable(frames.peer, connected))
         await frames.close()
+
+    def offer(self, manifest: bytes) -> None:
+        """Give peers who ask for the network these bytes from now on."""
+        self.options = msgspec.structs.replace(self.options, manifest=manifest)
 
     async def _serve_network(self, stream: INetStream) -> None:
         frames = self._frames(stream)

@@ -126,6 +126,12 @@ class AttestReply(Message, frozen=True, kw_only=True):
     data: bytes | None
 
 
+class Offer(Message, frozen=True, kw_only=True):
+    """Daemon: the manifest that peers get who ask for the network, from now on."""
+
+    manifest: bytes
+
+
 class Quit(Message, frozen=True, kw_only=True):
     """Daemon: close everything and end."""
 
@@ -197,7 +203,7 @@ class AttestAsked(Message, frozen=True, kw_only=True):
 
 FromDaemon = (
     Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskAttestor | Cancel
-    | Frame | Took | Close | BlobPart | AttestReply | Quit
+    | Frame | Took | Close | BlobPart | AttestReply | Offer | Quit
 )  # fmt: skip
 FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | AttestAsked
 

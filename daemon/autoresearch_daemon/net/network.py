@@ -90,6 +90,7 @@ class Network:
         self._records: asyncio.Queue[link.Heard] = asyncio.Queue()
         self._up = asyncio.Event()
         self._ready = link.Ready(peer="", addresses=())
+        self._offer: link.Offer | None = None
         self._beat = link.Beat(peers=(), figures=Figures())
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -113,6 +114,11 @@ class Network:
         await self._up.wait()
 
     # --- questions and wishes ---
+
+    def offer(self, manifest: bytes) -> None:
+        """Give peers who ask for the network these bytes from now on."""
+        self._offer = link.Offer(manifest=manifest)
+        self._supervisor.send(self._offer)
 
     async def publish(self, record: Record) -> None:
         """Gossip a record. Best effort: peers that miss it get it by reconciliation. Raises AutoresearchError."""
@@ -205,6 +211,8 @@ class Network:
         match message:
             case link.Ready():
                 self._ready = message
+                if self._offer:  # the process knows what there was when the daemon started
+                    self._supervisor.send(self._offer)
                 self._up.set()
             case link.Beat():
                 changed = connected(message) != connected(self._beat)
