@@ -5,6 +5,7 @@ from __future__ import annotations
 from autoresearch.answers.proofs import ProofAnswer, ProofStep, proof_view
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log
+from autoresearch.plain import one_line
 from autoresearch.proving import (
     NOT_ITS_RECORD,
     Given,
@@ -91,7 +92,8 @@ def measured_proof(log: Log, verification: bytes, found: Verification) -> ProofA
     rules = log.rules(run.task)
     is_asked = "challenges" in found.metrics
     if rules and rules.clocked and not is_asked and found.device != record.body.device:
-        raise Refused(f"the same time on other hardware is another experiment: it was measured on {record.body.device}")
+        theirs = one_line(record.body.device, 80)
+        raise Refused(f"the same time on other hardware is another experiment: it was measured on {theirs}")
     outcome = compared(
         record.body,
         found,

@@ -6,11 +6,16 @@ from autoresearch.log.tables import Tables
 from autoresearch.log.verdicts import CopyRow, Extent, FraudRow
 
 _EXTENT = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
-# A parent that is no run of the same task: the lineage is made up.
+# A parent that is not about the run's task: the lineage is made up. Whether the run was withdrawn does not matter.
 _LINEAGE = """
-SELECT run.id, run.author, run.seq, run.time
-FROM {new} CROSS JOIN {other} ON record.id = run.parent WHERE record.task IS NOT run.task AND {new}.n > ?
+SELECT child.id, child.author, child.seq, child.time FROM {joined}
+WHERE above.task IS NOT child.task AND {new}.n > ?
 """
+# CROSS JOIN: from the few new records to their like.
+_CHILDREN = """lineage CROSS JOIN record AS child ON child.n = lineage.n
+CROSS JOIN record AS above ON above.id = lineage.parent"""
+_PARENTS = """record AS above CROSS JOIN lineage ON lineage.parent = above.id
+CROSS JOIN record AS child ON child.n = lineage.n"""
 _COPY = """
 SELECT late.id, late.author, late.time, late.task, late.source_digest, early.id, early.author, early.time,
        early.source_digest
@@ -43,9 +48,9 @@ class Changes(Tables):
     def frauds(self, *, after: int = 0) -> list[FraudRow]:
         """The records that prove fraud: seeds that somebody chose, a parent on another task."""
         found = self._rows("SELECT id, author, seq, time FROM fraud WHERE n > ?", after)
-        found += self._rows(_LINEAGE.format(new="run", other="record"), after)
+        found += self._rows(_LINEAGE.format(joined=_CHILDREN, new="lineage"), after)
         if after:  # the parent may come after its child
-            found += self._rows(_LINEAGE.format(new="record", other="run"), after)
+            found += self._rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
         return [FraudRow(*row) for row in sorted(set(found))]
 
     def same_checkpoints(self, *, after: int = 0) -> list[CopyRow]:

@@ -130,3 +130,18 @@ def commitments_and_fraud(database: Database) -> None:
     for statement in _VERIFYING.strip().split(";\n"):
         database.conn.execute(statement)
     database.conn.execute("PRAGMA user_version = 2")
+
+
+_LINEAGE = """
+CREATE TABLE lineage(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
+CREATE INDEX lineage_parent ON lineage(parent);
+DROP INDEX run_parent
+"""
+
+
+@migrations()
+def lineage_of_withdrawn_runs(database: Database) -> None:
+    """What a run named as its parent, whether or not its author took it back."""
+    for statement in _LINEAGE.strip().split(";\n"):
+        database.conn.execute(statement)
+    database.conn.execute("PRAGMA user_version = 3")

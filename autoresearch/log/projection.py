@@ -26,8 +26,8 @@ from autoresearch.verification import ecvrf, question, seeds
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
 WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4}
-# Tables that a withdrawal leaves alone. Who verified wrongly can't make it unsaid.
-EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud")
+# Tables that a withdrawal leaves alone. Who verified wrongly, or made up a lineage, can't make it unsaid.
+EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage")
 COLUMNS = {
     "run": 18,
     "task": 9,
@@ -40,6 +40,7 @@ COLUMNS = {
     "merge": 4,
     "commitment": 10,
     "fraud": 5,
+    "lineage": 2,
 }
 INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
 
@@ -61,7 +62,8 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
     body = record.body
     if isinstance(body, Run):
         chosen = body.seed != seed_for(body.task, body.source_digest, body.replicate)
-        return [("run", _run(n, record, body)), *_fraud(n, record, holds=chosen)]
+        named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
+        return [("run", _run(n, record, body)), *_fraud(n, record, holds=chosen), *named]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from autoresearch.log import Fork, Log, task_of
@@ -37,7 +37,7 @@ def proofs(log: Log) -> list[Proof]:
     version = memory.version
     found = memory.known.get("proofs")
     if found is None:
-        every = [*_forks(log), *_frauds(log), *_values(log)]
+        every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
         found = sorted(every, key=lambda proof: (-proof.time_ms, proof.kind, proof.records))
         if memory.version == version:
             memory.known["proofs"] = found
@@ -45,8 +45,17 @@ def proofs(log: Log) -> list[Proof]:
 
 
 def proof_with(log: Log, kind: ProofKind, record: bytes) -> Proof | None:
-    """The proof of a kind that a record is part of, if there is one."""
-    return next((proof for proof in proofs(log) if proof.kind is kind and record in proof.records), None)
+    """The proof of a kind that a record is part of, if there is one. Looks at no more than that takes."""
+    match kind:
+        case ProofKind.FORK:
+            found = _forks(log)
+        case ProofKind.SEED | ProofKind.LINEAGE:
+            found = _frauds(log)
+        case ProofKind.VALUE:
+            there = log.find(record)
+            of = there.body.run if there is not None and isinstance(there.body, Verification) else record
+            found = _values(log, [of])
+    return next((proof for proof in found if proof.kind is kind and record in proof.records), None)
 
 
 def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
@@ -117,10 +126,10 @@ def made_up_parent(log: Log, record: Record) -> bytes | None:
     return parent.id if parent is not None and task_of(parent.body) != body.task else None
 
 
-def _values(log: Log) -> Iterator[Proof]:
-    """Runs that others came to another number than: each with the verifications that did."""
+def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Proof]:
+    """Those of the runs that others came to another number than: each with the verifications that did."""
     words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
-    for run_id in log.verified():
+    for run_id in runs:
         run = log.find(run_id)
         if run is None or not isinstance(run.body, Run) or (state := judged(log, run).state) not in words:
             continue

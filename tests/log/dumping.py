@@ -2,7 +2,7 @@
 
 TABLES = (
     "record", "run", "subject", "task", "claim", "note", "verification",
-    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud",
+    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage",
 )  # fmt: skip
 
 

@@ -89,6 +89,14 @@ def test_withdrawing_a_chosen_seed_changes_nothing(village: Village) -> None:
     assert found(village) == [(ProofKind.SEED, Consequence.BANNED, {lucky.id})]
 
 
+def test_withdrawing_a_made_up_lineage_changes_nothing(village: Village) -> None:
+    elsewhere = sealed(BEN, run_body(1.0, task=task_body(DEFINITION | {"name": "x"}).digest), seq=100, prev=bytes(32))
+    village.log.ingest(pairs([elsewhere]), now_ms=village.now_ms)
+    orphan = village.run(1.1, "orphan", by=BEN, parent=elsewhere)
+    village.append(BEN, "withdrawal", Withdrawal(), [orphan.id, elsewhere.id])
+    assert found(village) == [(ProofKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id})]
+
+
 def test_evaluations_against_a_run_come_before_those_for_it_and_only_of_those_whose_word_counts(
     village: Village,
 ) -> None:

@@ -85,6 +85,8 @@ def _say_how_to_check(answer: ShowAnswer) -> None:
     state = answer.standing.state if answer.standing else ""
     if state in ACCUSED:
         say(f"→ autoresearch proof {short(answer.record.id)} checks why it is {state}")
+    elif answer.record.kind == "verification":
+        say(f"→ autoresearch proof {short(answer.record.id)} measures it once more here")
     elif answer.forked:
         say(f"→ autoresearch proof --kind fork --participant {answer.record.who.short}")
     elif answer.standing and (check := how_to_check(answer.standing.marks)):
