@@ -14,11 +14,12 @@ from autoresearch.answers import ProofAnswer, ProofsAnswer
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import Identity, Merge, Record, format_id, short_id
+from autoresearch.records import Identity, Merge, Record, Verification, format_id, short_id
 from autoresearch.tasks import source_digest
+from autoresearch.verification import ecvrf, question
 from tests.cli.conftest import Cli
 from tests.records.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
-from tests.views.village import ANN, BEN, CEM, DOT, ROOTS, TRUST, Village
+from tests.views.village import ANN, BEN, CEM, DOT, ROOTS, STRANGER, TRUST, Village
 
 SOURCE = b"x = 1\n"
 
@@ -177,3 +178,30 @@ def test_marks_lead_to_their_proof(cli: Cli, village: Village) -> None:
     assert "→ autoresearch proof --kind fork --participant" in cli("show", format_id(run.id)).stderr
     honest = village.run(1.3, "honest", by=BEN)
     assert "autoresearch proof" not in cli("show", format_id(honest.id)).stderr
+
+
+NASTY = "evil \x1b[2J\x1b]0;owned\x07 \u202etxt\ttab\nnewline"
+
+
+def test_whatever_strangers_write_is_answered_with_a_sentence(cli: Cli, village: Village) -> None:
+    task = village.log.records(kind="task")[0]
+    run = village.run(1.2, "run", by=ANN)
+    proof = ecvrf.prove(bytes(STRANGER.key), question(run.id, NASTY[:4], 16))
+    bodies = [
+        Verification(run=task.id, stage="evaluate", verdict="fail", reason=NASTY),
+        Verification(run=bytes(32), stage="evaluate", verdict="pass", proof=proof),
+        Verification(run=run.id, stage="evil", round=16, verdict="unavailable", proof=proof, device=NASTY),
+        Verification(run=run.id, stage="evil", round=16, verdict="pass", proof=proof, seeds=[2**63 - 1] * 32),
+        Verification(run=run.id, stage="replicate", verdict="fail", value=1e308, metrics={NASTY[:4]: -1e308}),
+    ]
+    for body in bodies:
+        record = village.append(STRANGER, "verification", body, [run.id])
+        for words in ((), ("--json",), ("--kind", "value"), ("--kind", "seed"), ("--kind", "fork")):
+            result = cli("--color", "always", "proof", format_id(record.id), *words)
+            assert result.exit_code in (0, 2, 3, 4, 8), result.output
+            assert "this is a bug" not in result.output
+            assert not {"\x07", "\u202e", "\x1b]"} & set(result.stdout)
+    alien = village.append(STRANGER, "poem", {"text": NASTY, "run": b"?"})
+    assert cli("proof", format_id(alien.id)).exit_code == 8
+    assert cli("proof", format_id(alien.id), "--kind", "value").exit_code == 2
+    assert cli("proof").exit_code == 0

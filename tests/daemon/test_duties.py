@@ -7,12 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import msgspec
+import pytest
 from autoresearch_daemon.duties import AGAIN_MS, Duties
+from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import NotFound
-from autoresearch.records import BlobRef
-from tests.daemon.test_revealing import AUTHOR, LATER_MS, Place
-from tests.records.making import run_body
+from autoresearch.records import BlobRef, Record, Verification
+from autoresearch.verification import EVALUATE, ecvrf, question, seeds
+from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
+from tests.records.making import DEFINITION, run_body, task_body
 
 
 def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_path: Path) -> None:
@@ -50,3 +53,44 @@ def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> Non
     waits = [after - before for before, after in pairwise(asked)]
     assert waits == [AGAIN_MS * 2**times for times in range(len(waits))]
     assert len(waits) == 4
+
+
+def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier_did_so(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    blobs = place.notebook.blobs
+    task = task_body(DEFINITION | {"name": "asked", "evaluation": {"tolerance": 0.001}})
+    place.comes(AUTHOR, task, "task", seq=4)
+    above, model, source = (blobs.put(content) for content in (b"above", b"below", b"x = 1"))
+
+    def trained(value: float, checkpoint: BlobRef, seq: int, **fields: object) -> Record:
+        body = run_body(value, task=task.digest, checkpoint=checkpoint, **fields)
+        return place.comes(AUTHOR, msgspec.structs.replace(body, source=source), "run", seq=seq)
+
+    parent = trained(1.3, above, 5)
+    run = trained(1.2, model, 6, parent=parent.id)
+    proof = ecvrf.prove(bytes(OTHERS[0].key), question(run.id, EVALUATE, 0))
+    alone = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.2, proof=proof)
+    beside = msgspec.structs.replace(alone, parent_values=[1.3])
+    missing: set[bytes] = set()
+
+    async def fetch(blob: BlobRef) -> None:
+        if blob.sha256 in missing:
+            raise NotFound("nobody has it")
+
+    duties = Duties(place.notebook, fetch)
+
+    def again(body: Verification, seq: int) -> protocol.Check:
+        record = place.comes(OTHERS[0], body, "verification", seq=seq)
+        check = duties.check(asyncio.run(duties.again(record))[0])
+        assert check is not None
+        return check
+
+    found = again(alone, 7)
+    assert (found.checkpoint, found.parent_checkpoint, found.proof) == (model.sha256, None, proof)
+    assert found.seeds == seeds(ecvrf.output(proof), 1), "whatever seeds the verifier left out"
+    assert again(beside, 8).parent_checkpoint == above.sha256
+    missing.add(above.sha256)
+    assert again(alone, 9).parent_checkpoint is None
+    with pytest.raises(NotFound, match="nobody has it"):
+        again(beside, 10)
+    assert place.own("verification") == place.own("commitment") == []
