@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from autoresearch.answers.finding import FoundTask, task_of
@@ -24,9 +26,9 @@ from autoresearch.views import (
     preferred,
     run,
     statistics,
+    subject_as_said,
     subject_view,
-    walk,
-    whose,
+    vouched,
 )
 from autoresearch.words import STOPPED, BoardSection, RunState, RunStatus
 
@@ -39,7 +41,7 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
     numbers = statistics(log, task.digest)
     best = best_subject(log, task, author=author)
-    baseline = _baseline(log, task)
+    baseline = _baseline(log, task, company(log, author))
     return TaskStatus(
         name=task.name,
         digest=task.digest.hex(),
@@ -108,11 +110,7 @@ def _best_backed(log: Log, task: FoundTask, here: Company, state: RunState) -> S
 
 def _best_reported(log: Log, task: FoundTask, here: Company) -> SubjectView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
-    for number, row in enumerate(walk(log, task.digest), start=1):
-        if number > JUDGED_ROWS:
-            return None
-        if not whose(row.author, row.first_time, here).attested:
-            continue
+    for number, row in enumerate(islice(vouched(log, task.digest, here), JUDGED_ROWS), start=1):
         placed = place(log, row, here)
         if placed.found.state is RunState.REPORTED:
             return subject_view(log, row, placed.found, position=number)
@@ -164,6 +162,6 @@ def closed(baseline: float, best: float, floor: float | None) -> float | None:
     return min(1.0, max(0.0, (baseline - best) / (baseline - floor)))
 
 
-def _baseline(log: Log, task: FoundTask) -> SubjectRow | None:
+def _baseline(log: Log, task: FoundTask, here: Company) -> SubjectRow | None:
     """The subject of the task's own program."""
-    return log.subject(task.digest, task.baseline, task.budget) if task.baseline else None
+    return subject_as_said(log, (task.digest, task.baseline, task.budget), here) if task.baseline else None

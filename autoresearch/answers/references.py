@@ -10,7 +10,7 @@ from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import Log
 from autoresearch.records import parse_id, short_id
-from autoresearch.views import walk
+from autoresearch.views import best_of, company
 
 _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 
@@ -45,7 +45,8 @@ def _best(log: Log, start: str, task: FoundTask | None, author: bytes | None) ->
         subject = best_subject(log, task, author=author)
         found = parse_id(subject.id) if subject else None
     else:
-        found = next((row.first for row in walk(log, task.digest) if row.author == author), None)
+        mine = best_of(log, task.digest, author, company(log)) if author else None
+        found = mine.first if mine else None
     if found is None:
         whose = "" if start == "@" else " of this device"
         raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint="autoresearch work")

@@ -7,7 +7,8 @@ come to the same answer in whatever order records arrive.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from autoresearch.identity.trust import Trust
@@ -84,6 +85,16 @@ class Roster:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
         return self._names.get(root, "")
 
+    def keys_of(self, roots: Collection[bytes]) -> frozenset[bytes]:
+        """These root keys and all devices that any of them delegated at any time."""
+        spoken = ((device, found) for device, delegations in self._delegations.items() for found in delegations)
+        return frozenset(roots) | {device for device, delegation in spoken if delegation.root in roots}
+
+    @cached_property
+    def keys(self) -> frozenset[bytes]:
+        """All keys whose records may be those of an attested voice, at some time; nobody else's are at any time."""
+        return self.keys_of(self._words.keys() | self._trust.participants)
+
     def words(self, root: bytes, time_ms: int) -> list[Word]:
         """The words of trusted attestors for a root key that hold at this time."""
         return [word for word in self._words.get(root, ()) if word.start_ms <= time_ms < word.end_ms]
@@ -109,7 +120,7 @@ class Roster:
 
     def _tag(self, root: bytes, time_ms: int) -> bytes | None:
         """The mail tag that enough attestors agree on, the smallest if there are several."""
-        agreed = self._agreed(root, time_ms)
+        agreed = self._agreed(root, time_ms) if root in self._words else []
         return min((tag for tag, domain in agreed if self._is_among_first(tag, domain, time_ms)), default=None)
 
     def _agreed(self, root: bytes, time_ms: int) -> list[tuple[bytes, str]]:

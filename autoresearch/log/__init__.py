@@ -7,16 +7,18 @@ from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
 from autoresearch.log.partial import PartialBlob
 from autoresearch.log.projection import task_of
-from autoresearch.log.scoring import TaskRules, mean, rank, task_rules
+from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
 from autoresearch.log.verdicts import (
     ClaimRow,
     CommitmentRow,
     CopyRow,
+    EntryRow,
     Extent,
     Fork,
     FraudRow,
     Head,
     HistoryRow,
+    MeasuredRow,
     State,
     StoredRun,
     SubjectRow,
@@ -31,6 +33,8 @@ __all__ = [
     "ClaimRow",
     "CommitmentRow",
     "CopyRow",
+    "CountedRun",
+    "EntryRow",
     "Extent",
     "Fork",
     "FraudRow",
@@ -39,6 +43,7 @@ __all__ = [
     "KeptBlob",
     "Log",
     "Manifest",
+    "MeasuredRow",
     "MissingBlob",
     "PartialBlob",
     "State",
@@ -53,6 +58,7 @@ __all__ = [
     "excess",
     "lock_device",
     "mean",
+    "pool",
     "rank",
     "task_of",
     "task_rules",

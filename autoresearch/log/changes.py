@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.log.tables import Tables
+from autoresearch.log.entries import Entries
 from autoresearch.log.verdicts import CopyRow, Extent, FraudRow
 
 _EXTENT = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
@@ -29,7 +29,7 @@ _DISCOVERY = """early.source_digest = late.source_digest AND early.replicate = 0
   AND late.replicate = 0 AND late.parent IS NOT NULL"""
 
 
-class Changes(Tables):
+class Changes(Entries):
     """What a view that is kept between questions asks first."""
 
     def extent(self) -> Extent:
@@ -67,11 +67,6 @@ class Changes(Tables):
         if after:  # the earlier one may come later
             rows |= set(self._rows(_COPY.format(new="early", other="late", index=index, same=same), after))
         return [CopyRow(*row) for row in sorted(rows)]
-
-    def newest(self, task: bytes, *, limit: int) -> list[bytes]:
-        """The ids of the newest runs of a task that have a value."""
-        query = "SELECT id FROM run WHERE task = ? AND status = 'ok' AND value IS NOT NULL ORDER BY time DESC LIMIT ?"
-        return [run for (run,) in self._rows(query, task, limit)]
 
     def newest_ms(self) -> int:
         """The time of the newest record, Unix milliseconds; 0 without one."""

@@ -145,3 +145,21 @@ def lineage_of_withdrawn_runs(database: Database) -> None:
     for statement in _LINEAGE.strip().split(";\n"):
         database.conn.execute(statement)
     database.conn.execute("PRAGMA user_version = 3")
+
+
+# Of a program that thousands repeat, the runs of one device are found without the others'.
+_ENTRIES = """
+CREATE TABLE entry(task BLOB NOT NULL, source_digest BLOB NOT NULL, budget REAL NOT NULL, author BLOB NOT NULL,
+    bound REAL, PRIMARY KEY(task, source_digest, budget, author)) WITHOUT ROWID;
+CREATE INDEX entry_bound ON entry(task, author, bound) WHERE bound IS NOT NULL;
+DROP INDEX run_subject;
+CREATE INDEX run_subject ON run(task, source_digest, budget, author)
+"""
+
+
+@migrations()
+def entries(database: Database) -> None:
+    """Which device says what of which program, so that one participant's words are found whatever others write."""
+    for statement in _ENTRIES.strip().split(";\n"):
+        database.conn.execute(statement)
+    database.conn.execute("PRAGMA user_version = 4")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 # A noise above this makes no sense, and its square is no number any more.
 _MOST_NOISE = 1e100
+# So many of the best values are looked at one by one; a device that repeats itself more often is bounded less tightly.
+_BEST_VALUES = 8
 
 
 class TaskRules(NamedTuple):
@@ -20,6 +22,27 @@ class TaskRules(NamedTuple):
     noise: float
     budget: float
     clocked: bool = False
+
+
+class CountedRun(NamedTuple):
+    """A run with a value that counts; ``device`` is the hardware. Ordered by time and id."""
+
+    time: int
+    id: bytes
+    value: float
+    author: bytes
+    replicate: int
+    device: str
+    title: str = ""
+    parent: bytes | None = None
+
+
+class Pooled(NamedTuple):
+    """Runs of one program as one: the one that it stands by, how many count, and their mean."""
+
+    first: CountedRun
+    runs: int
+    mean: float
 
 
 def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
@@ -40,6 +63,23 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
     return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds")
 
 
+def pool(runs: Iterable[CountedRun], *, clocked: bool, first: CountedRun | None = None) -> Pooled | None:
+    """Runs of one program as one, None of none. It stands by its first run, or by the one that is named.
+
+    One run counts for each author and replicate, the oldest: doing the same again is no new evidence. On a wall-clock
+    task only those on the hardware of the first: what runs in the same time elsewhere is another experiment.
+    """
+    counted: dict[tuple[bytes, int], CountedRun] = {}
+    for run in runs:
+        key = (run.author, run.replicate)
+        counted[key] = min(run, counted.get(key, run))
+    if not counted:
+        return None
+    first = first or min(counted.values())
+    values = [run.value for run in counted.values() if not clocked or run.device == first.device]
+    return Pooled(first, len(values), mean(values))
+
+
 def mean(values: Sequence[float]) -> float:
     """The mean, the same for any order of the values, and finite when they are."""
     try:
@@ -57,6 +97,15 @@ def rank(mean_value: float, runs: int, rules: TaskRules) -> float | None:
     signed = mean_value if rules.direction == "minimize" else -mean_value
     result = signed + rules.noise / math.sqrt(runs)
     return result if math.isfinite(result) else None
+
+
+def rank_bound(values: Iterable[float], rules: TaskRules) -> float | None:
+    """What the rank of no selection of these values is below: the best that its runs can stand for, whichever count."""
+    ordered = sorted(values, reverse=rules.direction != "minimize")
+    best = [ordered[:count] for count in range(1, min(len(ordered), _BEST_VALUES) + 1)]
+    sizes = [*range(1, len(best)), len(ordered)]
+    ranks = [rank(mean(some), size, rules) for some, size in zip(best, sizes, strict=True)]
+    return min((each for each in ranks if each is not None), default=None)
 
 
 def _number(value: object) -> float | None:

@@ -1,4 +1,4 @@
-"""What is computed from several records: forks, whose runs don't count until a merge, and the subjects' ranking.
+"""What is computed from several records: forks, whose runs don't count until a merge, subjects and devices' entries.
 
 Everything here is computed anew from the tables for whatever was touched, so that it is a function of the records kept
 and not of the way they came in.
@@ -7,14 +7,17 @@ and not of the way they came in.
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from autoresearch.log.scoring import TaskRules, mean, rank
+from autoresearch.log.scoring import CountedRun, TaskRules, pool, rank, rank_bound
 
 Subject = tuple[bytes, bytes, float]  # task, source digest, budget
+Entry = tuple[bytes, bytes, float, bytes, float | None]  # a subject, a device, what none of its ranks is below
 
 _COUNTED = """
-SELECT run.value, run.author, run.replicate, run.time, run.id, run.device FROM run
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device FROM run
 LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq
 WHERE run.task = ? AND run.source_digest = ? AND run.budget = ?
   AND run.status = 'ok' AND run.value IS NOT NULL AND suspect.author IS NULL
@@ -95,27 +98,45 @@ def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Subject]:
 def _settle_subjects(connection: sqlite3.Connection, subjects: set[Subject]) -> None:
     rules: dict[bytes, TaskRules | None] = {}
     gone, there = [], []
+    left: list[tuple[bytes, bytes, float, bytes]] = []
+    entered: list[Entry] = []
     for subject in subjects:
         task, _, budget = subject
         if task not in rules:
             rules[task] = rules_of(connection, task)
-        # One run for each author and replicate: doing the same again is no new evidence.
-        counted: dict[tuple[bytes, int], tuple[int, bytes, float, str]] = {}
-        for value, author, replicate, time, run, device in connection.execute(_COUNTED, subject):
-            entry = (time, run, value, device)
-            counted[author, replicate] = min(entry, counted.get((author, replicate), entry))
-        if not counted:
+        ruling = rules[task]
+        ranking = ruling if ruling and ruling.budget == budget else None
+        runs = [CountedRun(*row) for row in connection.execute(_COUNTED, subject)]
+        before, after = _entries(connection, subject, runs, ranking)
+        left += [(*subject, author) for author in before.keys() - after.keys()]
+        entered += [(*subject, *entry) for entry in after.items() - before.items()]
+        pooled = pool(runs, clocked=bool(ruling and ruling.clocked))
+        if pooled is None:
             gone.append(subject)
             continue
-        first_time, first, _, hardware = min(counted.values())
-        ruling = rules[task]
-        if ruling and ruling.clocked:  # what runs in the same time on other hardware is another experiment
-            counted = {key: entry for key, entry in counted.items() if entry[3] == hardware}
-        average = mean([entry[2] for entry in counted.values()])
-        ranked = rank(average, len(counted), ruling) if ruling and ruling.budget == budget else None
-        there.append((*subject, len(counted), average, first, first_time, ranked))
+        ranked = rank(pooled.mean, pooled.runs, ranking) if ranking else None
+        there.append((*subject, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
     connection.executemany("DELETE FROM subject WHERE task = ? AND source_digest = ? AND budget = ?", gone)
     connection.executemany("INSERT OR REPLACE INTO subject VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
+    statement = "DELETE FROM entry WHERE task = ? AND source_digest = ? AND budget = ? AND author = ?"
+    connection.executemany(statement, left)
+    connection.executemany("INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?)", entered)
+
+
+def _entries(
+    connection: sqlite3.Connection, subject: Subject, runs: Sequence[CountedRun], ranking: TaskRules | None
+) -> tuple[dict[bytes, float | None], dict[bytes, float | None]]:
+    """Which devices had entries for a program, and which have now, each with its bound.
+
+    Whose word counts is not known here: that depends on whom a network trusts, and may change with a late attestation.
+    So an entry says how well the device can stand at best, whichever of its runs count.
+    """
+    query = "SELECT author, bound FROM entry WHERE task = ? AND source_digest = ? AND budget = ?"
+    before = dict(connection.execute(query, subject).fetchall())
+    values: defaultdict[bytes, list[float]] = defaultdict(list)
+    for run in runs:
+        values[run.author].append(run.value)
+    return before, {author: rank_bound(said, ranking) if ranking else None for author, said in values.items()}
 
 
 def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:

@@ -42,7 +42,7 @@ def store(connection: sqlite3.Connection, network: Network, records: Sequence[Re
 
 def rebuild(connection: sqlite3.Connection) -> None:
     """Compute all projections anew from the records. Runs inside the caller's transaction."""
-    for table in (*WITHDRAWABLE, *EVIDENCE, "subject", "fork", "suspect", "ruled"):
+    for table in (*WITHDRAWABLE, *EVIDENCE, "subject", "entry", "fork", "suspect", "ruled"):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608
     touched = Touched()
     last = 0

@@ -30,8 +30,8 @@ SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subjec
        subject.first_time, subject.rank, run.author, run.title, run.parent, run.device
 FROM subject JOIN record ON record.id = subject.first JOIN run ON run.n = record.n
 """
-_NOT_SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq"
-_COUNTS = "run.status = 'ok' AND run.value IS NOT NULL AND suspect.author IS NULL"
+NOT_SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq"
+COUNTS = "run.status = 'ok' AND run.value IS NOT NULL AND suspect.author IS NULL"
 _TASK = "SELECT id, digest, name, author, time, direction, noise, budget FROM task"
 
 
@@ -119,40 +119,6 @@ class Tables(Reader):
         WHERE run = ? ORDER BY time, id
         """
         return [VerificationRow(*row) for row in self._rows(query, run)]
-
-    def checked(self, task: bytes, *, authors: int, limit: int) -> list[SubjectRow]:
-        """The best ranked subjects of a task first that at least so many devices measured, with the run they measured.
-
-        That need not be the subject's first run: whoever writes the same program under an earlier time takes nothing
-        away from it. One that was measured in several runs is here as often.
-        """
-        # CROSS JOIN keeps SQLite from walking through all that is ranked: few runs have verifications.
-        query = f"""
-        SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, run.id,
-               run.time, subject.rank, run.author, run.title, run.parent, run.device
-        FROM (SELECT run FROM verification GROUP BY run HAVING count(DISTINCT author) >= ?) AS measured
-        CROSS JOIN record ON record.id = measured.run
-        CROSS JOIN run ON run.n = record.n
-        CROSS JOIN subject ON subject.task = run.task AND subject.source_digest = run.source_digest
-             AND subject.budget = run.budget
-        {_NOT_SUSPECT}
-        WHERE run.task = ? AND subject.rank IS NOT NULL AND {_COUNTS}
-        ORDER BY subject.rank, run.time, run.id LIMIT ?
-        """  # noqa: S608
-        return [SubjectRow(*row) for row in self._rows(query, authors, task, limit)]
-
-    def by_each(self, row: SubjectRow) -> list[SubjectRow]:
-        """A subject once for each of its runs that count, the oldest first, as if that were its first."""
-        query = f"""
-        SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, run.id,
-               run.time, subject.rank, run.author, run.title, run.parent, run.device
-        FROM subject CROSS JOIN run ON run.task = subject.task AND run.source_digest = subject.source_digest
-             AND run.budget = subject.budget
-        {_NOT_SUSPECT}
-        WHERE subject.task = ? AND subject.source_digest = ? AND subject.budget = ? AND {_COUNTS}
-        ORDER BY run.time, run.id
-        """  # noqa: S608
-        return [SubjectRow(*found) for found in self._rows(query, row.task, row.source_digest, row.budget)]
 
     def commitments(self, run: bytes) -> list[CommitmentRow]:
         """What verifiers of a run committed themselves to, the oldest first; nobody can take it back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from autoresearch.log.scoring import CountedRun
 from autoresearch.records import Record, Refusal
 
 
@@ -98,6 +99,33 @@ class SubjectRow(NamedTuple):
     title: str
     parent: bytes | None
     device: str
+
+
+class EntryRow(NamedTuple):
+    """A program as one device ran it. No selection of ``runs`` ranks better than ``bound``.
+
+    ``shared``: another device, whoever that is, has runs of it too.
+    """
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+    bound: float
+    shared: bool
+    runs: tuple[CountedRun, ...]
+
+
+class MeasuredRow(NamedTuple):
+    """A run that others measured, and the bound of its device's entry."""
+
+    run: bytes
+    time: int
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+    bound: float
 
 
 class TaskRow(NamedTuple):

@@ -2,6 +2,7 @@
 
 from autoresearch.views.bans import is_banned
 from autoresearch.views.board import board
+from autoresearch.views.company import Company, Whose, company, whose
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit, marks_of
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
@@ -26,20 +27,15 @@ from autoresearch.views.preference import (
     CHECKING_AUTHORS,
     DOUBTED,
     OPEN,
-    Company,
     Placed,
-    Whose,
     backed,
     checked,
-    company,
     contenders,
     place,
     preferred,
     standings,
     tier,
     tier_of,
-    walk,
-    whose,
 )
 from autoresearch.views.proofs import (
     Proof,
@@ -51,6 +47,7 @@ from autoresearch.views.proofs import (
     proof_with,
     proofs,
 )
+from autoresearch.views.ranking import best_of, subject_as_said, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
 from autoresearch.views.standing import (
     bears_out,
@@ -105,6 +102,7 @@ __all__ = [
     "backed",
     "bears_out",
     "best",
+    "best_of",
     "board",
     "board_hardware",
     "checked",
@@ -149,6 +147,7 @@ __all__ = [
     "state_of",
     "states_over_time",
     "statistics",
+    "subject_as_said",
     "subject_view",
     "tier",
     "tier_of",
@@ -156,7 +155,7 @@ __all__ = [
     "track_record",
     "track_records",
     "voices_at",
-    "walk",
+    "vouched",
     "wants_retest",
     "who",
     "who_is",

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from autoresearch.log import Log
+from autoresearch.views.company import Company
 from autoresearch.views.models import SubjectView
-from autoresearch.views.preference import (
-    JUDGED_ROWS,
-    OPEN,
-    Company,
-    Placed,
-    backed,
-    place,
-    walk,
-    whose,
-)
+from autoresearch.views.preference import JUDGED_ROWS, OPEN, Placed, backed, place
+from autoresearch.views.ranking import unvouched, vouched
 from autoresearch.views.views import leaderboard, subject_view
 from autoresearch.words import BoardSection, RunState
 
@@ -50,25 +44,22 @@ def _sections(log: Log, task: bytes, here: Company, limit: int) -> dict[BoardSec
     confirmed = backed(log, task, here, RunState.CONFIRMED)[:limit]
     waiting = backed(log, task, here, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
-    unattested: list[Placed] = []
-    seen = {placed.row.first for placed in (*confirmed, *waiting)}
-    judged = 0
-    for row in walk(log, task, here):
-        if row.first in seen:
-            continue
-        if not whose(row.author, row.first_time, here).attested:
-            if len(unattested) < limit:
-                unattested.append(place(log, row, here))
-            continue
-        placed, judged = place(log, row, here), judged + 1
-        (waiting if placed.found.state in OPEN else failed).append(placed)
+    seen = {placed.row.source_digest for placed in (*confirmed, *waiting)}
+    last: float | None = None  # the rank at which the search ended, None where there was nothing more
+    for judged, row in enumerate(vouched(log, task, here)):
         if len(waiting) >= limit or judged >= JUDGED_ROWS:
+            last = row.rank
             break
+        if row.source_digest not in seen:
+            placed = place(log, row, here)
+            (waiting if placed.found.state in OPEN else failed).append(placed)
     return {
         BoardSection.CONFIRMED: confirmed,
         BoardSection.OPEN: waiting,
         BoardSection.FAILED: failed,
-        BoardSection.UNATTESTED: unattested,
+        BoardSection.UNATTESTED: [
+            place(log, row, here) for row in islice(unvouched(log, task, here, up_to=last), limit)
+        ],
     }
 
 

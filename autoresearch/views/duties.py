@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import islice
 from typing import NamedTuple
 
 from autoresearch.log import Log
@@ -20,8 +21,9 @@ from autoresearch.verification import (
     question,
     seeds,
 )
+from autoresearch.views.company import company, whose
 from autoresearch.views.memory import roster_of
-from autoresearch.views.preference import CHECKED_MOST, company, contenders, leading
+from autoresearch.views.preference import checked, contenders, leading
 from autoresearch.views.reputation import track_record
 from autoresearch.views.standing import (
     counted_reports,
@@ -76,11 +78,13 @@ def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
     """The runs that may want a verifier, in the order in which they do."""
     here = company(log)
     yield from (placed.row.first for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH))
-    for row in log.checked(task, authors=1, limit=CHECKED_MOST):
-        if judgement(log, row.first).state is RunState.DISPUTED:
-            yield row.first
-    voices, rules = len(roster_of(log).voices(log.newest_ms())), network_rules(log.network)
-    for run_id in log.newest(task, limit=AUDITED_MAX):
+    yield from (
+        placed.row.first for placed in checked(log, task, here, voices=1) if placed.found.state is RunState.DISPUTED
+    )
+    voices, rules = len(here.roster.voices(log.newest_ms())), network_rules(log.network)
+    newest = log.newest(task, here.roster.keys)
+    attested = (run_id for time_ms, run_id, author in newest if whose(author, time_ms, here).attested)
+    for run_id in islice(attested, AUDITED_MAX):
         if is_audited(seed, run_id, voices=voices, rules=rules):
             yield run_id
 

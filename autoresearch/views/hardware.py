@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import Run
@@ -20,7 +20,8 @@ def is_clocked(log: Log, task: bytes) -> bool:
 def board_hardware(log: Log, task: bytes) -> str | None:
     """The hardware whose numbers the board of a wall-clock task compares; None where all may be compared.
 
-    That on which most attested participants work; then that with the most subjects, then the first by name.
+    That on which most attested participants work; then that with the most of their runs, where nobody
+    is named subjects, then the first by name.
     """
     if not is_clocked(log, task):
         return None
@@ -31,12 +32,10 @@ def board_hardware(log: Log, task: bytes) -> str | None:
     return memory.known[name]  # type: ignore[return-value]
 
 
-def comparable(log: Log, rows: Iterable[SubjectRow]) -> list[SubjectRow]:
-    """The subjects of a task that are on its board: no copies of others' models, and one kind of hardware."""
-    copies = same_models(log)
-    kept = [row for row in rows if row.first not in copies]
-    hardware = board_hardware(log, kept[0].task) if kept else None
-    return kept if hardware is None else [row for row in kept if row.device == hardware]
+def comparing(log: Log, task: bytes) -> Callable[[SubjectRow], bool]:
+    """What tells which subjects of a task are on its board: no copies of others' models, and one kind of hardware."""
+    copies, hardware = same_models(log), board_hardware(log, task)
+    return lambda row: row.first not in copies and hardware in (None, row.device)
 
 
 def is_same_hardware(run: Run, device: str) -> bool:
@@ -46,9 +45,11 @@ def is_same_hardware(run: Run, device: str) -> bool:
 
 def _most_used(log: Log, task: bytes) -> str:
     roster, now_ms = memory_of(log).roster, log.newest_ms()
+    # Where anybody is named, it is for them to say.
+    rows = log.hardware_of(task, roster.keys) or log.hardware(task)
     voices: defaultdict[str, set[bytes]] = defaultdict(set)
     subjects: defaultdict[str, int] = defaultdict(int)
-    for device, author, count in log.hardware(task):
+    for device, author, count in rows:
         voice = roster.voice(author, now_ms)
         voices[device] |= {voice.voice} if voice.attested else set()
         subjects[device] += count

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from autoresearch.identity import Roster
 from autoresearch.log import Log, SubjectRow
-from autoresearch.verification import Judgement, network_rules
-from autoresearch.views.hardware import comparable
-from autoresearch.views.memory import roster_of
+from autoresearch.verification import Judgement
+from autoresearch.views.company import Company, company, whose
+from autoresearch.views.memory import memory_of
+from autoresearch.views.ranking import measured, unvouched, vouched
 from autoresearch.views.standing import judgement
 from autoresearch.words import RunState
 
-# As many checked subjects are judged to find those that others stand behind, out of so many with verifications.
+# As many checked subjects are judged to find those that others stand behind.
 CHECKED_MOST = 200
-_SCANNED_MOST = 5000
 # Two others at least stand behind what is more than reported.
 CHECKING_AUTHORS = 2
-# As far down the board as something is looked for that may be built upon.
-BOARD_ROWS = 2000
+# So many subjects are judged to find those that may be built upon.
 JUDGED_ROWS = 300
-# Most who ask want the first few.
-_FIRST_PAGE, _PAGE = 20, 500
 
 # The tier of those whom nobody attested, where the network names anybody.
 LAST = 4
 
 OPEN = frozenset({RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED})
 DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
-
-
-class Company(NamedTuple):
-    """Who is here as far as a log says: whether anything can be confirmed, whether anybody is named at all, and me.
-
-    ``verifying``: there are enough attested participants; ``naming``: the network has attestors or named participants.
-    """
-
-    verifying: bool
-    naming: bool
-    me: bytes | None
-    roster: Roster
-
-
-class Whose(NamedTuple):
-    """Whose word a run is: an attested participant's, one's own."""
-
-    attested: bool
-    own: bool
 
 
 class Placed(NamedTuple):
@@ -64,17 +40,6 @@ class Placed(NamedTuple):
     def value(self) -> float:
         """What others measured, else what its authors say."""
         return self.row.mean if self.found.value is None else self.found.value
-
-
-def company(log: Log, me: bytes | None = None) -> Company:
-    """Who is here at the time of the newest record. ``me`` is the device that asks, if it has a key."""
-    naming = bool(log.trust.attestors or log.trust.participants)
-    newest, roster = log.records(limit=1) if naming else [], roster_of(log)
-    if not newest:
-        return Company(verifying=False, naming=naming, me=None, roster=roster)
-    rules, now_ms = network_rules(log.network), newest[0].time
-    verifying = len(roster.voices(now_ms - rules.age_ms)) >= rules.least
-    return Company(verifying, naming, roster.voice(me, now_ms).voice if me else None, roster)
 
 
 def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
@@ -125,18 +90,29 @@ def checked(log: Log, task: bytes, here: Company, *, voices: int) -> list[Placed
     """
     if not here.naming:
         return []
-    found: list[Placed] = []
-    seen: set[tuple[bytes, float]] = set()
-    for row in comparable(log, log.checked(task, authors=voices, limit=_SCANNED_MOST)):
-        subject, known = (row.source_digest, row.budget), whose(row.author, row.first_time, here)
-        if subject in seen:  # its earlier run stands for it
+    memory = memory_of(log)
+    version, name = memory.version, f"checked {task.hex()} {voices} {here.me.hex() if here.me else ''}"
+    found = memory.known.get(name) if here.roster is memory.roster else None
+    if found is None:
+        found = _checked(log, task, here, voices)
+        if memory.version == version and here.roster is memory.roster:
+            memory.known[name] = found
+    return found  # type: ignore[return-value]
+
+
+def _checked(log: Log, task: bytes, here: Company, voices: int) -> list[Placed]:
+    found: dict[tuple[bytes, bool], Placed] = {}
+    for row in measured(log, task, here, authors=voices):
+        if len(_checkers(log, row, here)) < voices:
             continue
-        if (known.attested or known.own) and len(_checkers(log, row, here)) >= voices:
-            found.append(place(log, row, here))
-            seen.add(subject)
+        program = (row.source_digest, whose(row.author, row.first_time, here).attested)
+        other = found.pop(program, None)
+        if other is None or (row.first_time, row.first) < (other.row.first_time, other.row.first):
+            other = place(log, row, here)
+        found[program] = other  # the earlier run stands for it
         if len(found) >= CHECKED_MOST:
             break
-    return found
+    return list(found.values())
 
 
 def _checkers(log: Log, row: SubjectRow, here: Company) -> set[bytes]:
@@ -150,29 +126,6 @@ def leading(log: Log, task: bytes) -> Placed | None:
     return next(iter(backed(log, task, company(log), RunState.CONFIRMED)), None)
 
 
-def walk(log: Log, task: bytes, here: Company | None = None, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
-    """The subjects of a task by what their authors say, the best first, as many as are asked for.
-
-    With ``here`` each stands by its first run of somebody whose word counts, where there is one: a stranger who writes
-    the same program under an earlier time takes it from nobody.
-    """
-    start, size = 0, _FIRST_PAGE
-    while start < limit:
-        page = log.ranked(task, limit=min(size, limit - start), skip=start)
-        for row in comparable(log, page):
-            yield row if here is None else _vouched_for(log, row, here)
-        if len(page) < size:
-            return
-        start, size = start + size, _PAGE
-
-
-def _vouched_for(log: Log, row: SubjectRow, here: Company) -> SubjectRow:
-    if row.runs == 1 or any(whose(row.author, row.first_time, here)):
-        return row
-    known = (each for each in log.by_each(row) if any(whose(each.author, each.first_time, here)))
-    return next(known, row)
-
-
 def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
     """The subject to build upon, or None: the best of the first tier that there is."""
     if here.verifying:
@@ -180,20 +133,19 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
             if found := backed(log, task, here, state):
                 return found[0]
     best: dict[int, Placed] = {}
-    judged = 0
     # What could not be better than what is found already is not looked at: a word of one's own ends the search.
     enough = 2 if here.verifying else 0
-    for row in walk(log, task, here):
-        known = whose(row.author, row.first_time, here)
-        if LAST in best and not (known.attested or known.own):
-            continue
-        placed, judged = place(log, row, here), judged + 1
+    for row in islice(vouched(log, task, here, own=True), JUDGED_ROWS):
+        placed = place(log, row, here)
         at = tier_of(placed, here)
         if at is not None:
             best.setdefault(at, placed)
-        if judged >= JUDGED_ROWS or any(found <= enough for found in best):
+        if any(found <= enough for found in best):
             break
-    return best[min(best)] if best else None
+    if best:
+        return best[min(best)]
+    strangers = (place(log, row, here) for row in islice(unvouched(log, task, here), JUDGED_ROWS))
+    return next((placed for placed in strangers if tier_of(placed, here) is not None), None)
 
 
 def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | None = None) -> list[Placed]:
@@ -205,9 +157,7 @@ def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | 
     found: list[Placed] = []
     reported: Counter[bytes] = Counter()
     judged = 0
-    for row in walk(log, task, here):
-        if not whose(row.author, row.first_time, here).attested:
-            continue
+    for row in vouched(log, task, here):
         voice = here.roster.voice(row.author, row.first_time).voice
         if each is not None and reported[voice] >= each:
             continue
@@ -222,14 +172,6 @@ def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | 
 
 def standings(log: Log, task: bytes, here: Company, *, limit: int) -> dict[bytes, Placed]:
     """How the best subjects of a task and those that others measured stand, by their first run."""
-    rows = (row for row in walk(log, task, here) if any(whose(row.author, row.first_time, here)))
-    found = [*checked(log, task, here, voices=1), *(place(log, row, here) for row in islice(rows, limit))]
+    rows = islice(vouched(log, task, here, own=True), limit)
+    found = [*checked(log, task, here, voices=1), *(place(log, row, here) for row in rows)]
     return {placed.row.first: placed for placed in found}
-
-
-def whose(author: bytes, time_ms: int, here: Company) -> Whose:
-    """Whether an author is attested, where the network names anybody, and is the one who asks."""
-    if not here.naming:
-        return Whose(attested=True, own=False)
-    voice = here.roster.voice(author, time_ms)
-    return Whose(voice.attested, voice.voice == here.me)

@@ -8,7 +8,8 @@ from autoresearch.errors import UsageError
 from autoresearch.log import Log, StoredRun, SubjectRow
 from autoresearch.records import Run, format_id, parse_id
 from autoresearch.verification import Judgement, margin
-from autoresearch.views.hardware import comparable
+from autoresearch.views.company import company
+from autoresearch.views.hardware import comparing
 from autoresearch.views.models import (
     ClaimView,
     HistoryEntry,
@@ -18,6 +19,7 @@ from autoresearch.views.models import (
     TaskStatistics,
 )
 from autoresearch.views.people import who
+from autoresearch.views.ranking import subject_as_said
 from autoresearch.views.standing import judgement, state_of
 from autoresearch.words import RunState
 
@@ -86,9 +88,9 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[SubjectView]:
     Empty as long as the task's own record is not in the log: without it nobody knows which direction is better.
     """
     kept: list[SubjectRow] = []
-    skip, size = 0, limit + PAGE_MORE
+    skip, size, is_comparable = 0, limit + PAGE_MORE, comparing(log, task)
     while len(kept) < limit and (page := log.ranked(task, limit=size, skip=skip)):
-        kept += comparable(log, page)
+        kept += filter(is_comparable, page)
         skip += size
     rows = enumerate(kept[:limit], start=1)
     return [subject_view(log, row, judgement(log, row.first), position=position) for position, row in rows]
@@ -111,8 +113,10 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
             break
         path.append(run_view(log, StoredRun(parent, log.forked(parent))))
     steps: list[LineageStep] = []
+    here = company(log)
     for view in reversed(path):
-        subject = log.subject(bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
+        program = (bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
+        subject = subject_as_said(log, program, here)
         mean = subject.mean if subject else view.value
         before = steps[-1].mean if steps else None
         delta = mean - before if mean is not None and before is not None else None

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from time import monotonic
 
 import structlog
@@ -16,7 +17,7 @@ from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import Log, excess, victims
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Run, blobs_of
-from autoresearch.views import CHECKING_AUTHORS
+from autoresearch.views import CHECKING_AUTHORS, checked, company, vouched
 from autoresearch_daemon.clock import now_ms
 
 logger = structlog.get_logger()
@@ -120,7 +121,7 @@ class Keeper:
     def _pinned(self) -> set[bytes]:
         """Own records' blobs and those of the best. Reads with a connection of its own: the log's is for the loop."""
         log = self._notebook.log
-        with Log.open(log.path, log.network, read_only=True) as reader:
+        with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
             for record in reader.by_author(self._notebook.author, after_seq=self._own_seq):
                 self._own_seq = record.seq
                 self._own |= names_of(record.body)
@@ -128,11 +129,11 @@ class Keeper:
                     self._own_tasks.add(record.body.task)
             first = dict.fromkeys(row.digest for row in reader.tasks())
             others = [digest for digest in first if digest not in self._own_tasks][:OTHER_TASKS]
-            pinned = set(self._own)
+            pinned, here = set(self._own), company(reader)
             for digest in (*self._own_tasks, *others):
                 # By their authors' word, and of what others measured: nobody's claims push the confirmed ones out.
-                checked = reader.checked(digest, authors=CHECKING_AUTHORS, limit=BEST)
-                for subject in (*reader.ranked(digest, limit=BEST), *checked):
+                measured = [placed.row for placed in checked(reader, digest, here, voices=CHECKING_AUTHORS)]
+                for subject in (*islice(vouched(reader, digest, here), BEST), *measured[:BEST]):
                     best = reader.find(subject.first)
                     pinned |= names_of(best.body) if best else set()
         return pinned

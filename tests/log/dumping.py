@@ -1,7 +1,7 @@
 """What a log holds, without row numbers: two logs with the same records must be equal in all of it."""
 
 TABLES = (
-    "record", "run", "subject", "task", "claim", "note", "verification",
+    "record", "run", "subject", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage",
 )  # fmt: skip
 
