@@ -3,11 +3,12 @@
 import pytest
 from autoresearch_daemon.workers.memory import recall
 
+from autoresearch.identity import Trust
 from autoresearch.log import BlobStore
 from autoresearch.records import Task
 from autoresearch.tasks import shipped_task
 from tests.records.making import BLOB
-from tests.views.village import ANN, AUTHOR, BEN, STRANGER, Village
+from tests.views.village import ANN, AUTHOR, BEN, ROOTS, STRANGER, Village
 
 
 def test_the_search_hears_who_stands_behind_what(tmp_path):
@@ -38,3 +39,17 @@ def test_the_search_hears_who_stands_behind_what(tmp_path):
         (0.9, 4, False),
         (0.8, None, False),
     ]
+
+
+@pytest.mark.parametrize(("named", "heard"), [(2, [True, False]), (0, [True, True])])
+def test_a_stranger_teaches_the_search_nothing_also_where_too_few_are_attested_to_verify(tmp_path, named, heard):
+    village = Village.at(tmp_path, Trust(participants=frozenset(root.public for root in ROOTS[:named])))
+    task = shipped_task()
+    fields = {"task": task.digest, "budget": task.budget.amount}
+    village.baseline = None
+    village.run(1.0, "said", by=ANN, **fields)
+    village.run(5.0, "said", by=STRANGER, **fields)
+    with BlobStore(tmp_path / "blobs") as blobs:
+        _, runs, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public, sources_by=None)
+    village.log.close()
+    assert [run.believed for run in runs] == heard

@@ -12,22 +12,35 @@ from hypothesis import strategies as st
 from autoresearch.identity import Trust
 from autoresearch.log import Log
 from autoresearch.records import Run
-from autoresearch.views import copies, judgement, leaderboard, roster_of, same_models, track_records
+from autoresearch.views import (
+    board,
+    company,
+    copies,
+    judgement,
+    leaderboard,
+    preferred,
+    roster_of,
+    same_models,
+    track_records,
+    vouched,
+)
 from tests.log.universe import DEVICES, ROOT, SMALL, records
 from tests.records.making import NOW_MS, digest_of, key, pairs
 
 TRUST = Trust(participants=frozenset({ROOT.public, DEVICES[0].public, DEVICES[1].public, key(7).public}))
-
-TRUSTS = [TRUST, Trust(), Trust(participants=frozenset({ROOT.public}))]
+TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for root in (ROOT, DEVICES[0]))]
 
 
 def seen(log: Log):
-    """Everything that is computed from verifications, frauds and copies."""
+    """Everything that is computed from who is attested, verifications, frauds and copies."""
     runs = [record for record in log.records(limit=1000) if isinstance(record.body, Run)]
     words = {record.id: judgement(log, record.id) for record in runs}
     voices = {record.id: roster_of(log).voice(record.author, record.time) for record in runs}
-    board = [subject.id for subject in leaderboard(log, digest_of())]
-    return words, voices, board, track_records(log), same_models(log), sorted(copies(log))
+    here = company(log, DEVICES[1].public)
+    order = [subject.id for subject in leaderboard(log, digest_of())]
+    counted = list(vouched(log, digest_of(), here, own=True))
+    ranked = order, counted, board(log, digest_of(), here, limit=9), preferred(log, digest_of(), here)
+    return words, voices, ranked, track_records(log), same_models(log), sorted(copies(log))
 
 
 @given(records(), st.integers(0, 1000))

@@ -59,7 +59,7 @@ def _runs(log: Log, task: Task, me: bytes) -> list[PastRun]:
         author = known or whose(row.author, row.time, here)
         state = known.found.state if known else RunState.REPORTED
         backed = known is not None and state in BACKED
-        believed = state not in DOUBTED and (author.attested or author.own or backed or not here.verifying)
+        believed = state not in DOUBTED and (author.attested or author.own or backed or not here.roster.keys)
         measured = known.found.value if known and backed else None
         found.append(
             PastRun(
