@@ -34,7 +34,7 @@ def compared(
     """
     if stated.stage == EVALUATE:
         return _evaluation(stated, found, claim, within, stated_passes=stated_passes, found_passes=found_passes)
-    steps = [Step("claim", _number(claim), "")]
+    steps = [Step("claim", _number(claim), f"± {within:.2g} allowed")]
     pairs = [("its parent", stated.parent_values, found.parent_values), ("the run", stated.values, found.values)]
     for number in range(len(stated.seeds)):
         for who, theirs, ours in pairs:
@@ -51,7 +51,7 @@ def _evaluation(
     stated: Verification, found: Verification, claim: float, within: float, *, stated_passes: bool, found_passes: bool
 ) -> Outcome:
     steps = [
-        Step("claim", _number(claim), ""),
+        Step("claim", _number(claim), f"± {within:.2g} allowed"),
         Step("value", _number(stated.value), _number(found.value), close_enough(stated.value, found.value, within)),
     ]
     if stated.values or found.values:

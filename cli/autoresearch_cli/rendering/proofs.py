@@ -72,7 +72,7 @@ def print_proof(answer: ProofAnswer, *, now_ms: int) -> None:
 def how_to_check(marks: Iterable[MarkView]) -> str:
     """The command that checks the first of these marks that a record proves; empty when there is none."""
     found = next((mark for mark in marks if mark.mark != Mark.COPIER), None)
-    return f"autoresearch proof {short(found.record)} checks that it is a {found.mark}" if found else ""
+    return f"autoresearch proof {short(found.record)} checks the mark “{found.mark}” here" if found else ""
 
 
 def _shown(text: str) -> str:
