@@ -66,7 +66,28 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 }
 
 
-UNREVEALED = "what came out is published once enough others have measured it too, or when they let too long wait"
+# What a verification measures, by its stage.
+STAGE_SENTENCES = {"evaluate": "measuring its number once more", "replicate": "running it beside its parent"}
+
+
+class DutyWhy(StrEnum):
+    """Why this node checks a run."""
+
+    LOT = "lot"
+    DISPUTE = "dispute"
+    ASKED = "asked"
+    PROOF = "proof"
+
+
+DUTY_SENTENCES: dict[DutyWhy, str] = {
+    DutyWhy.LOT: "drawn by lot",
+    DutyWhy.DISPUTE: "drawn by lot, because somebody came to another number",
+    DutyWhy.ASKED: "you asked for it",
+    DutyWhy.PROOF: "you asked whether a verification holds",
+}
+
+
+UNREVEALED = "what came out is told once enough others have measured it too, or when they let it wait too long"
 
 
 class Mark(StrEnum):

@@ -17,6 +17,7 @@ from autoresearch.answers.attesting import (
     confirmations,
 )
 from autoresearch.answers.boards import best_answer, best_value, task_status, tasks_answer, top_answer
+from autoresearch.answers.by_hand import check_asked, check_new, will_count
 from autoresearch.answers.changes import (
     diff_answer,
     lineage_answer,
@@ -25,6 +26,7 @@ from autoresearch.answers.changes import (
     run_log,
     run_source,
 )
+from autoresearch.answers.counting import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.crediting import credit_answer
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
@@ -62,6 +64,7 @@ from autoresearch.answers.models import (
     TrustAnswer,
     VerifyingStatus,
     VerifyRequest,
+    WaitingStatus,
     WorkerStatus,
     WorkRequest,
 )
@@ -70,6 +73,7 @@ from autoresearch.answers.proofs import ProofAnswer, ProofsAnswer, ProofStep, Pr
 from autoresearch.answers.proving import measured_proof, proof_answer, stated
 from autoresearch.answers.published import published_task
 from autoresearch.answers.references import resolve_reference
+from autoresearch.answers.waiting import Untold, untold, waiting
 from autoresearch.plain import one_line
 
 __all__ = [
@@ -117,14 +121,18 @@ __all__ = [
     "TasksAnswer",
     "TopAnswer",
     "TrustAnswer",
+    "Untold",
     "VerifyRequest",
     "VerifyingStatus",
+    "WaitingStatus",
     "WithdrawRequest",
     "WorkRequest",
     "WorkerStatus",
     "attest_answer",
     "best_answer",
     "best_value",
+    "check_asked",
+    "check_new",
     "confirmation_subject",
     "confirmations",
     "credit_answer",
@@ -133,6 +141,7 @@ __all__ = [
     "lineage_answer",
     "log_answer",
     "measured_proof",
+    "nothing_to_verify",
     "one_line",
     "open_checkpoint",
     "proof_answer",
@@ -147,6 +156,11 @@ __all__ = [
     "stated",
     "task_status",
     "tasks_answer",
+    "too_few",
     "top_answer",
+    "untold",
     "verifying_status",
+    "waiting",
+    "way_to_count",
+    "will_count",
 ]

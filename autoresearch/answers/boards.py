@@ -6,6 +6,7 @@ from itertools import islice
 
 import msgspec
 
+from autoresearch.answers.counting import too_few
 from autoresearch.answers.finding import FoundTask, task_of
 from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.log import Log, SubjectRow
@@ -79,7 +80,7 @@ def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> Be
         reported=_best_reported(log, task, here),
         demoted=_demoted(log, task, here, confirmed),
         run=leader,
-        note=_note(log, task, here, status, confirmed),
+        note=_note(log, task, status, confirmed),
     )
 
 
@@ -89,7 +90,7 @@ def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS, author: 
     status = task_status(log, task, author=author)
     subjects = board(log, task.digest, here, limit=limit)
     confirmed = next((row for row in subjects if row.section == BoardSection.CONFIRMED), None)
-    return TopAnswer(task=status, subjects=subjects, note=_note(log, task, here, status, confirmed))
+    return TopAnswer(task=status, subjects=subjects, note=_note(log, task, status, confirmed))
 
 
 def best_subject(log: Log, task: FoundTask, *, author: bytes | None = None) -> SubjectView | None:
@@ -130,26 +131,22 @@ def _demoted(log: Log, task: FoundTask, here: Company, confirmed: SubjectView | 
     return None
 
 
-def _note(log: Log, task: FoundTask, here: Company, status: TaskStatus, confirmed: SubjectView | None) -> str:
+def _note(log: Log, task: FoundTask, status: TaskStatus, confirmed: SubjectView | None) -> str:
     """What has to be said of the numbers: that nobody confirmed them, that they are of one kind of hardware."""
     hardware = board_hardware(log, task.digest)
     compared = f"Wall-clock numbers are compared on one kind of hardware: {one_line(hardware, 80)}." if hardware else ""
-    return " ".join(filter(None, (_standing_note(log, task, here, status, confirmed), compared)))
+    return " ".join(filter(None, (_standing_note(log, task, status, confirmed), compared)))
 
 
-def _standing_note(log: Log, task: FoundTask, here: Company, status: TaskStatus, confirmed: SubjectView | None) -> str:
+def _standing_note(log: Log, task: FoundTask, status: TaskStatus, confirmed: SubjectView | None) -> str:
     """What has to be said of numbers that nobody confirmed."""
     if status.best is None:
         return f"No run of {task.name} has a value yet."
     if confirmed is not None:
         return ""
-    least = log.network.verify_least
-    if here.verifying:
-        return "Reported numbers are their author's claim: none is confirmed yet."
-    return (
-        "Reported numbers are their author's claim: none is confirmed yet, "
-        f"and verification needs at least {least} participants."
-    )
+    claim = "Reported numbers are their author's claim"
+    few = too_few(log)
+    return f"{claim}: {few}." if few else f"{claim}: none is confirmed yet."
 
 
 def closed(baseline: float, best: float, floor: float | None) -> float | None:

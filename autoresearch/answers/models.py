@@ -23,7 +23,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunInHand(Answer, frozen=True, kw_only=True):
-    """The run that a worker is doing now."""
+    """The run that a worker is doing now, or with ``kind`` "verification" the one of ``who`` that it checks.
+
+    Then ``checked`` is its id, ``stage`` and ``round`` say what is measured (see Measured), ``reason`` why it is here.
+    """
 
     title: str
     hypothesis: str = ""
@@ -34,6 +37,11 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     step: int = 0
     loss: float | None = None
     started_ms: int = 0
+    checked: str = ""
+    stage: str = ""
+    round: int = 0
+    who: Who = NOBODY
+    reason: str = ""
 
 
 class WorkerStatus(Answer, frozen=True, kw_only=True):
@@ -118,13 +126,40 @@ class StorageStatus(Answer, frozen=True, kw_only=True):
     quota_bytes: int
 
 
+class WaitingStatus(Answer, frozen=True, kw_only=True):
+    """What this node measured of a run of ``who`` and did not tell yet: ``stage`` and ``round`` as in Measured.
+
+    It tells as soon as ``missing`` others have measured it too, or at ``tells_ms``. ``verdict``, ``value`` and
+    ``values`` are what came out, as far as the daemon says: they are not in the log yet.
+    """
+
+    run: str
+    title: str
+    who: Who = NOBODY
+    stage: str
+    round: int
+    measured_ms: int
+    missing: int
+    tells_ms: int
+    verdict: str = ""
+    value: float | None = None
+    values: list[float] = []
+
+
 class VerifyingStatus(Answer, frozen=True, kw_only=True):
-    """This device's part today (UTC): verifications, how long they took, their share of its computing time, runs."""
+    """This device's part today (UTC): verifications, how long they took, their share of its computing time, runs.
+
+    ``asked_share`` is the share of the time that it is asked to spend, 0 when it is not asked to work. ``waiting`` is
+    what it measured and did not tell yet. ``note`` says why it checks nothing though it is asked to.
+    """
 
     today: int
     spent_ms: int
     share: float
     runs_today: int
+    asked_share: float = 0.0
+    waiting: list[WaitingStatus] = []
+    note: str = ""
 
 
 class StatusAnswer(Answer, frozen=True, kw_only=True):
@@ -217,7 +252,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
     ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts`` unless its author is not
     attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``who`` the
-    participant behind it, ``device`` the hardware.
+    participant behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
+    not publish yet: ``id`` is then its commitment.
     """
 
     id: str
@@ -233,6 +269,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     counts: bool
     device: str
     who: Who = NOBODY
+    told: bool = True
 
 
 class StateChange(Answer, frozen=True, kw_only=True):
@@ -387,10 +424,11 @@ class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RunAccepted(Answer, frozen=True, kw_only=True):
-    """The run is queued; its events carry this name."""
+    """The run is queued; its events carry this name. ``note``: what a person should know of it."""
 
     schema: str = "autoresearch.run-accepted/1"
     assignment: str
+    note: str = ""
 
 
 class Event(Answer, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autoresearch.answers.counting import too_few_then
 from autoresearch.answers.models import Measured, StandingView, StateChange
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
@@ -15,7 +16,6 @@ from autoresearch.views import (
     same_models,
     states_over_time,
     tolerance_of,
-    voices_at,
     wants_retest,
     who,
     whose,
@@ -33,7 +33,7 @@ def standing_view(log: Log, run: Record, *, marks: bool = True) -> StandingView:
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voice != author}
     return StandingView(
         state=found.state.value,
-        reason=reason(found.state, voices_at(log, run), log.network.verify_least),
+        reason=reason(log, run, found.state),
         voices=found.voices,
         value=found.value,
         error=found.error,
@@ -56,12 +56,11 @@ def _id(record: bytes | None) -> str | None:
     return None if record is None else format_id(record)
 
 
-def reason(state: RunState, voices: int, least: int) -> str:
-    """The sentence for a state; in a network too small to confirm anything it says so."""
+def reason(log: Log, run: Record, state: RunState) -> str:
+    """The sentence for a state; in a network too small to confirm anything it says so, and what to do."""
     sentence = RUN_STATE_SENTENCES[state]
-    if state in (RunState.REPORTED, RunState.PROVISIONAL) and voices < least:
-        return f"{sentence}; nothing is confirmed with fewer than {least} attested participants (there are {voices})"
-    return sentence
+    few = too_few_then(log, run) if state in (RunState.REPORTED, RunState.PROVISIONAL) else ""
+    return f"{sentence}; {few}" if few else sentence
 
 
 def _tolerance(log: Log, run: Record) -> float:

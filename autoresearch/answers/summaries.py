@@ -54,6 +54,6 @@ def _sentence(body: Body | dict[str, object]) -> str:
         case Merge(device=device):
             return f"ends the fork of {device.hex()[:8]}"
         case Commitment(stage=stage, run=run):
-            return f"{stage} of {short_id(run)}: measured, not told yet"
+            return f"{stage} of {short_id(run)}: measured; what came out follows"
         case _:
             return body.reason if isinstance(body, Withdrawal) else ""

@@ -16,7 +16,7 @@ from autoresearch.log.verdicts import (
     TaskRow,
     VerificationRow,
 )
-from autoresearch.records import parse_stored
+from autoresearch.records import Record, parse_stored
 from autoresearch.words import STOPPED
 
 # A claim says "until"; nobody can block a source for longer than this by saying more.
@@ -119,6 +119,11 @@ class Tables(Reader):
         WHERE run = ? ORDER BY time, id
         """
         return [VerificationRow(*row) for row in self._rows(query, run)]
+
+    def is_withdrawn(self, record: Record) -> bool:
+        """Whether its author took a record back."""
+        query = "SELECT 1 FROM withdrawal WHERE target = ? AND author = ? LIMIT 1"
+        return bool(self._rows(query, record.id, record.author))
 
     def commitments(self, run: bytes) -> list[CommitmentRow]:
         """What verifiers of a run committed themselves to, the oldest first; nobody can take it back."""

@@ -6,6 +6,8 @@ import asyncio
 import os
 from contextlib import AbstractContextManager
 
+import msgspec
+
 from autoresearch.answers import (
     BlockRequest,
     DialRequest,
@@ -19,6 +21,7 @@ from autoresearch.answers import (
     TrustAnswer,
     VerifyRequest,
     WorkRequest,
+    way_to_count,
 )
 from autoresearch.errors import Refused
 from autoresearch.log import BlobStore, Log
@@ -30,7 +33,7 @@ from autoresearch_daemon.attesting import Desk
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.node import NO_NETWORK, Node
-from autoresearch_daemon.status import status_answer
+from autoresearch_daemon.status import status_answer, verifying_part
 
 
 class Answering:
@@ -62,7 +65,7 @@ class Answering:
         if share >= 1 and not roster_of(self.log).voice(self.author(), now_ms()).attested:
             raise Refused(
                 "this network does not count this participant's word, so there is nothing for it to verify",
-                hint="the network's founder can name it: autoresearch network trust KEY --participant",
+                hint=way_to_count(self.log, self._node.notebook.identity.root.public),
             )
         self._node.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms, share)))
         return self.status()
@@ -79,7 +82,7 @@ class Answering:
 
     async def verify(self, request: VerifyRequest) -> RunAccepted:
         """Queue the verification of a run that a person names."""
-        return RunAccepted(assignment=await self._node.verifying.ask(request.run))
+        return await self._node.verifying.ask(request.run)
 
     async def check_proof(self, record: str, kind: ProofKind | None) -> RunAccepted:
         """Queue the measurement that it takes to check a proof."""
@@ -154,8 +157,10 @@ class Answering:
 
     def status(self) -> StatusAnswer:
         """What the node does, and why."""
-        task = self._node.tasks.get(self._node.service.asked.order.task or self._node.settings.work.task)
-        return status_answer(
+        asked = self._node.service.asked
+        # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
+        task = self._node.tasks.get(asked.order.task or self._node.settings.work.task) if asked.working else None
+        status = status_answer(
             self._node.service,
             self._node.notebook,
             level=self._node.level,
@@ -165,3 +170,5 @@ class Answering:
             storage=self._node.keeper.status(),
             warnings=self._node.warnings(),
         )
+        part = verifying_part(self._node.service, self._node.notebook, self._node.verifying.waiting())
+        return msgspec.structs.replace(status, verifying=part)

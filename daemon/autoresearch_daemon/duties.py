@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from autoresearch.answers import RunInHand
-from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.answers import RunInHand, check_asked, check_new, will_count
+from autoresearch.errors import AutoresearchError, NotFound, TimedOut
 from autoresearch.notebook import Notebook
-from autoresearch.records import BlobRef, Record, Run, Verification, short_id
+from autoresearch.records import BlobRef, Record, Run, Verification, format_id, short_id
 from autoresearch.verification import EVALUATE, REPLICATE
-from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, repeated_duty, tolerance_of
+from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, repeated_duty, tolerance_of, who
+from autoresearch.words import DUTY_SENTENCES, DutyWhy
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
@@ -22,6 +24,14 @@ logger = structlog.get_logger()
 AGAIN_MS = 600_000
 _DOUBLINGS = 8
 REASON_CHARACTERS = 1000
+
+
+class Wanted(NamedTuple):
+    """A verification that a person asked for: its name, how people see it, and what they should know of it."""
+
+    name: str
+    shown: RunInHand
+    note: str
 
 
 class Duties:
@@ -44,29 +54,40 @@ class Duties:
         again_ms = now_ms + (AGAIN_MS << min(times, _DOUBLINGS))
         self._tried[duty.run, duty.stage, duty.round] = times + 1, again_ms
         try:
-            return await self._ready(duty)
+            return await self._ready(duty, DutyWhy.DISPUTE if duty.round else DutyWhy.LOT)
         except AutoresearchError as error:
             logger.info("a run cannot be verified now", run=short_id(duty.run), reason=str(error))
             return None
 
-    async def ask(self, run: bytes, now_ms: int) -> tuple[str, RunInHand]:
-        """What a person wants verified: what the protocol wants of this node, or an evaluation. Raises NotFound."""
-        record = self._notebook.log.get(run)
-        if not isinstance(record.body, Run):
-            raise UsageError(f"{short_id(run)} is a {record.kind}, not a run")
-        if record.body.status != "ok":
-            raise Refused(f"{short_id(run)} has no value to verify: it ended as {record.body.status}")
-        device = self._notebook.identity.device
+    async def ask(self, run: bytes, now_ms: int) -> Wanted:
+        """What a person wants verified: what the protocol wants of this node, or an evaluation.
+
+        Raises:
+            NotFound: there is no such run, or one of its files is nowhere.
+            UsageError: it is no run.
+            Refused: there is nothing to measure, or this node's word would not count.
+        """
+        log, device = self._notebook.log, self._notebook.identity.device
+        check_asked(log, run, device.public, now_ms)
         seed = bytes(device.key)
-        duty = duty_for(self._notebook.log, run, device.public, seed, now_ms) or make_duty(run, EVALUATE, 0, seed)
-        return await self._ready(duty)
+        duty = duty_for(log, run, device.public, seed, now_ms)
+        if duty is None:
+            check_new(log, run, device.public, now_ms)
+            duty = make_duty(run, EVALUATE, 0, seed)
+        try:
+            name, shown = await self._ready(duty, DutyWhy.ASKED)
+        except (NotFound, TimedOut) as error:
+            sentence = f"{short_id(run)} can't be measured here now: {error}"
+            hint = "its author's node, or one that has its files, must be connected: autoresearch peers"
+            raise type(error)(sentence, hint=hint) from error
+        return Wanted(name, shown, will_count(log, run, duty, device.public, now_ms))
 
     async def again(self, verification: Record) -> tuple[str, RunInHand]:
         """A verification to be made once more as its verifier made it: same draw, seeds and parent. Raises NotFound."""
         body = verification.body
         assert isinstance(body, Verification), "only a verification is made once more"
         duty = repeated_duty(body.run, body.stage, body.round, body.proof)
-        return await self._ready(duty, beside_parent=bool(body.parent_values))
+        return await self._ready(duty, DutyWhy.PROOF, beside_parent=bool(body.parent_values))
 
     def check(self, name: str) -> protocol.Check | None:
         """What a worker needs for a duty."""
@@ -105,7 +126,7 @@ class Duties:
             body = msgspec.structs.replace(body, verdict="fail")
         return body
 
-    async def _ready(self, duty: Duty, *, beside_parent: bool | None = None) -> tuple[str, RunInHand]:
+    async def _ready(self, duty: Duty, why: DutyWhy, *, beside_parent: bool | None = None) -> tuple[str, RunInHand]:
         """Fetch what it takes. A model is asked beside its parent's, or not, or where that is to be had."""
         log = self._notebook.log
         run = log.get(duty.run).body
@@ -142,8 +163,22 @@ class Duties:
         self._names += 1
         name = f"duty-{self._names}"
         self._checks[name] = check
-        title = f"checking {short_id(duty.run)}: {run.title}"[:120]
-        return name, RunInHand(title=title, hypothesis="", kind="verification", parent=None, replicate=run.replicate)
+        return name, self._shown(duty, why)
+
+    def _shown(self, duty: Duty, why: DutyWhy) -> RunInHand:
+        log = self._notebook.log
+        record = log.get(duty.run)
+        assert isinstance(record.body, Run)
+        return RunInHand(
+            title=f"checking {short_id(duty.run)}: {record.body.title}"[:120],
+            kind="verification",
+            replicate=record.body.replicate,
+            checked=format_id(duty.run),
+            stage=duty.stage,
+            round=duty.round,
+            who=who(log, record.author, record.time),
+            reason=DUTY_SENTENCES[why],
+        )
 
     async def _source(self, run: Run) -> str:
         await self._fetch(run.source)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
+from autoresearch.answers import Untold
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import CommitmentRow
 from autoresearch.notebook import Notebook
@@ -48,6 +49,11 @@ class Reveals:
             self._local.keep_unrevealed(measured)
         except sqlite3.Error as error:
             logger.warning("the daemon's own memory cannot be written", reason=str(error))
+
+    def waiting(self) -> list[Untold]:
+        """What is measured and not told yet."""
+        bodies = [measured.body for measured in self._waiting.values()]
+        return [Untold(body.run, body.stage, body.round, body) for body in bodies]
 
     def work(self, now_ms: int) -> tuple[list[Told], AutoresearchError | None]:
         """Commit to what is new and reveal what may be revealed; what could not be recorded waits, and why."""

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import msgspec
+
 from autoresearch import __version__
 from autoresearch.answers import (
     NetworkStatus,
     StatusAnswer,
     StorageStatus,
     TaskStatus,
+    VerifyingStatus,
+    WaitingStatus,
     WorkerStatus,
     find_task,
+    nothing_to_verify,
     task_status,
     verifying_status,
 )
@@ -59,13 +64,23 @@ def status_answer(
         task=_task(notebook, task_digest),
         net=net,
         storage=storage,
-        verifying=verifying_status(log, notebook.author, now_ms()),
         workers=[
             WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
             for name, w in sorted(service.workers.items())
         ],
         warnings=list(warnings),
     )
+
+
+def verifying_part(service: Service, notebook: Notebook, measured: Sequence[WaitingStatus]) -> VerifyingStatus:
+    """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it."""
+    log, asked = notebook.log, service.asked
+    part = verifying_status(log, notebook.author, now_ms())
+    share = asked.order.verify_share if asked.working else 0.0
+    checks = any(worker.assignment and worker.assignment.duty for worker in service.workers.values())
+    idle = share > 0 and not checks and service.duty is None
+    note = nothing_to_verify(log, notebook.author, now_ms()) if idle else ""
+    return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 
 def _task(notebook: Notebook, digest: bytes | None) -> TaskStatus | None:

@@ -10,14 +10,23 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from autoresearch.answers import measured_proof, proof_answer, published_task, resolve_reference
+from autoresearch.answers import (
+    RunAccepted,
+    RunInHand,
+    WaitingStatus,
+    measured_proof,
+    proof_answer,
+    published_task,
+    resolve_reference,
+    waiting,
+)
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
 from autoresearch.tasks import Task
 from autoresearch.views import judgement
-from autoresearch.words import UNREVEALED, ProofKind
+from autoresearch.words import UNREVEALED, ProofKind, Why
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.duties import Duties
@@ -86,10 +95,11 @@ class Verifying:
             if found is not None:
                 self._take(service.DutyReady(*found))
 
-    async def ask(self, reference: str) -> str:
-        """Queue the verification of a run that a person names; returns the assignment. Raises AutoresearchError."""
-        name, _ = await self._duties.ask(self._notebook.log.resolve(reference), now_ms())
-        return self._queue("check", name)
+    async def ask(self, reference: str) -> RunAccepted:
+        """Queue the verification of a run that a person names. Raises AutoresearchError."""
+        self._check_working()
+        wanted = await self._duties.ask(self._notebook.log.resolve(reference), now_ms())
+        return RunAccepted(assignment=self._queue("check", wanted.name, wanted.shown), note=wanted.note)
 
     async def ask_again(self, reference: str, kind: ProofKind | None) -> str:
         """Queue what it takes to check a proof: a verification once more. Returns the assignment.
@@ -104,17 +114,32 @@ class Verifying:
             word = "it holds" if proof.holds else "it does not hold"
             raise Refused(f"nothing has to be measured: {word}: {proof.reason}", hint="GET /v1/proofs/{id}")
         verification = log.get(parse_id(proof.id))
-        name, _ = await self._duties.again(verification)
-        return self._queue("proof", name, about=verification.id)
+        name, shown = await self._duties.again(verification)
+        return self._queue("proof", name, shown, about=verification.id)
 
-    def _queue(self, what: str, name: str, about: bytes | None = None) -> str:
+    def _queue(self, what: str, name: str, shown: RunInHand, about: bytes | None = None) -> str:
         folder = self._folder_of(self._duties.task(name))
         self._names += 1
         assignment = f"{what}-{os.getpid()}-{self._names}"
         if about is not None:
             self._repeated[assignment] = about
-        self._take(service.RunAsked(service.Assignment(assignment, folder, duty=name)))
+        self._take(service.RunAsked(service.Assignment(assignment, folder, duty=name, shown=shown)))
         return assignment
+
+    def _check_working(self) -> None:
+        """Whether a worker would take it up. Raises Refused."""
+        if self._machine.asked.paused:
+            raise Refused("This node is paused, so it measures nothing.", hint="autoresearch resume")
+        if self._machine.workers_wanted == 0:
+            hint = "autoresearch config set work.workers 1, then autoresearch down && autoresearch up"
+            raise Refused("This node has no workers, so it measures nothing.", hint=hint)
+        # A task that could not be worked on is tried again when somebody asks for something by name.
+        if found := [reason for why, reason in self._machine.blocks.items() if why is not Why.TASK_BROKEN]:
+            raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
+
+    def waiting(self) -> list[WaitingStatus]:
+        """What is measured here and not told yet."""
+        return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
 
     def check(self, assignment: service.Assignment) -> protocol.Check | None:
         """What a worker needs for an assignment, if that is a verification."""
@@ -155,10 +180,22 @@ class Verifying:
     def _tell(self, told: Told) -> None:
         body = told.body
         state = judgement(self._notebook.log, body.run).state.value
-        data = {"run": format_id(body.run), "id": format_id(told.record.id), "verdict": body.verdict, "state": state}
-        kind, text, reason = "verified", f"{short_id(body.run)}: {body.verdict}, now {state}", body.reason
+        data: dict[str, object] = {
+            "run": format_id(body.run),
+            "id": format_id(told.record.id),
+            "state": state,
+            "stage": body.stage,
+            "round": body.round,
+            "verdict": body.verdict,
+            "value": body.value,
+            "values": list(body.values),
+            "parent_values": list(body.parent_values),
+            "metrics": dict(body.metrics),
+        }
+        what = f"{body.stage} of {short_id(body.run)}: {body.verdict}"
+        kind, text, reason = "verified", f"{what}, the run is {state} now", body.reason
         if not told.revealed:
-            kind, text, reason = "committed", f"{short_id(body.run)} is measured", UNREVEALED
+            kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED
         self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)
 
     def _tell_proof(self, assignment: str, verification: bytes, body: Verification) -> None:

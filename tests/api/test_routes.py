@@ -248,5 +248,6 @@ async def test_proofs_are_listed_checked_and_measured_once_more(client, node, st
     assert await client.post(f"/v1/proofs/{short_id(chosen)}/check") == {
         "schema": "autoresearch.run-accepted/1",
         "assignment": "proof-1",
+        "note": "",
     }
     assert node.asked == [("check proof", (short_id(chosen), None))]

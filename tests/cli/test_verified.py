@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from autoresearch_cli.here import now_ms
 from autoresearch_cli.rendering.status import status_lines
 
-from autoresearch.answers import StatusAnswer, VerifyingStatus
+from autoresearch.answers import RunInHand, StatusAnswer, VerifyingStatus, WaitingStatus, WorkerStatus
+from autoresearch.identity import Trust, create_identity
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, save_manifest
+from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import Identity, format_id, short_id
+from autoresearch.records import Identity, Verification, format_id, short_id
+from autoresearch.verification import ecvrf, question
+from autoresearch.views import Who
 from tests.cli.conftest import Cli
-from tests.records.making import NETWORK
+from tests.records.making import NETWORK, commitment
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 
 
@@ -140,7 +145,8 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
         Village(log).run(1.2, "said", by=STRANGER)
     result = cli("top")
     assert [(row[0], row[8], row[13]) for row in rows(result.stdout)] == [("1", "said", ""), ("2", "baseline", "")]
-    assert "none is confirmed yet, and verification needs at least 4 participants" in result.stderr
+    said = "nothing is confirmed with fewer than 4 attested participants (there are none): 4 more are needed → "
+    assert f"{said}in a network that names them: autoresearch network new NAME --participant KEY" in result.stderr
 
 
 def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli: Cli, village: Village) -> None:
@@ -181,3 +187,69 @@ def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths
     for root in ROOTS[:3]:
         cli("network", "trust", root.public.hex(), "--participant")
     assert "confirmed" in dict(row[:2] for row in rows(cli("best").stdout))
+
+
+def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> None:
+    ann = Who(participant="3fa9bc12" + "0" * 56, short="3fa9bc12", name="ann\x1b[2J")
+    run = RunInHand(
+        title="checking g3xk: faster",
+        kind="verification",
+        checked="bafy",
+        stage="replicate",
+        who=ann,
+        reason="drawn by lot",
+        started_ms=1000,
+    )
+    waits = WaitingStatus(
+        run="bafy",
+        title="deeper",
+        who=ann,
+        stage="evaluate",
+        round=0,
+        measured_ms=0,
+        missing=2,
+        tells_ms=120_000,
+        verdict="pass",
+        value=1.25,
+    )
+    part = VerifyingStatus(today=0, spent_ms=0, share=0, runs_today=0, asked_share=0.2, waiting=[waits], note="none")
+    worker = WorkerStatus(name="w1", device="cpu", why="verifying", reason="", run=run)
+    lines = dict(
+        status_lines(StatusAnswer(state="working", why="", reason="", verifying=part, workers=[worker]), 61_000)
+    )
+    said = "checking g3xk: faster by 3fa9bc12 “ann\ufffd[2J” · running it beside its parent · drawn by lot · 1 min"
+    assert lines["now"] == f"{said} · w1 on cpu"
+    assert lines["verify"] == "up to 20% of the time is for others' runs · none"
+    what = "evaluate of bafy “deeper” by 3fa9bc12 “ann\ufffd[2J”: pass 1.2500"
+    assert lines["measured"] == f"{what} · told when 2 others have measured it too, or in 59 s"
+    down = StatusAnswer(running=False, state="stopped", why="", reason="", verifying=part)
+    assert dict(status_lines(down, 61_000))["measured"].endswith("told once the daemon runs: autoresearch up")
+
+
+def test_status_tells_what_waits_with_the_daemon_down(cli: Cli, paths: Paths) -> None:
+    mine = create_identity(paths.keys)
+    trust = Trust(participants=TRUST.participants | {mine.root.public})
+    paths.create()
+    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+    with Log.open(paths.log, NETWORK, trust=trust) as log:
+        run = Village(log).run(1.2, "good", by=ANN)
+    with Notebook(paths) as notebook:
+        notebook.publish_identity(now_ms())
+        device = notebook.identity.device
+        proof = ecvrf.prove(bytes(device.key), question(run.id, "evaluate", 0))
+        body = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.2, proof=proof)
+        notebook.publish_commitment(commitment(device, body), now_ms())
+    shown = dict(row[:2] for row in rows(cli("status").stdout))
+    assert shown["measured"].startswith(f"evaluate of {short_id(run.id)} “good” by {ROOTS[1].public.hex()[:8]}")
+
+
+def test_a_network_too_small_says_how_many_are_missing_and_what_to_do(cli: Cli, paths: Paths) -> None:
+    paths.create()
+    trust = Trust(participants=frozenset(root.public for root in ROOTS[:2]))
+    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+    with Log.open(paths.log, NETWORK, trust=trust) as log:
+        run = Village(log).run(1.2, "said", by=ANN)
+    said = "(there are 2): 2 more are needed → on every machine: autoresearch network trust KEY --participant"
+    assert said in cli("best").stdout
+    assert said in cli("top").stderr
+    assert said in cli("show", format_id(run.id)).stdout

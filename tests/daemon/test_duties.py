@@ -12,10 +12,10 @@ from autoresearch_daemon.duties import AGAIN_MS, Duties
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import NotFound
-from autoresearch.records import BlobRef, Record, Verification
+from autoresearch.records import BlobRef, Record, Verification, format_id
 from autoresearch.verification import EVALUATE, ecvrf, question, seeds
 from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
-from tests.records.making import DEFINITION, run_body, task_body
+from tests.records.making import DEFINITION, key, run_body, task_body
 
 
 def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_path: Path) -> None:
@@ -94,3 +94,34 @@ def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier
     with pytest.raises(NotFound, match="nobody has it"):
         again(beside, 10)
     assert place.own("verification") == place.own("commitment") == []
+
+
+def test_a_person_is_told_that_a_run_can_t_be_had_and_what_to_do(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+
+    async def fetch(_: BlobRef) -> None:
+        raise NotFound("none of 2 connected peers has it", hint="autoresearch peers")
+
+    duties = Duties(place.notebook, fetch)
+    with pytest.raises(NotFound, match="can't be measured here now: none of 2 connected peers has it") as caught:
+        asyncio.run(duties.ask(place.run.id, LATER_MS))
+    assert "must be connected: autoresearch peers" in caught.value.hint
+
+
+def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.notebook.blobs.put(b"X = 1\n")
+    body = msgspec.structs.replace(run_body(1.1, source=b"other"), source=source, title="faster")
+    run = place.comes(AUTHOR, body, "run", seq=4)
+
+    async def fetch(_: BlobRef) -> None:
+        return None
+
+    wanted = asyncio.run(Duties(place.notebook, fetch).ask(run.id, LATER_MS))
+    assert wanted.note == ""
+    shown = wanted.shown
+    assert (shown.checked, shown.stage, shown.reason) == (format_id(run.id), "evaluate", "you asked for it")
+    assert shown.who.participant == key(100).public.hex()
+    found = asyncio.run(Duties(place.notebook, fetch).find(body.task, LATER_MS))
+    assert found is not None
+    assert found[1].reason == "drawn by lot"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from autoresearch import __version__
-from autoresearch.answers import StatusAnswer, task_status, verifying_status
+from autoresearch.answers import StatusAnswer, VerifyingStatus, task_status, untold, verifying_status, waiting
 from autoresearch.errors import NotFound
+from autoresearch.log import Log
 from autoresearch_cli import here, starting
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
@@ -52,5 +55,11 @@ def stopped() -> StatusAnswer:
             records=notebook.log.count(),
             mine=notebook.log.count(author=me) if me else 0,
             task=task,
-            verifying=verifying_status(notebook.log, me, here.now_ms()) if me else None,
+            verifying=_verifying(notebook.log, me) if me else None,
         )
+
+
+def _verifying(log: Log, me: bytes) -> VerifyingStatus:
+    """This node's part in verification, as its log has it."""
+    part = verifying_status(log, me, here.now_ms())
+    return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, here.now_ms())))

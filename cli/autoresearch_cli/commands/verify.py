@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
 import typer
 
-from autoresearch.answers import Event, ShowAnswer, VerifyRequest
+from autoresearch.answers import Event, Measured, ShowAnswer, VerifyRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.records import format_id
+from autoresearch.views import Who, who
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.watching import Watch, text_in
 
+COMMITTED = "committed"
+# What an event tells of a measurement.
+MEASURED = ("id", "stage", "round", "verdict", "value", "values", "parent_values", "metrics")
 app = command_app()
 apps = {"verify": app}
 
@@ -33,11 +39,12 @@ def verify(reference: Reference, *, json: Json = False) -> None:
         run = format_id(notebook.resolve(reference))
     event = _wait_for(run, json=json)
     with open_notebook() as notebook:
-        shown = notebook.show(run)
+        shown, me = notebook.show(run), notebook.me
+        own = _untold(event, me, who(notebook.log, me, event.time_ms)) if event.kind == COMMITTED and me else None
     if json:
-        print_json(shown)
+        print_json(shown if own is None else _with(shown, own))
     else:
-        _report(shown, event)
+        _report(shown, event, own)
     if text_in(event, "verdict") != "pass":
         raise typer.Exit(1)
 
@@ -46,18 +53,42 @@ def _wait_for(run: str, *, json: bool) -> Event:
     """Have the daemon do it and wait for the end."""
     with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
         accepted = client.verify(VerifyRequest(run=run))
+        if accepted.note:
+            say(accepted.note)
         watch = Watch(display, only=accepted.assignment)
         for event in events:
-            if event.kind in ("committed", "verified") and text_in(event, "assignment") == accepted.assignment:
+            if event.kind in (COMMITTED, "verified") and text_in(event, "assignment") == accepted.assignment:
                 return event
             if watch.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _report(shown: ShowAnswer, event: Event) -> None:
-    print_verifications(shown)
+def _untold(event: Event, me: bytes, whose: Who) -> Measured:
+    """What was measured here and stands in no record yet."""
+    known = {name: event.data[name] for name in MEASURED if name in event.data}
+    return msgspec.convert(
+        known
+        | {"author": me.hex(), "who": whose, "time_ms": event.time_ms, "counts": True, "device": "", "told": False},
+        Measured,
+    )
+
+
+def _with(shown: ShowAnswer, own: Measured) -> ShowAnswer:
+    if shown.standing is None:
+        return shown
+    standing = msgspec.structs.replace(shown.standing, measured=[*shown.standing.measured, own])
+    return msgspec.structs.replace(shown, standing=standing)
+
+
+def _report(shown: ShowAnswer, event: Event, own: Measured | None) -> None:
+    print_verifications(shown if own is None else _with(shown, own))
     if reason := text_in(event, "reason"):
         say(reason)
     say(f"the run is {text_in(event, 'state')} now")
-    say("→ autoresearch show ID, autoresearch top")
+    run = short(shown.record.id)
+    say(
+        f"→ autoresearch status, then autoresearch show {run}"
+        if own
+        else f"→ autoresearch show {run}, autoresearch top"
+    )

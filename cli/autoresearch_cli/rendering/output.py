@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _color = ["auto"]
-# Cells so short are not broken into lines.
-WHOLE_CHARACTERS = 16
+# Between the columns of a table.
+GAP = "  "
+# What a last column needs to be read beside the others.
+ROOM_CHARACTERS = 28
 
 
 def choose_color(when: str) -> None:
@@ -100,23 +102,51 @@ def print_labelled(lines: Iterable[tuple[str, str]]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """Print a table: with a header and columns for a person, as tab-separated lines for a program."""
+    """Print a table: with a header and columns for a person, as tab-separated lines for a program.
+
+    Only the last column is broken into lines where the terminal is narrow, or stands below its row where it has no
+    room: ids and keys stay whole, to be copied.
+    """
     if not is_rich():
         print_rows(rows)
+        return
+    from rich.cells import cell_len
+
+    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    room = console().width - sum(widths[:-1]) - len(GAP) * (len(columns) - 1)
+    if widths[-1] > room and room < ROOM_CHARACTERS:
+        _print_below(columns, cells, widths, right)
         return
     from rich.table import Table
     from rich.text import Text
 
-    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for number, column in enumerate(columns):
-        # What is short or one word (an id, a key) is to be copied: it stays whole where the terminal is narrow.
-        whole = all(len(row[number]) <= WHOLE_CHARACTERS or " " not in row[number] for row in cells)
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, len(GAP), 0, 0))
+    for column in columns:
         justify: Literal["right", "left"] = "right" if column in right else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=whole)
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=column is not columns[-1])
     for row in cells:
         table.add_row(*map(Text, row))
     console().print(table, soft_wrap=False)
+
+
+def _print_below(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[str]
+) -> None:
+    """Each row with what the last column holds on a line of its own."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    def line(row: Sequence[str]) -> str:
+        pads = [" " * (width - cell_len(cell)) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
+        kept = zip(columns, row[:-1], pads, strict=False)
+        return GAP.join(pad + cell if name in right else cell + pad for name, cell, pad in kept).rstrip()
+
+    console().print(Text(line(columns), "bold"))
+    for row in cells:
+        console().print(Text(line(row)))
+        if row[-1]:
+            console().print(Text(GAP + row[-1], "dim"))
 
 
 def say(text: str) -> None:

@@ -127,7 +127,16 @@ def print_verifications(answer: ShowAnswer) -> None:
             person(found.who),
             value(found.value) if found.value is not None else pairs(found),
             found.verdict,
-            "; ".join(filter(None, (asked(found), "" if found.counts else "does not count"))),
+            "; ".join(
+                filter(
+                    None,
+                    (
+                        asked(found),
+                        "" if found.counts else "does not count",
+                        "" if found.told else "not told to others yet",
+                    ),
+                )
+            ),
         )
         for found in answer.standing.measured
     ]

@@ -8,10 +8,11 @@ from autoresearch.answers import (
     StorageStatus,
     TaskStatus,
     VerifyingStatus,
+    WaitingStatus,
     WorkerStatus,
     best_value,
 )
-from autoresearch.words import RunState
+from autoresearch.words import STAGE_SENTENCES, RunState
 from autoresearch_cli.rendering.figures import (
     age,
     clock,
@@ -24,6 +25,7 @@ from autoresearch_cli.rendering.figures import (
     value,
 )
 from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.people import person
 
 Line = tuple[str, str]
 SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "finishing": "●", "stopping": "○", "stopped": "✗"}
@@ -50,8 +52,12 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     if status.task:
         lines += task_lines(status.task)
-    if status.verifying and (status.verifying.today or status.verifying.runs_today):
-        lines.append(("today", today_line(status.verifying)))
+    if status.verifying:
+        if status.verifying.today or status.verifying.runs_today:
+            lines.append(("today", today_line(status.verifying)))
+        if status.verifying.asked_share:
+            lines.append(("verify", asked_line(status.verifying)))
+        lines += [("measured", waiting_line(one, now_ms, running=status.running)) for one in status.verifying.waiting]
     if status.net and status.net.state != "off":
         moved = f"{counted(status.net.connected, 'peer')} connected, {size(status.net.bytes_today)} today"
         if status.net.exchanged_ms:
@@ -70,6 +76,24 @@ def today_line(part: VerifyingStatus) -> str:
     return " · ".join(filter(None, (counted(part.runs_today, "run"), checks)))
 
 
+def asked_line(part: VerifyingStatus) -> str:
+    """The share of the time that goes to checking others' runs, and why nothing is checked."""
+    share = "all of the time" if part.asked_share >= 1 else f"up to {percent(part.asked_share)} of the time"
+    return " · ".join(filter(None, (f"{share} is for others' runs", part.note)))
+
+
+def waiting_line(one: WaitingStatus, now_ms: int, *, running: bool = True) -> str:
+    """What was measured and is not told yet, and what it waits for."""
+    came = f": {one.verdict}{'' if one.value is None else f' {value(one.value)}'}" if one.verdict else ""
+    what = f"{one.stage} of {short(one.run)} “{one_line(one.title)}” by {person(one.who)}{came}"
+    if not running:
+        return f"{what} · told once the daemon runs: autoresearch up"
+    if not one.missing or one.tells_ms <= now_ms:
+        return f"{what} · told now"
+    others = "1 other has" if one.missing == 1 else f"{one.missing} others have"
+    return f"{what} · told when {others} measured it too, or in {duration(one.tells_ms - now_ms)}"
+
+
 def storage_line(storage: StorageStatus) -> str:
     """What the blobs take, and how much they may."""
     quota = f" of {size(storage.quota_bytes)} (storage.blobs_mib)" if storage.quota_bytes else ""
@@ -79,7 +103,16 @@ def storage_line(storage: StorageStatus) -> str:
 def worker_line(worker: WorkerStatus, now_ms: int) -> str:
     """What one worker does."""
     name = f"{worker.name} on {worker.device}"
+    if worker.run and worker.run.checked:
+        return f"{checking_line(worker.run, now_ms)} · {name}"
     return f"{run_line(worker.run, now_ms)} · {name}" if worker.run else f"{worker.reason} · {name}"
+
+
+def checking_line(run: RunInHand, now_ms: int) -> str:
+    """The run of somebody else that is checked: what is measured, of whom, why here."""
+    what = f"{run.title} by {person(run.who)}" if run.who.short else run.title
+    parts = [one_line(what), STAGE_SENTENCES.get(run.stage, run.stage), run.reason]
+    return " · ".join(filter(None, (*parts, duration(now_ms - run.started_ms) if run.started_ms else "")))
 
 
 def run_line(run: RunInHand, now_ms: int) -> str:

@@ -26,7 +26,7 @@ class Order:
 class Assignment:
     """One piece of work for one worker. With ``given`` the folder's ``train.py`` is run as it stands.
 
-    With ``duty``, the name of a verification that the node knows, somebody's run is checked.
+    With ``duty``, the name of a verification that the node knows, a run is checked. ``shown``: as people see it.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Assignment:
     given: bool = False
     replicate: int = 0
     duty: str = ""
+    shown: RunInHand | None = None
 
 
 @dataclass(frozen=True, slots=True)

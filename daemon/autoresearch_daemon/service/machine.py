@@ -316,6 +316,7 @@ class Service:
                 continue
             if self.queue:
                 assignment = self.queue.popleft()
+                worker.run = _changed(assignment.shown, started_ms=now_ms) if assignment.shown else None
             elif self.duty and self._verification_is_due():
                 assignment = Assignment(f"verify-{self._next_number()}", order.task, duty=self.duty.duty or "")
                 worker.run = _changed(self.duty.run, started_ms=now_ms) if self.duty.run else None

@@ -1,0 +1,130 @@
+"""What keeps a participant from verifying a run by hand: a sentence, and what to do instead."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from autoresearch.answers.counting import HOUR_MS, way_to_count
+from autoresearch.errors import Refused, UsageError
+from autoresearch.identity import Voice
+from autoresearch.log import Log
+from autoresearch.records import Record, Run, short_id
+from autoresearch.verification import EVALUATE, ecvrf, network_rules
+from autoresearch.views import (
+    Duty,
+    committed,
+    counted_reports,
+    is_banned,
+    is_counted,
+    is_drawn,
+    judged,
+    roster_of,
+    track_record,
+    who,
+)
+from autoresearch.words import RUN_STATE_SENTENCES, RUN_STATUS_SENTENCES, RunState, RunStatus
+
+_ANOTHER = "autoresearch top shows others'"
+_WITHOUT_MEASURING = (RunState.FRAUD, RunState.BANNED)
+
+
+def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
+    """The run, when this device may measure it and somebody may count what comes out.
+
+    Where the network names nobody, nobody counts, and everybody may measure for himself.
+
+    Raises:
+        NotFound: there is no such record.
+        UsageError: it is no run.
+        Refused: the run is nothing to measure, or this participant's word on it would not count.
+    """
+    record = log.get(run_id)
+    name = short_id(run_id)
+    if not isinstance(record.body, Run):
+        raise UsageError(f"{name} is a {record.kind}, not a run.", hint="autoresearch log --kind run")
+    _check_run(log, record, record.body, name)
+    me = roster_of(log).voice(device, now_ms)
+    if roster_of(log).voice(record.author, record.time).voice == me.voice or record.author == device:
+        raise Refused(
+            f"{name} is this participant's own run: nobody confirms himself.",
+            hint=f"others verify it while they work; {_ANOTHER}",
+        )
+    if log.trust.attestors or log.trust.participants:
+        _check_word(log, record, device, me, now_ms)
+    return record.body
+
+
+def _check_run(log: Log, record: Record, run: Run, name: str) -> None:
+    """Whether there is something to measure. Raises Refused."""
+    if run.status != RunStatus.OK or run.value is None:
+        known = {status.value: sentence for status, sentence in RUN_STATUS_SENTENCES.items()}
+        raise Refused(
+            f"{name} has no value to verify: {known.get(run.status, 'it ended in a way that is unknown here')}.",
+            hint=f"autoresearch show {name} says how it ended",
+        )
+    if log.is_withdrawn(record):
+        raise Refused(f"{name} was taken back by its author: there is no claim left to verify.", hint=_ANOTHER)
+    state = judged(log, record).state
+    if state in _WITHOUT_MEASURING:
+        author = who(log, record.author, record.time).short
+        raise Refused(
+            f"{name} is {state.value}: {RUN_STATE_SENTENCES[state]}. No measurement changes that.",
+            hint=f"autoresearch credit {author}",
+        )
+
+
+def _check_word(log: Log, run: Record, device: bytes, me: Voice, now_ms: int) -> None:
+    """Whether anybody counts what this device says of a run. Raises Refused."""
+    name = short_id(run.id)
+    if not me.attested:
+        raise Refused(
+            "This network does not count this participant's word yet, so nobody would count what it measures.",
+            hint=way_to_count(log, me.root),
+        )
+    if is_banned(log, me.voice, now_ms, device=device, seq=2**62):
+        until_ms = track_record(log, me.voice).banned_until_ms
+        until = f" until {_day(until_ms)}" if until_ms else ""
+        raise Refused(f"This participant's word does not count{until}: its own records prove that it cheated.",
+                      hint="autoresearch credit me")  # fmt: skip
+    if not is_counted(log, run, device, now_ms):
+        hours = network_rules(log.network).age_ms / HOUR_MS
+        raise Refused(
+            f"This participant was not attested {hours:g} hours before {name} was published: it can't verify it.",
+            hint="runs that are published from now on, later than that, it may verify: autoresearch top",
+        )
+
+
+def check_new(log: Log, run: bytes, device: bytes, now_ms: int) -> None:
+    """Whether this participant did not measure a run once more already. Raises Refused."""
+    record, name = log.get(run), short_id(run)
+    voice = roster_of(log).voice
+    me = voice(device, now_ms).voice
+    told = [
+        check.id
+        for check, report in counted_reports(log, record)
+        if (report.voice, report.stage, report.round) == (me, EVALUATE, 0)
+    ]
+    if told:
+        sentence = (
+            f"This participant has measured {name} already, in {short_id(told[0])}: a second time counts nothing."
+        )
+        raise Refused(sentence, hint=f"autoresearch show {name}")
+    if any(voice(row.author, row.time).voice == me for row in committed(log, record, EVALUATE, 0)):
+        raise Refused(
+            f"This participant has measured {name} already and tells what came out when others have measured it too.",
+            hint="autoresearch status",
+        )
+
+
+def will_count(log: Log, run: bytes, duty: Duty, device: bytes, now_ms: int) -> str:
+    """A sentence where what is measured will not count although the participant's word does; else nothing."""
+    record = log.get(run)
+    if not is_counted(log, record, device, now_ms):
+        return "nobody is named in this network, so what comes out counts nothing: it is for you to see"
+    if not is_drawn(log, record, device, now_ms, ecvrf.output(duty.proof), duty.round):
+        return "this node is not drawn for this run: what comes out does not count; more are drawn while nobody speaks"
+    return ""
+
+
+def _day(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")
