@@ -3,6 +3,10 @@
 Nine participants; the 200 best runs have three evaluations and two replications each. ``first`` is the first question
 to a log that was just opened, as every command asks it; ``again`` the same question once more; ``after`` the question
 after one more verification came in, as a daemon asks it.
+
+``crowd`` and ``flooded``: 10,000 runs of a hundred participants that nobody verified, before and after 5,000 runs of
+keys made for it, half of them repetitions of the best programs under earlier times, half programs that claim to be
+better than all; ``after`` one more of these. Processor time.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ COMPARED = "the same before standings were kept between questions; figures in be
 RUNS = {True: 1_000, False: 10_000}
 VERIFIED = {True: 40, False: 200}
 PEOPLE = 9
+CROWD = 100
+FLOOD = {True: 500, False: 5_000}
 NOW_MS = 1_800_000_000_000
 NETWORK = Network(name="standing")
 BLOB = BlobRef(sha256=b"s" * 32, size=10)
@@ -67,7 +73,7 @@ class Writer:
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Milliseconds for the board, the subject to build upon, the next duty and everybody's track record."""
+    """Milliseconds of processor time for the board, the best, the next duty and everybody's track record."""
     people = [KeyPair.from_seed(bytes([1]) * 31 + bytes([number])) for number in range(PEOPLE)]
     roots = [KeyPair.from_seed(bytes([2]) * 31 + bytes([number])) for number in range(PEOPLE)]
     trust = Trust(participants=frozenset(root.public for root in roots))
@@ -75,37 +81,77 @@ def measure(*, quick: bool) -> dict[str, float]:
     records, more = _records(writer, people, roots, quick=quick)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.sqlite"
+        figures = {"records": float(len(records)), "ingest_ms": _ingest(path, trust, writer, records)}
+        figures |= _asked(path, trust, writer, people[-1], more)
+    return figures | _flooded(quick=quick)
+
+
+def _asked(
+    path: Path, trust: Trust, writer: Writer, me: KeyPair, more: list[list[Record]], *, before: str = ""
+) -> dict[str, float]:
+    """Milliseconds for each question, at first, again, and after some of ``more`` came in, a part for each question."""
+
+    def top(log: Log) -> object:
+        return board(log, TASK, company(log, me.public), limit=20)
+
+    def best(log: Log) -> object:
+        return preferred(log, TASK, company(log, me.public))
+
+    def duty(log: Log) -> object:
+        return next_duty(log, TASK, me.public, bytes(me.key), writer.now_ms)
+
+    questions: dict[str, Callable[[Log], object]] = {"top": top, "best": best, "duty": duty, "track": track_records}
+    figures = {}
+    for (name, ask), news in zip(questions.items(), more, strict=False):
         with Log.open(path, NETWORK, trust=trust) as log:
-            began = time.perf_counter()
-            for start in range(0, len(records), 1000):
-                log.ingest([(r.raw, r.signature) for r in records[start : start + 1000]], now_ms=writer.now_ms)
-            figures = {"records": float(len(records)), "ingest_ms": 1000 * (time.perf_counter() - began)}
-        me = people[-1]
-
-        def top(log: Log) -> object:
-            return board(log, TASK, company(log, me.public), limit=20)
-
-        def best(log: Log) -> object:
-            return preferred(log, TASK, company(log, me.public))
-
-        def duty(log: Log) -> object:
-            return next_duty(log, TASK, me.public, bytes(me.key), writer.now_ms)
-
-        questions: dict[str, Callable[[Log], object]] = {"top": top, "best": best, "duty": duty, "track": track_records}
-        for number, (name, ask) in enumerate(questions.items()):
-            with Log.open(path, NETWORK, trust=trust) as log:
-                figures[f"{name}_first_ms"] = _took(log, ask)
-                figures[f"{name}_again_ms"] = _took(log, ask)
-                for record in more[number]:
-                    log.ingest([(record.raw, record.signature)], now_ms=writer.now_ms)
-                figures[f"{name}_after_ms"] = _took(log, ask)
+            figures[f"{before}{name}_first_ms"] = _took(log, ask)
+            figures[f"{before}{name}_again_ms"] = _took(log, ask)
+            for record in news:
+                log.ingest([(record.raw, record.signature)], now_ms=writer.now_ms)
+            figures[f"{before}{name}_after_ms"] = _took(log, ask)
     return figures
 
 
+def _flooded(*, quick: bool) -> dict[str, float]:
+    """The same questions among many participants, before and after a flood."""
+    people = [KeyPair.from_seed(bytes([3]) * 31 + bytes([number])) for number in range(CROWD)]
+    strangers = [KeyPair.from_seed(bytes([4]) * 30 + number.to_bytes(2, "big")) for number in range(FLOOD[quick] // 10)]
+    trust = Trust(participants=frozenset(who.public for who in people))
+    writer, dice = Writer(), random.Random(2)
+    values = [dice.uniform(0.8, 1.2) for _ in range(RUNS[quick])]
+    best = sorted(range(len(values)), key=lambda number: values[number])
+    task = Task(digest=TASK, name="grammar", definition=DEFINITION, baseline=BLOB, harness={"prepare.py": BLOB})
+    false = [
+        writer.write(
+            strangers[number % len(strangers)],
+            "run",
+            _run(best[number // 20], 9.0, None) if number % 2 else _run(len(values) + number, 0.1, None),
+        )
+        for number in range(FLOOD[quick] + 6)
+    ]
+    records = [writer.write(people[0], "task", task)]
+    records += [writer.write(people[at % CROWD], "run", _run(at, value, None)) for at, value in enumerate(values)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.sqlite"
+        _ingest(path, trust, writer, records)
+        figures = _asked(path, trust, writer, people[-1], [[one] for one in false[:3]], before="crowd_")
+        _ingest(path, trust, writer, false[6:])
+        return figures | _asked(path, trust, writer, people[-1], [[one] for one in false[3:6]], before="flooded_")
+
+
+def _ingest(path: Path, trust: Trust, writer: Writer, records: list[Record]) -> float:
+    """Store all records; returns how many milliseconds it took."""
+    with Log.open(path, NETWORK, trust=trust) as log:
+        began = time.process_time()
+        for start in range(0, len(records), 1000):
+            log.ingest([(r.raw, r.signature) for r in records[start : start + 1000]], now_ms=writer.now_ms)
+        return 1000 * (time.process_time() - began)
+
+
 def _took(log: Log, ask: Callable[[Log], object]) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     ask(log)
-    return 1000 * (time.perf_counter() - began)
+    return 1000 * (time.process_time() - began)
 
 
 def _records(
