@@ -90,14 +90,15 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
-    """All counted runs of one source with the task's full budget. ``id`` is the first of them, and stands for it.
+    """All counted runs of one source with the task's full budget, of one device where the network names anybody.
 
-    ``mean`` and ``runs`` are what its authors say, ``score`` is what that is ranked by, in the metric's own unit: the
-    mean made worse by the standard error. ``value`` is what others measured with seeds that nobody chose: the median
-    of ``others`` runs, with half of its 95 % interval as ``margin``; ``voices`` participants spoke about it.
-    ``section`` is where the leaderboard shows it, empty where nobody is named whose word would count; ``position`` is 0
-    where it is not ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: confirmed it was,
-    but is no more. ``author`` is the device that signed, ``who`` the participant behind it.
+    ``id`` is the first of them, and stands for it. ``mean`` and ``runs`` are what its authors say, ``score`` is
+    what that is ranked by, in the metric's own unit: the mean made worse by the standard error. ``value`` is what
+    others measured with seeds that nobody chose: the median of ``others`` runs, with half of its 95 % interval as
+    ``margin``; ``voices`` participants spoke about it. ``section`` is where the leaderboard shows it, empty where
+    nobody is named whose word would count; ``position`` is 0 where it is not ranked. ``retest``: the run that it
+    builds on was refuted. ``confirmed_until_ms``: confirmed it was, but is no more. ``author`` is the device that
+    signed, ``who`` the participant behind it.
     """
 
     position: int
