@@ -187,18 +187,18 @@ def test_a_demo_that_is_killed_leaves_no_daemon_behind(shared: Path) -> None:
 
 @pytest.mark.slow
 @with_network
-def test_three_participants_get_from_nothing_to_a_confirmed_run(
+def test_four_participants_get_from_nothing_to_a_confirmed_run(
     tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two attestors, a mail server and a toy task: attested by mail, then verified by each other."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
     assert process("config", "set", "work.task", str(folder)).returncode == 0
-    demo = Demo("--attested", "--runs", "9")
+    demo = Demo("--attested", "--peers", "4", "--runs", "9")
     out, err = demo.process.communicate(timeout=280)
     assert demo.process.returncode == 0, err
     answer = strictly(out.splitlines()[-1], DemoAnswer)
-    assert (answer.peers, answer.peers_left, answer.attested, answer.runs) == (5, 5, 3, 9)
-    assert err.count("attested after") == 3
+    assert (answer.peers, answer.peers_left, answer.attested, answer.runs) == (6, 6, 4, 9)
+    assert err.count("attested after") == 4
     assert answer.states["confirmed"] >= 1
-    assert "example.org" not in out
+    assert ".example" not in out

@@ -19,12 +19,15 @@ from autoresearch.identity import KeyPair, Trust, create_identity, load_identity
 from autoresearch.networks import NONCE_BYTES, Manifest
 from autoresearch.paths import Paths
 from autoresearch.records import Network
+from autoresearch.words import AttestReason
 from autoresearch_cli.flock.daemons import Daemon, Place
 
 ATTESTORS = 2
 LOOPBACK = "127.0.0.1"
 FIND_SECONDS = 60.0
 POLL_SECONDS = 0.5
+# Why an attestor does not write a mail that it may write a moment later.
+NOT_YET = frozenset({"unreachable", AttestReason.UNKNOWN_DEVICE})
 
 
 class PostOffice:
@@ -83,7 +86,7 @@ class PostOffice:
     def attest(self, daemon: Daemon) -> str:
         """Do what a person does: ask, read the mails, confirm. Returns a line that says how it went."""
         began = time.monotonic()
-        address = f"{daemon.name}@example.org"
+        address = f"me@{daemon.name}.example"  # of one small domain only a few are attested
         asked = self._ask(daemon, address)
         identity = load_identity(daemon.paths.keys)
         assert isinstance(identity.root, KeyPair)
@@ -98,7 +101,7 @@ class PostOffice:
         return f"{daemon.name}: mails with {codes}; attested after {time.monotonic() - began:.1f} s"
 
     def _ask(self, daemon: Daemon, address: str) -> AttestAnswer:
-        """Ask both attestors, as soon as they are found."""
+        """Ask both attestors, as soon as they are found. Raises AutoresearchError when one refuses, or is not found."""
         deadline = time.monotonic() + FIND_SECONDS
         while True:
             try:
@@ -107,6 +110,8 @@ class PostOffice:
                 if len(answer.awaited) == ATTESTORS:
                     return answer
                 error = AutoresearchError("; ".join(no.reason for no in answer.refused) or "an attestor is missing")
+                if any(no.why not in NOT_YET for no in answer.refused):
+                    raise error
             except NotFound as none:
                 error = none
             if time.monotonic() > deadline:
