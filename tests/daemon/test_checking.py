@@ -13,11 +13,12 @@ from autoresearch_daemon.workers.checking import carry_out_check
 from autoresearch.research import Bench, Model, measure, plan_as_it_stands
 from autoresearch.running import detect_level
 from autoresearch.tasks import Task, shipped_task, source_digest
-from autoresearch.verification import Findings, ecvrf, passes
+from autoresearch.verification import Findings, ecvrf, passes, seeds, text_seeds
 
 pytestmark = pytest.mark.slow
 
 TASK = shipped_task()
+PROOF = ecvrf.prove(bytes(32), b"")
 TRAIN = TASK.baseline.decode()
 CHEATS = {
     "sees later tokens": TRAIN.replace("is_causal=True", "is_causal=False"),
@@ -62,7 +63,7 @@ def check(
         task=task.digest,
         stage="evaluate",
         round=0,
-        proof=ecvrf.prove(bytes(32), b""),
+        proof=PROOF,
         seeds=[99],
         source=source,
         source_digest=digest or source_digest(source),
@@ -125,3 +126,34 @@ def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path
 
         assert (found.verdict, found.value) == ("fail", None)
         assert "its record names" in found.reason
+
+
+def test_a_pair_is_run_with_seeds_of_the_proof_and_measured_on_text_of_its_own(bench: Bench, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    short = replace(TASK, budget=msgspec.structs.replace(TASK.budget, amount=TASK.budget.amount / 200))
+    child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
+    output = ecvrf.output(PROOF)
+    wanted = protocol.Check(
+        run=bytes(32),
+        task=short.digest,
+        stage="replicate",
+        round=0,
+        proof=PROOF,
+        seeds=seeds(output, 1),
+        source=child,
+        source_digest=source_digest(child),
+        parent_source=TRAIN,
+        checkpoint=None,
+        parent_checkpoint=None,
+        replicate=0,
+        claim=1.0,
+    )
+
+    found = carry_out_check(
+        "a", wanted, short, here, model=None, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+    )
+
+    plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=seeds(output, 1)[0])
+    again, _ = measure(short, plan, here, fresh_seed=text_seeds(output, 1)[0])
+    assert (found.verdict, len(found.parent_values)) == ("pass", 1), found.reason
+    assert found.values == [again.value] != found.parent_values
