@@ -21,6 +21,7 @@ from autoresearch.answers import (
     waiting,
 )
 from autoresearch.errors import AutoresearchError, Refused
+from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
@@ -38,6 +39,8 @@ from autoresearch_daemon.workers import protocol
 logger = structlog.get_logger()
 
 LOOK_SECONDS = 5.0
+# A task has a baseline and no more files in its harness than a record holds.
+TASK_FILES = 17
 
 
 class Verifying:
@@ -65,6 +68,7 @@ class Verifying:
         self._paths = paths
         self._take = take
         self._load = load
+        self._fetch = fetch
         self._duties = Duties(notebook, fetch)
         self._reveals = Reveals(notebook, local)
         self._news = asyncio.Event()
@@ -99,7 +103,7 @@ class Verifying:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
         self._check_working()
         wanted = await self._duties.ask(self._notebook.log.resolve(reference), now_ms())
-        return RunAccepted(assignment=self._queue("check", wanted.name, wanted.shown), note=wanted.note)
+        return RunAccepted(assignment=await self._queue("check", wanted.name, wanted.shown), note=wanted.note)
 
     async def ask_again(self, reference: str, kind: ProofKind | None) -> str:
         """Queue what it takes to check a proof: a verification once more. Returns the assignment.
@@ -115,10 +119,14 @@ class Verifying:
             raise Refused(f"nothing has to be measured: {word}: {proof.reason}", hint="GET /v1/proofs/{id}")
         verification = log.get(parse_id(proof.id))
         name, shown = await self._duties.again(verification)
-        return self._queue("proof", name, shown, about=verification.id)
+        return await self._queue("proof", name, shown, about=verification.id)
 
-    def _queue(self, what: str, name: str, shown: RunInHand, about: bytes | None = None) -> str:
-        folder = self._folder_of(self._duties.task(name))
+    async def _queue(self, what: str, name: str, shown: RunInHand, about: bytes | None = None) -> str:
+        try:
+            folder = await self._folder_of(self._duties.task(name))
+        except AutoresearchError:
+            self._duties.drop(name)
+            raise
         self._names += 1
         assignment = f"{what}-{os.getpid()}-{self._names}"
         if about is not None:
@@ -209,11 +217,16 @@ class Verifying:
         text = f"{short_id(verification)}: {'it holds' if proof.holds else 'it does not hold'}: {proof.reason}"
         self._events.tell("proof", text, now_ms(), assignment=assignment, proof=msgspec.to_builtins(proof))
 
-    def _folder_of(self, task: bytes) -> str:
+    async def _folder_of(self, task: bytes) -> str:
         """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""
         for folder in (self._machine.asked.order.task, ""):
             with suppress(AutoresearchError):
                 if self._load(folder).digest == task:
                     return folder
         place = self._paths.published_tasks / task.hex()
+        for _ in range(TASK_FILES):
+            try:
+                return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
+            except MissingBlob as missing:
+                await self._fetch(missing.blob)
         return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)

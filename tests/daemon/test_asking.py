@@ -1,0 +1,109 @@
+"""What a person asks to have measured is queued with all files that it takes, wherever they come from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon import service
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.verifying import Verifying
+
+from autoresearch.errors import NotFound, Refused
+from autoresearch.log import BlobStore
+from autoresearch.records import BlobRef, Record, Verification, format_id
+from autoresearch.research import plan_as_it_stands
+from autoresearch.tasks import Task, load_task
+from autoresearch.verification import EVALUATE, ecvrf, question
+from tests.daemon.test_revealing import AUTHOR, OTHERS, Place
+from tests.daemon.toy import write_toy_task
+from tests.records.making import run_body
+from tests.records.making import task_body as published
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path / "home")
+    yield made
+    made.local.close()
+    made.notebook.close()
+
+
+class Elsewhere:
+    """Another node that has the files of a task and of a run, none of which is here."""
+
+    def __init__(self, folder: Path, place: Place) -> None:
+        self.task = load_task(write_toy_task(folder / "task"))
+        self.blobs = BlobStore(folder / "blobs")
+        self.place = place
+        self.asked: list[bytes] = []
+        self.has = True
+        self.taken: list[service.Input] = []
+        harness = {name: self.blobs.put(text) for name, text in self.task.harness.items()}
+        body = published(self.task.definition())
+        baseline = self.blobs.put(self.task.baseline)
+        place.comes(
+            AUTHOR, msgspec.structs.replace(body, baseline=baseline, harness=harness, name="toy"), "task", seq=4
+        )
+        plan = plan_as_it_stands(self.task, self.task.baseline.decode())
+        made = run_body(0.61, task=self.task.digest, source_digest=plan.source_digest, seed=plan.seed, budget=1.0)
+        self.run = place.comes(AUTHOR, msgspec.structs.replace(made, source=baseline), "run", seq=5)
+
+    def verifying(self) -> Verifying:
+        def load(folder: str) -> Task:
+            raise NotFound(folder)
+
+        async def fetch(blob: BlobRef) -> None:
+            self.asked.append(blob.sha256)
+            if not self.has:
+                raise NotFound("nobody has it")
+            self.place.notebook.blobs.put(self.blobs.get(blob.sha256))
+
+        return Verifying(
+            self.place.notebook,
+            Events(self.place.local),
+            service.Service(workers_wanted=1),
+            self.place.paths,
+            self.place.local,
+            take=self.taken.append,
+            load=load,
+            fetch=fetch,
+        )
+
+    def says(self, verdict: str) -> Record:
+        proof = ecvrf.prove(bytes(OTHERS[0].key), question(self.run.id, EVALUATE, 0))
+        body = Verification(run=self.run.id, stage=EVALUATE, verdict=verdict, value=0.9, proof=proof)
+        return self.place.comes(OTHERS[0], body, "verification", seq=2)
+
+
+def test_the_files_of_run_and_task_come_from_others(tmp_path: Path, place: Place) -> None:
+    elsewhere = Elsewhere(tmp_path, place)
+    record = elsewhere.says("fail")
+    name = asyncio.run(elsewhere.verifying().ask_again(format_id(record.id), None))
+    (queued,) = elsewhere.taken
+    assert isinstance(queued, service.RunAsked)
+    assert queued.assignment.name == name
+    assert load_task(Path(queued.assignment.task)).digest == elsewhere.task.digest
+    assert len(elsewhere.asked) == 2, "the source, which is the baseline too, and the harness"
+
+
+def test_what_nobody_has_is_a_sentence_and_nothing_is_queued(tmp_path: Path, place: Place) -> None:
+    elsewhere = Elsewhere(tmp_path, place)
+    record = elsewhere.says("fail")
+    elsewhere.has = False
+    with pytest.raises(NotFound, match="nobody has it"):
+        asyncio.run(elsewhere.verifying().ask_again(format_id(record.id), None))
+    assert elsewhere.taken == []
+
+
+def test_what_needs_no_measurement_is_not_queued(tmp_path: Path, place: Place) -> None:
+    elsewhere = Elsewhere(tmp_path, place)
+    verifying = elsewhere.verifying()
+    for reference in (format_id(elsewhere.run.id), format_id(elsewhere.says("unavailable").id)):
+        with pytest.raises(Refused, match="nothing has to be measured: it does not hold"):
+            asyncio.run(verifying.ask_again(reference, None))
+    assert elsewhere.taken == []
+    assert elsewhere.asked == []
