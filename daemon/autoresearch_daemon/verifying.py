@@ -110,13 +110,14 @@ class Verifying:
 
         Raises:
             NotFound: there is no such record, or a file that it takes is nowhere.
-            Refused: nothing has to be measured.
+            Refused: nothing has to be measured, or nothing can be measured here now.
         """
         log, blobs = self._notebook.log, self._notebook.blobs
         proof = proof_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
         if proof.holds is not None:
             word = "it holds" if proof.holds else "it does not hold"
             raise Refused(f"nothing has to be measured: {word}: {proof.reason}", hint="GET /v1/proofs/{id}")
+        self._check_working()
         verification = log.get(parse_id(proof.id))
         name, shown = await self._duties.again(verification)
         return await self._queue("proof", name, shown, about=verification.id)
