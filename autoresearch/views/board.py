@@ -8,7 +8,7 @@ from itertools import islice
 from autoresearch.log import Log
 from autoresearch.views.company import Company
 from autoresearch.views.models import SubjectView
-from autoresearch.views.preference import JUDGED_ROWS, OPEN, Placed, backed, place
+from autoresearch.views.preference import OPEN, Placed, backed, judged_rows, place
 from autoresearch.views.ranking import unvouched, vouched
 from autoresearch.views.views import leaderboard, subject_view
 from autoresearch.words import BoardSection, RunState
@@ -46,13 +46,12 @@ def _sections(log: Log, task: bytes, here: Company, limit: int) -> dict[BoardSec
     failed: list[Placed] = []
     seen = {placed.row.source_digest for placed in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
-    for judged, row in enumerate(vouched(log, task, here)):
-        if len(waiting) >= limit or judged >= JUDGED_ROWS:
-            last = row.rank
+    rows = (row for row in vouched(log, task, here) if row.source_digest not in seen)
+    for placed in judged_rows(log, rows, here):
+        (waiting if placed.found.state in OPEN else failed).append(placed)
+        if len(waiting) >= limit:
+            last = placed.row.rank
             break
-        if row.source_digest not in seen:
-            placed = place(log, row, here)
-            (waiting if placed.found.state in OPEN else failed).append(placed)
     return {
         BoardSection.CONFIRMED: confirmed,
         BoardSection.OPEN: waiting,

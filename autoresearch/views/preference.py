@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -25,7 +26,8 @@ JUDGED_ROWS = 300
 LAST = 4
 
 OPEN = frozenset({RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED})
-DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
+PROVEN = frozenset({RunState.FRAUD, RunState.BANNED})
+DOUBTED = frozenset({RunState.DISPUTED, RunState.REFUTED}) | PROVEN
 
 
 class Placed(NamedTuple):
@@ -60,6 +62,17 @@ def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int 
 def place(log: Log, row: SubjectRow, here: Company) -> Placed:
     """How a subject stands, by its first run."""
     return Placed(row, judgement(log, row.first), *whose(row.author, row.first_time, here))
+
+
+def judged_rows(log: Log, rows: Iterable[SubjectRow], here: Company) -> Iterator[Placed]:
+    """How subjects stand, until enough were judged. Who cheated for all to see makes nobody's search shorter."""
+    judged = 0
+    for row in rows:
+        placed = place(log, row, here)
+        yield placed
+        judged += placed.found.state not in PROVEN
+        if judged >= JUDGED_ROWS:
+            return
 
 
 def tier_of(placed: Placed, here: Company) -> int | None:
@@ -135,8 +148,7 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
     best: dict[int, Placed] = {}
     # What could not be better than what is found already is not looked at: a word of one's own ends the search.
     enough = 2 if here.verifying else 0
-    for row in islice(vouched(log, task, here, own=True), JUDGED_ROWS):
-        placed = place(log, row, here)
+    for placed in judged_rows(log, vouched(log, task, here, own=True), here):
         at = tier_of(placed, here)
         if at is not None:
             best.setdefault(at, placed)
@@ -144,7 +156,7 @@ def preferred(log: Log, task: bytes, here: Company) -> Placed | None:
             break
     if best:
         return best[min(best)]
-    strangers = (place(log, row, here) for row in islice(unvouched(log, task, here), JUDGED_ROWS))
+    strangers = judged_rows(log, unvouched(log, task, here), here)
     return next((placed for placed in strangers if tier_of(placed, here) is not None), None)
 
 
@@ -156,16 +168,16 @@ def contenders(log: Log, task: bytes, here: Company, *, limit: int, each: int | 
     """
     found: list[Placed] = []
     reported: Counter[bytes] = Counter()
-    judged = 0
-    for row in vouched(log, task, here):
-        voice = here.roster.voice(row.author, row.first_time).voice
-        if each is not None and reported[voice] >= each:
-            continue
-        placed, judged = place(log, row, here), judged + 1
+
+    def voice(row: SubjectRow) -> bytes:
+        return here.roster.voice(row.author, row.first_time).voice
+
+    rows = (row for row in vouched(log, task, here) if each is None or reported[voice(row)] < each)
+    for placed in judged_rows(log, rows, here):
         if placed.found.state in OPEN or placed.found.state is RunState.DISPUTED:
             found.append(placed)
-            reported[voice] += placed.found.state is RunState.REPORTED
-        if len(found) >= limit or judged >= JUDGED_ROWS:
+            reported[voice(placed.row)] += placed.found.state is RunState.REPORTED
+        if len(found) >= limit:
             break
     return found
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 from autoresearch.log import CountedRun, EntryRow, Log, MeasuredRow, SubjectRow, TaskRules, pool, rank
 from autoresearch.views.company import Company, Whose, whose
 from autoresearch.views.hardware import comparing
 
-# As far down the board as something is looked for that may be built upon.
+# As far down the board as something is looked for where all words are alike.
 BOARD_ROWS = 2000
 # Most who ask want the first few.
 _FIRST_PAGE, _PAGE = 20, 500
@@ -23,11 +22,11 @@ _FIRST_PAGE, _PAGE = 20, 500
 Counts = Callable[[Whose], bool]
 
 
-def walk(log: Log, task: bytes, *, limit: int = BOARD_ROWS) -> Iterator[SubjectRow]:
-    """The subjects of a task by what everybody says, the best first, as many as are asked for."""
+def walk(log: Log, task: bytes) -> Iterator[SubjectRow]:
+    """The subjects of a task by what everybody says, the best first, as far down as it is looked."""
     start, size, is_comparable = 0, _FIRST_PAGE, comparing(log, task)
-    while start < limit:
-        page = log.ranked(task, limit=min(size, limit - start), skip=start)
+    while start < BOARD_ROWS:
+        page = log.ranked(task, limit=min(size, BOARD_ROWS - start), skip=start)
         yield from filter(is_comparable, page)
         if len(page) < size:
             return
@@ -44,7 +43,7 @@ def vouched(log: Log, task: bytes, here: Company, *, own: bool = False) -> Itera
     rules, is_comparable = log.rules(task), comparing(log, task)
     entries = log.entries(task, here.roster.keys | here.mine if own else here.roster.keys)
     rows = ((entry.bound, _standing(log, entry, here, rules, own=own)) for entry in entries)
-    return islice(filter(is_comparable, _in_order(rows)), BOARD_ROWS)
+    return filter(is_comparable, _in_order(rows))
 
 
 def unvouched(log: Log, task: bytes, here: Company, *, up_to: float | None = None) -> Iterator[SubjectRow]:

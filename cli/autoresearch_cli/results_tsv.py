@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from autoresearch.errors import UsageError
@@ -85,17 +85,23 @@ def _number(text: str, line: int, column: str) -> float:
     return number
 
 
-def verdicts(history: Iterable[HistoryRow], *, direction: str, budget: float | None) -> Iterator[tuple[bytes, str]]:
+def verdicts(
+    history: Iterable[HistoryRow],
+    *,
+    direction: str,
+    budget: float | None,
+    is_believed: Callable[[HistoryRow], bool] = lambda _: True,
+) -> Iterator[tuple[bytes, str]]:
     """For each run, oldest first: ``keep`` when it beat all before it, ``crash`` without a value, else ``discard``.
 
-    A run with a smaller budget, or one that an unmerged fork keeps from counting, beats nothing.
+    A run with a smaller budget, one that an unmerged fork keeps from counting or that is not believed beats nothing.
     """
     best: float | None = None
     for run in history:
         if run.value is None:
             yield run.id, "crash"
             continue
-        counts = not run.forked and (budget is None or run.budget == budget)
+        counts = not run.forked and (budget is None or run.budget == budget) and is_believed(run)
         better = best is None or (run.value > best if direction == "maximize" else run.value < best)
         if counts and better:
             best = run.value

@@ -125,3 +125,9 @@ def test_a_smaller_budget_or_a_fork_beats_nothing() -> None:
     forked = [row._replace(forked=True) for row in history([1.0])]
     for runs in (small, forked):
         assert [verdict for _, verdict in verdicts(runs, direction="minimize", budget=1.0)] == ["discard"]
+
+
+def test_a_run_that_is_not_believed_beats_nothing() -> None:
+    runs = history([0.1, 1.5, 1.4])
+    found = verdicts(runs, direction="minimize", budget=1.0, is_believed=lambda run: run is not runs[0])
+    assert [verdict for _, verdict in found] == ["discard", "keep", "keep"]

@@ -283,3 +283,31 @@ def test_a_program_repeated_by_more_strangers_than_there_are_participants_is_tol
         (format_id(first.id), 1.5),
         (format_id(village.baseline.id), 2.0),
     ]
+
+
+def test_a_participant_who_cheated_for_all_to_see_hides_nobody_however_much_it_writes(village, monkeypatch):
+    monkeypatch.setattr("autoresearch.views.preference.JUDGED_ROWS", 5)
+    honest = village.run(1.5, "honest", by=ANN)
+    for number in range(20):
+        village.run(0.5 + number / 100, f"cheated {number}", by=CEM, seed=7)
+    here = company(village.log)
+    duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
+    assert (duty.run if duty else None) == honest.id
+    assert preferred(village.log, village.task, here).row.first == honest.id
+    rows = board(village.log, village.task, here, limit=10)
+    assert [row.title for row in rows if row.section == BoardSection.OPEN] == ["honest", "baseline"]
+
+
+def test_what_one_participant_alone_says_hides_nothing_however_much_it_is(village, monkeypatch):
+    monkeypatch.setattr("autoresearch.views.ranking.BOARD_ROWS", 10)
+    monkeypatch.setattr("autoresearch.views.duties.CHECKED_ROWS", 4)
+    honest = village.run(1.5, "honest", by=ANN)
+    for number in range(30):
+        village.run(0.5 + number / 100, f"said {number}", by=CEM)
+    skip = set()
+    while (duty := next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms, skip=skip)) and (
+        duty.run != honest.id
+    ):
+        skip.add((duty.run, duty.stage, duty.round))
+    assert duty is not None
+    assert len(skip) == 3

@@ -18,7 +18,7 @@ from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
 from autoresearch.records import Run, format_id, short_id
-from autoresearch.views import judged
+from autoresearch.views import company, judged, whose
 from autoresearch_cli import bundles, here
 from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
@@ -124,24 +124,31 @@ def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
     """Write all runs to an open file. Returns how many."""
     count = 0
     if form == "jsonl":
-        for record_id, _ in run_verdicts(notebook.log):
+        for record_id, _ in run_verdicts(notebook):
             file.write(msgspec.json.encode(show_answer(notebook.log, record_id, marks=False)).decode() + "\n")
             count += 1
         return count
     line = csv_line if form == "csv" else tsv_line
     file.write(line([*COLUMNS, *MORE_COLUMNS]))
-    for record_id, status in run_verdicts(notebook.log):
+    for record_id, status in run_verdicts(notebook):
         file.write(line(cells(notebook.log, record_id, status)))
         count += 1
     return count
 
 
-def run_verdicts(log: Log) -> Iterator[tuple[bytes, str]]:
-    """All runs, task by task, oldest first, each with its verdict at that time."""
+def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
+    """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
+    log = notebook.log
+    known = company(log, notebook.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks()):
         task = log.task(digest)
         if task is not None:
-            yield from verdicts(log.history(digest), direction=task.direction or "minimize", budget=task.budget)
+            yield from verdicts(
+                log.history(digest),
+                direction=task.direction or "minimize",
+                budget=task.budget,
+                is_believed=lambda run: any(whose(run.author, run.time, known)),
+            )
 
 
 def cells(log: Log, record_id: bytes, status: str) -> list[str]:
