@@ -69,6 +69,7 @@ from autoresearch.answers.models import (
     WorkRequest,
 )
 from autoresearch.answers.part import verifying_status
+from autoresearch.answers.peering import with_participants
 from autoresearch.answers.proofs import ProofAnswer, ProofsAnswer, ProofStep, ProofView, proofs_answer
 from autoresearch.answers.proving import measured_proof, proof_answer, stated
 from autoresearch.answers.published import published_task
@@ -163,4 +164,5 @@ __all__ = [
     "waiting",
     "way_to_count",
     "will_count",
+    "with_participants",
 ]

@@ -83,6 +83,9 @@ class PeerView(Answer, frozen=True, kw_only=True):
     """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never; bytes are those of today.
 
     ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
+    ``device_key``, with which it signs records, is proven; where it keeps that to itself nobody is known behind it.
+    ``who`` is the participant for whom that key speaks, ``attested`` whether its word counts, ``marks`` what the log
+    shows it to have done wrong, and ``banned_until_ms`` until when its word does not count, if it was ever banned.
     """
 
     peer: str
@@ -101,6 +104,11 @@ class PeerView(Answer, frozen=True, kw_only=True):
     exchanged_ms: int = 0  # when both had the same records last
     records_in: int = 0  # that the last exchange brought
     records_out: int = 0
+    device_key: str = ""
+    who: Who = NOBODY
+    attested: bool = False
+    marks: list[MarkView] = []
+    banned_until_ms: int | None = None
 
 
 class PeersAnswer(Answer, frozen=True, kw_only=True):

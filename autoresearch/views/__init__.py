@@ -4,7 +4,7 @@ from autoresearch.views.bans import is_banned
 from autoresearch.views.board import board
 from autoresearch.views.company import Company, Whose, company, whose
 from autoresearch.views.copies import copies, same_models
-from autoresearch.views.credit import credit, marks_of
+from autoresearch.views.credit import credit, marks_of, records_of
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.memory import roster_of
@@ -139,6 +139,7 @@ __all__ = [
     "preferred",
     "proof_with",
     "proofs",
+    "records_of",
     "repeated_duty",
     "roster_of",
     "run",

@@ -153,17 +153,20 @@ def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[by
 
 def marks_of(log: Log, run: Record) -> list[MarkView]:
     """The marks of a run's author, as far as the devices go that it has now or had then."""
+    return [mark_view(mark) for record in records_of(log, run.author, run.time) for mark in record.marks]
+
+
+def records_of(log: Log, device: bytes, time_ms: int) -> list[TrackRecord]:
+    """What the log shows of who stood behind a device at a time, as far as its devices go that it has now or had then.
+
+    By voice and by root key: what somebody did before it was attested is its own too.
+    """
     roster, newest = roster_of(log), log.records(limit=1)
-    voice = roster.voice(run.author, run.time)
-    times = (run.time, *(record.time for record in newest))
-    devices = {run.author}.union(*(roster.devices(voice.root, time_ms) for time_ms in times))
+    voice = roster.voice(device, time_ms)
+    times = (time_ms, *(record.time for record in newest))
+    devices = {device}.union(*(roster.devices(voice.root, at_ms) for at_ms in times))
     records = track_records(log, runs=log.verified_with(devices))
-    return [
-        mark_view(mark)
-        for who in dict.fromkeys((voice.voice, voice.root))
-        if who in records
-        for mark in records[who].marks
-    ]
+    return [records[who] for who in dict.fromkeys((voice.voice, voice.root)) if who in records]
 
 
 def _ids(records: list[Record]) -> list[str]:

@@ -22,6 +22,7 @@ from autoresearch.answers import (
     VerifyRequest,
     WorkRequest,
     way_to_count,
+    with_participants,
 )
 from autoresearch.errors import Refused
 from autoresearch.log import BlobStore, Log
@@ -104,23 +105,25 @@ class Answering:
         )
         return RunAccepted(assignment=name)
 
-    def peers(self) -> PeersAnswer:
+    async def peers(self) -> PeersAnswer:
         """This node on the network, and its peers."""
-        return self._node.exchange.peers() if self._node.exchange else PeersAnswer(network=NO_NETWORK)
+        found = self._node.exchange.peers() if self._node.exchange else PeersAnswer(network=NO_NETWORK)
+        # What the log shows of many participants takes time, which the event loop has not.
+        return await asyncio.to_thread(with_participants, self.log, found)
 
-    def dial(self, request: DialRequest) -> PeersAnswer:
+    async def dial(self, request: DialRequest) -> PeersAnswer:
         """Begin to connect to an address, and stay connected."""
         if self._node.exchange is None:
             raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
         self._node.exchange.dial(request.address)
-        return self._node.exchange.peers()
+        return await self.peers()
 
     async def block(self, request: BlockRequest) -> PeersAnswer:
         """Refuse a peer from now on, or no longer."""
         if self._node.exchange is None:
             raise Refused(NO_NETWORK.reason, hint="autoresearch config set network.enabled true")
         await self._node.exchange.block(request.peer, blocked=request.blocked)
-        return self._node.exchange.peers()
+        return await self.peers()
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from autoresearch import __version__
@@ -25,7 +26,7 @@ from autoresearch.sync import Finished, KeyIndex
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.net import Handlers as NetworkHandlers
-from autoresearch_daemon.net import HostOptions, Network, load_book
+from autoresearch_daemon.net import HostOptions, Network, device_statement, load_book
 from autoresearch_daemon.sessions import Sessions
 from autoresearch_daemon.waiting import Waiting
 from autoresearch_daemon.wishes import Wishes
@@ -86,7 +87,7 @@ class Exchange:
             me=self.me,
         )
         self.network = Network(
-            options,
+            msgspec.structs.replace(options, device_key=notebook.author),
             socket,
             NetworkHandlers(
                 on_record=self._heard,
@@ -94,6 +95,7 @@ class Exchange:
                 on_blob_request=self._blob,
                 on_peers=self._peers_changed,
                 on_attest=on_attest,
+                introduce=self._introduce,
             ),
         )
         self.fetcher = Fetcher(self.network, notebook.blobs, room)
@@ -173,6 +175,7 @@ class Exchange:
                     devices=list(peer.devices),
                     other_network=bool(peer.network) and peer.network != self._log.network.id,
                     clock_ahead_ms=peer.clock_ahead_ms,
+                    device_key=peer.device_key.hex(),
                     exchanged_ms=self._exchanged[peer.peer].time_ms if peer.peer in self._exchanged else 0,
                     records_in=self._exchanged[peer.peer].received if peer.peer in self._exchanged else 0,
                     records_out=self._exchanged[peer.peer].sent if peer.peer in self._exchanged else 0,
@@ -197,6 +200,10 @@ class Exchange:
         """Begin to connect to an address; it is remembered and tried again. Raises UsageError when it is none."""
         check_peer_address(address, "the address")
         self._spawn(self._quietly(self.network.dial(address), address))
+
+    def _introduce(self, peer: str) -> bytes:
+        """What this device signs so that peers know which participant is behind this host."""
+        return self._notebook.identity.device.sign(device_statement(self._log.network.id, peer))
 
     # --- what peers do ---
 

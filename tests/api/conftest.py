@@ -85,12 +85,12 @@ class SmallNode:
     def ready(self):
         return self.health
 
-    def peers(self):
+    async def peers(self):
         return PeersAnswer(network=NetworkStatus(state="off"))
 
-    def dial(self, request):
+    async def dial(self, request):
         self.asked.append(("dial", request))
-        return self.peers()
+        return await self.peers()
 
     async def verify(self, request):
         self.asked.append(("verify", request))
@@ -102,7 +102,7 @@ class SmallNode:
 
     async def block(self, request):
         self.asked.append(("block", request))
-        return self.peers()
+        return await self.peers()
 
     async def fetch(self, blob, seconds):
         self.asked.append(("fetch", blob))

@@ -7,9 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 from autoresearch_cli.here import now_ms
+from autoresearch_cli.rendering.peers import print_peers, remarks
 from autoresearch_cli.rendering.status import status_lines
 
-from autoresearch.answers import RunInHand, StatusAnswer, VerifyingStatus, WaitingStatus, WorkerStatus
+from autoresearch.answers import (
+    NetworkStatus,
+    PeersAnswer,
+    PeerView,
+    RunInHand,
+    StatusAnswer,
+    VerifyingStatus,
+    WaitingStatus,
+    WorkerStatus,
+)
 from autoresearch.identity import Trust, create_identity
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, save_manifest
@@ -17,7 +27,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import Identity, Verification, format_id, short_id
 from autoresearch.verification import ecvrf, question
-from autoresearch.views import Who
+from autoresearch.views import MarkView, Who
 from tests.cli.conftest import Cli
 from tests.records.making import NETWORK, commitment
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
@@ -253,3 +263,21 @@ def test_a_network_too_small_says_how_many_are_missing_and_what_to_do(cli: Cli, 
     assert said in cli("best").stdout
     assert said in cli("top").stderr
     assert said in cli("show", format_id(run.id)).stdout
+
+
+def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = PeerView(
+        peer="12D3KooWbad",
+        connected=True,
+        who=Who(participant="3fa9bc12" + "0" * 56, short="3fa9bc12", name="eve\x1b[2J"),
+        marks=[MarkView(mark=mark, record="bafy", evidence=[], time_ms=1) for mark in ("fabricator", "fraud", "fraud")],
+        banned_until_ms=86_400_000,
+    )
+    answer = PeersAnswer(network=NetworkStatus(state="running"), peers=[bad, PeerView(peer="12D3KooWsilent")])
+    print_peers(answer, now_ms=1000)
+    rows_shown = rows(capsys.readouterr().out)
+    until = "banned until 1970-01-02T00:00:00Z"
+    assert rows_shown[0][10:] == [bad.who.participant, "eve\ufffd[2J", "fabricator, fraud ×2", until]
+    assert rows_shown[1][10:] == ["", "", "", ""]
+    assert remarks(bad, 1000) == f"fabricator, fraud ×2, {until} → autoresearch credit 3fa9bc12"
+    assert "banned" not in remarks(bad, 90_000_000), "it is over, the mark stays"

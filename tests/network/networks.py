@@ -19,7 +19,14 @@ QUICK = Limits(look_seconds=0.1, restart_seconds=0.1, silence_seconds=5.0)
 class Node:
     """A network and what it was told. Sync streams are answered with the reversed data."""
 
-    def __init__(self, folder: Path, limits: Limits = QUICK, command: tuple[str, ...] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits = QUICK,
+        command: tuple[str, ...] = (),
+        introduce: Callable[[str], bytes] | None = None,
+        **options: Any,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         given = {"network": NETWORK, "listen": ("/ip4/127.0.0.1/tcp/0",), "lan": False, "retry_seconds": 0.1} | options
         self.records: list[tuple[bytes, bytes, str]] = []
@@ -29,7 +36,7 @@ class Node:
         self.network = Network(
             HostOptions(folder=str(folder), **given),
             folder / "net.sock",
-            Handlers(on_record=self.on_record, on_sync=self.on_sync, on_blob_request=self.on_blob),
+            Handlers(on_record=self.on_record, on_sync=self.on_sync, on_blob_request=self.on_blob, introduce=introduce),
             limits=limits,
             **({"command": command} if command else {}),
         )

@@ -51,6 +51,16 @@ async def test_what_is_no_record_is_not_published(tmp_path):
 
 
 @in_trio
+async def test_a_way_through_oneself_is_no_way(tmp_path):
+    async with running(tmp_path / "a") as a, running(tmp_path / "b") as b:
+        through = f"/ip4/127.0.0.1/tcp/4001/p2p/{a.peer}/p2p-circuit/p2p/{b.peer}"
+        assert a.dialler.learn(through) is None
+        assert b.peer not in a.book.contacts
+        other = through.replace(a.peer, "12D3KooWJ3Q6Vxk8nN2e8hyTgSTqvEoN6yQrGrHF5NoNqEDzGnbT")
+        assert a.dialler.learn(other) == b.peer
+
+
+@in_trio
 async def test_frames_of_every_size_go_both_ways_in_order(tmp_path):
     dice = random.Random(1)
     sizes = [0, 1, 127, 128, 16_383, 16_384, 70_000, FRAME_BYTES_MAX]

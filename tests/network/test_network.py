@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_daemon.net import FRAME_BYTES_MAX, Limits
+from autoresearch_daemon.net import FRAME_BYTES_MAX, Limits, device_statement
 from autoresearch_daemon.net.framing import frame
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
@@ -17,9 +17,37 @@ from autoresearch.sync import FRAME_BYTES
 from autoresearch.words import NetworkState
 from tests.network.hosts import record
 from tests.network.networks import Node, echo, nodes, until
+from tests.records.making import NETWORK, key
 
 pytestmark = pytest.mark.slow
 MISBEHAVING = Path(__file__).parent / "misbehaving.py"
+
+
+async def test_a_peer_shows_which_device_it_has_and_a_liar_shows_none(tmp_path):
+    honest, liar = key(1), key(2)
+
+    def introduces(who):
+        return lambda peer: who.sign(device_statement(NETWORK.id, peer))
+
+    a = Node(tmp_path / "a", introduce=introduces(honest), device_key=honest.public)
+    b = Node(tmp_path / "b", introduce=introduces(liar), device_key=honest.public)
+    try:
+        for node in (a, b):
+            await node.network.start()
+        for node in (a, b):
+            async with asyncio.timeout(60):
+                await node.network.ready()
+        await b.network.dial(a.address)
+
+        def greeted(node, other):
+            return [peer for peer in node.network.peers() if peer.peer == other.peer and peer.agent]
+
+        await until(lambda: greeted(a, b) and greeted(b, a))
+        assert greeted(b, a)[0].device_key == honest.public
+        assert greeted(a, b)[0].device_key == b"", "it names a device whose key it has not"
+    finally:
+        for node in (a, b):
+            await node.network.stop()
 
 
 async def test_two_daemons_exchange_records_streams_and_blobs(tmp_path):

@@ -17,10 +17,19 @@ from autoresearch_daemon.net.book import (
 )
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.framing import FrameError, first_frame, frame, varint
+from autoresearch_daemon.net.greeting import (
+    Greeting,
+    decode_greeting,
+    device_statement,
+    encode_greeting,
+    proven_device,
+)
 from autoresearch_daemon.net.guards import address_group
 from autoresearch_daemon.net.meters import Meters
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.records.making import key
 
 PEER = "12D3KooWJ3Q6Vxk8nN2e8hyTgSTqvEoN6yQrGrHF5NoNqEDzGnbT"
 
@@ -177,3 +186,20 @@ def test_exchanges_of_one_peer_are_slowed_and_those_of_others_are_not():
     assert greedy[:20] == [0.0] * 20
     assert greedy[-1] > 60
     assert other == 0.0
+
+
+def test_a_peer_proves_which_device_it_has_and_nobody_says_it_of_another_s():
+    network, device = b"n" * 16, key(1)
+    proof = device.sign(device_statement(network, PEER))
+
+    def said(**changes):
+        given = {"agent": "a", "network": network, "time_ms": 0, "device_key": device.public, "device_proof": proof}
+        return decode_greeting(encode_greeting(Greeting(**given | changes)))
+
+    assert proven_device(said(), network, PEER) == device.public
+    assert proven_device(said(), network, "12D3other") == b"", "another peer repeats it"
+    assert proven_device(said(network=b"m" * 16), network, PEER) == b""
+    assert proven_device(said(device_key=key(2).public), network, PEER) == b""
+    assert proven_device(said(device_proof=b""), network, PEER) == b""
+    assert proven_device(said(device_key=b"short", device_proof=b"x"), network, PEER) == b""
+    assert decode_greeting(encode_greeting(Greeting(agent="old", network=network, time_ms=0))).device_key == b""

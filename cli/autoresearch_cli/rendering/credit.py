@@ -10,7 +10,7 @@ from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSec
 from autoresearch_cli.rendering.figures import counted, duration, figure, moment, one_line, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
-from autoresearch_cli.rendering.people import persons
+from autoresearch_cli.rendering.people import mark_words, persons
 
 # So many records are named on a line; a program gets all with --json.
 SHOWN_RECORDS = 6
@@ -106,10 +106,7 @@ def improved(row: CreditView, answer: CreditAnswer, *, named: bool = True) -> st
 
 def marks(row: CreditView) -> str:
     """The marks in words, each once with how often."""
-    words = [mark.mark for mark in row.marks]
-    return ", ".join(
-        word if words.count(word) == 1 else f"{word} ×{words.count(word)}" for word in dict.fromkeys(words)
-    )
+    return mark_words(row.marks)
 
 
 def _compute(row: CreditView) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from autoresearch.answers import PeersAnswer, PeerView
-from autoresearch_cli.rendering.figures import age, counted, duration, one_line, size
+from autoresearch_cli.rendering.figures import age, counted, duration, moment, one_line, size
 from autoresearch_cli.rendering.output import is_rich, print_rows, print_table
+from autoresearch_cli.rendering.people import mark_words, person
 
 # Enough of a peer id to tell two apart, and to block by.
 PEER_CHARACTERS = 12
@@ -28,6 +29,10 @@ def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
                 peer.records_out,
                 peer.exchanged_ms,
                 peer.seen_ms,
+                peer.who.participant,
+                peer.who.name,
+                mark_words(peer.marks),
+                banned(peer, now_ms),
             )
             for peer in answer.peers
         )
@@ -36,16 +41,16 @@ def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
         (
             standing(peer),
             peer.peer[-PEER_CHARACTERS:],
+            person(peer.who),
             peer.address,
-            one_line(peer.agent),
             records(peer, now_ms),
             f"{size(peer.bytes_in)} in, {size(peer.bytes_out)} out",
             "now" if peer.connected else age(peer.seen_ms, now_ms) if peer.seen_ms else "never",
-            remarks(peer),
+            remarks(peer, now_ms),
         )
         for peer in answer.peers
     ]
-    print_table(("", "peer …", "address", "runs", "records", "today", "seen", ""), rows)
+    print_table(("", "peer …", "who", "address", "records", "today", "seen", ""), rows)
 
 
 def standing(peer: PeerView) -> str:
@@ -67,15 +72,26 @@ def records(peer: PeerView, now_ms: int) -> str:
     return " ".join(["equal", age(peer.exchanged_ms, now_ms), *([f"({' '.join(moved)})"] if moved else [])])
 
 
-def remarks(peer: PeerView) -> str:
-    """What a person should know of it."""
+def banned(peer: PeerView, now_ms: int) -> str:
+    """Until when its participant's word does not count; empty when it does."""
+    until_ms = peer.banned_until_ms
+    return f"banned until {moment(until_ms)}" if until_ms is not None and until_ms > now_ms else ""
+
+
+def remarks(peer: PeerView, now_ms: int) -> str:
+    """What a person should know of it, what is wrong first."""
     parts = [peer.shut_out] if peer.shut_out else []
+    wrong = ", ".join(filter(None, (mark_words(peer.marks), banned(peer, now_ms))))
+    if wrong:
+        parts.append(f"{wrong} → autoresearch credit {peer.who.short}")
     if peer.other_network:
         parts.append("is in another network")
     if abs(peer.clock_ahead_ms) > SKEW_MS:
         parts.append(
             f"its clock is {duration(abs(peer.clock_ahead_ms))} {'ahead' if peer.clock_ahead_ms > 0 else 'behind'}"
         )
+    if peer.agent:
+        parts.append(one_line(peer.agent))
     if peer.devices:
         parts.append(f"{counted(len(peer.devices), 'device')}: {one_line(', '.join(peer.devices))}")
     return "; ".join(parts)

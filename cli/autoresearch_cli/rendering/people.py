@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.views import Who
+from autoresearch.views import MarkView, Who
 from autoresearch_cli.rendering.figures import one_line
 
 
@@ -16,3 +16,11 @@ def person(who: Who) -> str:
 def persons(known_as: Sequence[Who]) -> str:
     """One participant with all its root keys."""
     return ", ".join(person(who) for who in known_as)
+
+
+def mark_words(marks: Sequence[MarkView]) -> str:
+    """Marks in words, each once with how often."""
+    words = [mark.mark for mark in marks]
+    return ", ".join(
+        word if words.count(word) == 1 else f"{word} ×{words.count(word)}" for word in dict.fromkeys(words)
+    )

@@ -56,14 +56,14 @@ def post_run(node: NodePort, asked: RunRequest) -> RunAccepted:
     return node.run(asked)
 
 
-def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:
+async def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:
     """This node on the network, and its peers."""
-    return node.peers()
+    return await node.peers()
 
 
-def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
+async def post_peers(node: NodePort, asked: DialRequest) -> PeersAnswer:
     """Begin to connect to another node, and stay connected."""
-    return node.dial(asked)
+    return await node.dial(asked)
 
 
 async def post_verify(node: NodePort, asked: VerifyRequest) -> RunAccepted:

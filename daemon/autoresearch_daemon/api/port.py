@@ -100,11 +100,11 @@ class NodePort(Protocol):
         """Queue one run of a task folder as it stands."""
         ...
 
-    def peers(self) -> PeersAnswer:
+    async def peers(self) -> PeersAnswer:
         """This node on the network, and its peers."""
         ...
 
-    def dial(self, request: DialRequest) -> PeersAnswer:
+    async def dial(self, request: DialRequest) -> PeersAnswer:
         """Begin to connect to an address, and stay connected. Raises Refused when the network is off."""
         ...
 

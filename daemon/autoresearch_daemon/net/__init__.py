@@ -1,6 +1,7 @@
 """The network: a libp2p host in a process of its own, and the daemon's link to it. The daemon imports no libp2p."""
 
 from autoresearch_daemon.net.book import load_book
+from autoresearch_daemon.net.greeting import device_statement
 from autoresearch_daemon.net.model import (
     BLOB_PART_BYTES_MAX,
     FRAME_BYTES_MAX,
@@ -25,5 +26,6 @@ __all__ = [
     "NetworkInfo",
     "PeerInfo",
     "SyncStream",
+    "device_statement",
     "load_book",
 ]

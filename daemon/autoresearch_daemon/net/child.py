@@ -168,6 +168,8 @@ class Child:
             case link.Frame() | link.Took() | link.Close():
                 if carried := self._streams.get(message.stream):
                     carried.hear(message)
+            case link.Introduce():
+                host.introduce(message.proof)
             case link.Offer():
                 host.offer(message.manifest)
             case link.Call():

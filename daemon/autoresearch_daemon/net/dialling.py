@@ -65,7 +65,7 @@ class Dialler:
     def learn(self, address: str, *, wanted: bool = False) -> str | None:
         """Remember an address; returns the peer, or ``None`` when the address is none that we dial."""
         found = split_address(address, names=wanted)
-        if found is None or found[1] == self._own:
+        if found is None or found[1] == self._own or self._is_through_here(found[0]):
             return None
         self._book.learn(found[1], [found[0]], wanted=wanted)
         self._wake.set()
@@ -149,7 +149,8 @@ class Dialler:
     async def _try(self, contact: Contact) -> bool:
         """Dial the peer's addresses one after the other."""
         # Through a relay only where the direct way is closed.
-        for address in sorted(contact.addresses, key=lambda address: address.endswith(CIRCUIT)):
+        addresses = [address for address in contact.addresses if not self._is_through_here(address)]
+        for address in sorted(addresses, key=lambda address: address.endswith(CIRCUIT)):
             try:
                 with trio.fail_after(DIAL_SECONDS):
                     await self._connect(contact.peer, address)
@@ -161,6 +162,10 @@ class Dialler:
                 return True
         self._book.failed(contact.peer, self._now_ms(), self._options.retry_seconds, self._dice)
         return False
+
+    def _is_through_here(self, address: str) -> bool:
+        """Whether a way to a peer leads through this node as a relay: dialling it, a node would call itself."""
+        return address.endswith(f"/p2p/{self._own}{CIRCUIT}")
 
     async def _connect(self, peer: str, address: str) -> None:
         """Dial exactly this address now.

@@ -36,7 +36,7 @@ from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
 from autoresearch_daemon.net.book import AddressBook, load_book
 from autoresearch_daemon.net.dialling import Dialler, Unreachable, is_loopback
 from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
-from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, Greeting, encode_greeting
+from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, Greeting, encode_greeting, proven_device
 from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
 from autoresearch_daemon.net.lan import announce_and_listen
 from autoresearch_daemon.net.meters import Meters
@@ -114,6 +114,8 @@ class Host:
         self._handlers = handlers
         self._now_ms = now_ms
         self._keys = host_key(options)
+        self._device_proof = b""
+        self._introduced = trio.Event()
         self.peer = str(ID.from_pubkey(self._keys.public_key))
         self.listen = [choose_port(address, self.book.port) for address in options.listen]
         self._host = new_host(
@@ -362,10 +364,24 @@ class Host:
             await frames.send(self.options.manifest)
         await frames.close()
 
+    def introduce(self, proof: bytes) -> None:
+        """Tell peers from now on which device this host is of."""
+        self._device_proof = proof
+        self._introduced.set()
+
     async def _serve_hello(self, stream: INetStream) -> None:
         options = self.options
+        if options.device_key:  # peers ask once: the first may come before the daemon has signed
+            with trio.move_on_after(protocols.INTRODUCTION_SECONDS):
+                await self._introduced.wait()
+        proof = self._device_proof
         greeting = Greeting(
-            agent=options.agent, network=options.network.id, time_ms=self._now_ms(), devices=list(options.devices)
+            agent=options.agent,
+            network=options.network.id,
+            time_ms=self._now_ms(),
+            devices=list(options.devices),
+            device_key=options.device_key if proof else b"",
+            device_proof=proof,
         )
         frames = self._frames(stream)
         await frames.send(encode_greeting(greeting))
@@ -400,7 +416,7 @@ class Host:
         except (Unreachable, StreamBroken, trio.TooSlowError) as error:
             logger.debug("greeting %s: %s", peer, error)
             return
-        self.watch.greeted(peer, greeting)
+        self.watch.greeted(peer, greeting, proven_device(greeting, self.options.network.id, peer))
 
     async def _blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
         if self.meters.day_is_over():

@@ -126,6 +126,12 @@ class AttestReply(Message, frozen=True, kw_only=True):
     data: bytes | None
 
 
+class Introduce(Message, frozen=True, kw_only=True):
+    """Daemon: what this node's device signed about the host's peer id (see the greeting)."""
+
+    proof: bytes
+
+
 class Offer(Message, frozen=True, kw_only=True):
     """Daemon: the manifest that peers get who ask for the network, from now on."""
 
@@ -203,7 +209,7 @@ class AttestAsked(Message, frozen=True, kw_only=True):
 
 FromDaemon = (
     Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskAttestor | Cancel
-    | Frame | Took | Close | BlobPart | AttestReply | Offer | Quit
+    | Frame | Took | Close | BlobPart | AttestReply | Introduce | Offer | Quit
 )  # fmt: skip
 FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | AttestAsked
 

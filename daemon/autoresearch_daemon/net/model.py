@@ -26,6 +26,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``relay``: be called through peers while nobody can call directly. ``carry``: pass calls on to others.
     ``attest``: answer those who ask for an attestor.
     ``agent`` (at most 64 characters) and ``devices`` (at most 8) are what the host says of itself.
+    ``device_key``, the key that signs this node's records, is told to peers once it has signed the host's peer id.
     ``day_bytes`` is how many bytes a UTC day may move before blobs are refused; 0 is no limit.
     """
 
@@ -48,6 +49,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     attest: bool = False
     agent: str = "autoresearch"
     devices: tuple[str, ...] = ()
+    device_key: bytes = b""
 
     @property
     def key_file(self) -> Path:
@@ -70,7 +72,8 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``address`` is a multiaddr, empty when none is known; ``inbound`` means that the peer dialled; ``shut_out`` says
     why the peer is refused for a while, if it is. ``bytes_*`` are those since midnight UTC. ``agent``, ``devices``,
-    ``network`` (its id) and ``clock_ahead_ms`` are the connected peer's own word.
+    ``network`` (its id) and ``clock_ahead_ms`` are the connected peer's own word. ``device_key`` is proven: what it
+    signs as is that device.
     """
 
     peer: str
@@ -87,6 +90,7 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[str, ...] = ()
     network: bytes = b""
     clock_ahead_ms: int = 0
+    device_key: bytes = b""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ class Handlers:
     ``on_blob_request(name, offset, length)``: that part of a blob, shorter at its end; ``None``: not here. The name is
     its SHA-256, and behind it that of its manifest if it has one.
     ``on_attest(peer, data)``: a peer asks this node as an attestor; the reply, or ``None``.
-    ``on_peers()``: a peer came or went.
+    ``on_peers()``: a peer came or went. ``introduce(peer)``: what the device signs about this host's peer id.
     """
 
     on_record: Callable[[bytes, bytes, str], Awaitable[None]]
@@ -66,6 +66,7 @@ class Handlers:
     on_blob_request: Callable[[bytes, int, int], Awaitable[bytes | None]]
     on_peers: Callable[[], None] = lambda: None
     on_attest: Callable[[str, bytes], Awaitable[bytes | None]] | None = None
+    introduce: Callable[[str], bytes] | None = None
 
 
 class Network:
@@ -211,6 +212,8 @@ class Network:
         match message:
             case link.Ready():
                 self._ready = message
+                if self._handlers.introduce:
+                    self._supervisor.send(link.Introduce(proof=self._handlers.introduce(message.peer)))
                 if self._offer:  # the process knows what there was when the daemon started
                     self._supervisor.send(self._offer)
                 self._up.set()

@@ -31,6 +31,8 @@ BLOB_SECONDS = 60.0
 BLOBS_SERVED = 16
 BLOBS_SERVED_PER_PEER = 4
 PEERS_SECONDS = 10.0
+# How long an answer to a greeting waits for the daemon's signature.
+INTRODUCTION_SECONDS = 2.0
 PEERS_MAX = 32
 NETWORK_SECONDS = 10.0
 # An attestor hashes the address and hands a mail to its server before it answers.

@@ -57,7 +57,7 @@ class Watch(INotifee):
         self._offenders: dict[str, TokenBucket] = {}
         self._banned_until: dict[str, float] = {}
         self._reasons: dict[str, str] = {}
-        self._greetings: dict[str, tuple[Greeting, int]] = {}
+        self._greetings: dict[str, tuple[Greeting, int, bytes]] = {}
         self._to_close: list[INetConn] = []
 
     # --- libp2p's events ---
@@ -152,7 +152,7 @@ class Watch(INotifee):
 
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
         bytes_in, bytes_out = self._meters.today_with(peer, connections)
-        greeting, skew_ms = self._greetings.get(peer, (None, 0))
+        greeting, skew_ms, device_key = self._greetings.get(peer, (None, 0, b""))
         first = min(connections, key=is_relayed)
         remote = first.muxed_conn.get_remote_address() if isinstance(first.muxed_conn, GuardedYamux) else None
         kind = "ip6" if remote and ":" in remote[0] else "ip4"
@@ -172,11 +172,12 @@ class Watch(INotifee):
             devices=tuple(greeting.devices) if greeting else (),
             network=greeting.network if greeting else b"",
             clock_ahead_ms=skew_ms,
+            device_key=device_key,
         )
 
-    def greeted(self, peer: str, greeting: Greeting) -> None:
-        """Keep what a peer says of itself for as long as it is connected."""
-        self._greetings[peer] = (greeting, greeting.time_ms - self._now_ms())
+    def greeted(self, peer: str, greeting: Greeting, device_key: bytes) -> None:
+        """Keep what a peer says of itself, and has proven, for as long as it is connected."""
+        self._greetings[peer] = (greeting, greeting.time_ms - self._now_ms(), device_key)
         self._on_change()
 
     # --- consequences ---
