@@ -54,7 +54,7 @@ class Log(Changes):
         if version and version[0][0] != PROJECTION_VERSION:
             if read_only:
                 self.close()
-                raise Refused(f"The log {path} has to be brought up to date first.", hint="start the daemon once")
+                raise Refused(f"The log {path} has to be brought up to date first.", hint="autoresearch up, once")
             self.rebuild()
 
     @classmethod

@@ -46,7 +46,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, network: Netwo
         )
     if version < SCHEMA_VERSION:
         if read_only:
-            raise Refused(f"The log {path} has to be brought up to date first.", hint="start the daemon once")
+            raise Refused(f"The log {path} has to be brought up to date first.", hint="autoresearch up, once")
         from sqlite_utils import Database
 
         from autoresearch.log.migrations import migrations
