@@ -165,6 +165,10 @@ class Verifying:
             self._tell_proof(found.assignment, repeated, body)
             return None
         self.wake()
+        if found.cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
+            text = f"{body.stage} of {short_id(body.run)}: stopped"
+            self._events.tell("run_failed", text, now_ms(), assignment=found.assignment, reason=body.reason)
+            return None
         if body.verdict != "error":
             self._reveals.add(found.assignment, body)
             return self.reveal()

@@ -26,9 +26,9 @@ from autoresearch.running import detect_level
 from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question
 from autoresearch.views import judgement, repeated_duty
-from autoresearch.words import RunState
-from tests.daemon.daemons import Daemon
-from tests.daemon.toy import write_toy_task
+from autoresearch.words import RunState, Why
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 from tests.records.making import commitment, key, opened
 
 pytestmark = pytest.mark.slow
@@ -171,6 +171,24 @@ def trained(tmp_path: Path) -> Trained:
     assert outcome.checkpoint is not None
     assert measurement.value is not None
     return Trained(task, bench, outcome.checkpoint.rename(tmp_path / "model.safetensors"), measurement.value)
+
+
+def test_what_is_stopped_in_the_middle_is_in_no_record(home: Home, tmp_path: Path) -> None:
+    task = load_task(write_toy_task(tmp_path / "task", SLOW_TRAIN))
+    home.notebook.publish_task(task, now_ms())
+    run = publish(home, task, task.baseline.decode(), 0.61)
+    home.start()
+    begun = home.records()
+
+    def verifies() -> bool:
+        return Why.VERIFYING in (worker.why for worker in home.daemon.status().workers)
+
+    assert home.daemon.post("/v1/verify", run=format_id(run.id)).is_success
+    wait_for(verifies)
+    home.daemon.post("/v1/pause")
+    wait_for(lambda: not verifies())
+
+    assert home.records() == begun
 
 
 def publish(

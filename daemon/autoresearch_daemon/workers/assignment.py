@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
@@ -114,7 +116,7 @@ def _verify(
         )
 
     try:
-        return carry_out_check(
+        found = carry_out_check(
             work.assignment,
             check,
             task,
@@ -124,6 +126,7 @@ def _verify(
             on_progress=tell,
             cancelled=talk.cancelled,
         )
+        return msgspec.structs.replace(found, cancelled=found.verdict == "error" and talk.cancelled())
     finally:
         shutil.rmtree(bench.scratch, ignore_errors=True)
 

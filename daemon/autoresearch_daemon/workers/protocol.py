@@ -58,7 +58,10 @@ class Result(Message, frozen=True, kw_only=True):
 
 
 class Verified(Message, frozen=True, kw_only=True):
-    """Worker: what a check came to. ``verdict`` is "pass" when it could be measured, whatever the number says."""
+    """Worker: what a check came to. ``verdict`` is "pass" when it could be measured, whatever the number says.
+
+    ``cancelled``: the daemon stopped it before it came to anything.
+    """
 
     assignment: str
     verdict: Literal["pass", "fail", "error"]
@@ -70,6 +73,7 @@ class Verified(Message, frozen=True, kw_only=True):
     device: str = ""
     sandbox: int = 0
     duration_ms: int = 0
+    cancelled: bool = False
 
 
 class Dropped(Message, frozen=True, kw_only=True):
