@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log, State, mean, rank
-from autoresearch.records import DAY_MS, Identity, Record, format_id
+from autoresearch.records import DAY_MS, Attestation, Identity, Record, format_id
 from autoresearch.views import (
     best_of,
     board,
+    board_hardware,
     company,
     lineage,
     next_duty,
@@ -208,7 +209,8 @@ def test_strangers_say_nothing_of_the_hardware_of_the_board(tmp_path):
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"d", b"e"])
 VALUES = st.sampled_from([1.0, 1.01, 1.02, 1.03, 1.3, 0.7, 1e308, -1e308])
-RUNS = st.tuples(st.sampled_from([*PEOPLE[:3], SECOND, STRANGER]), NAMES, VALUES, st.integers(0, 4), st.integers(0, 9))
+WRITERS, MACHINES = st.sampled_from([*PEOPLE[:3], SECOND, STRANGER]), st.sampled_from(["laptop", "desktop"])
+RUNS = st.tuples(WRITERS, NAMES, VALUES, st.integers(0, 4), st.integers(0, 9), MACHINES)
 
 
 def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
@@ -220,22 +222,29 @@ def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
     found = []
     for program in {run.body.source_digest for run in runs}:
         same = [run for run in runs if run.body.source_digest == program]
-        values: dict[int, float] = {}
+        values: dict[int, Record] = {}
         for run in same:
             if run.author == same[0].author:
-                values.setdefault(run.body.replicate, run.body.value)
-        ranked = rank(mean(list(values.values())), len(values), rules)
-        if ranked is not None:
-            found.append((ranked, same[0].time, same[0].id, len(values), mean(list(values.values()))))
+                values.setdefault(run.body.replicate, run)
+        hardware = same[0].body.device
+        counted = [run.body.value for run in values.values() if not rules.clocked or run.body.device == hardware]
+        ranked = rank(mean(counted), len(counted), rules)
+        if ranked is not None and board_hardware(log, task) in (None, hardware):
+            found.append((ranked, same[0].time, same[0].id, len(counted), mean(counted)))
     return [row[2:] for row in sorted(found)]
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(RUNS, max_size=40), st.sampled_from(["minimize", "maximize"]), st.integers(0, 2**32))
-def test_the_order_is_that_of_the_rule_however_records_arrive(tmp_path_factory, made, direction, seed):
+@given(
+    st.lists(RUNS, max_size=40),
+    st.sampled_from(["minimize", "maximize"]),
+    st.sampled_from(["work", "seconds"]),
+    st.integers(0, 2**32),
+)
+def test_the_order_is_that_of_the_rule_however_records_arrive(tmp_path_factory, made, direction, unit, seed):
     """One device is attested from the third to the sixth moment only; some may have forked."""
     definition = {"name": "x", "metric": {"name": "x", "direction": direction, "noise": 0.02}}
-    definition |= {"budget": {"unit": "work", "amount": BUDGET}}
+    definition |= {"budget": {"unit": unit, "amount": BUDGET}}
     task = digest_of(definition)
     records = [sealed(ROOTS[0], task_body(definition), kind="task")]
     delegations = [*zip(PEOPLE[:3], ROOTS[:3], strict=True), (SECOND, ROOTS[0])]
@@ -250,8 +259,8 @@ def test_the_order_is_that_of_the_rule_however_records_arrive(tmp_path_factory, 
         records.append(sealed(root, says, kind="identity", seq=number + 1, time_ms=start_ms))
         agrees = Identity(action="profile", root=root.public)
         records.append(sealed(device, agrees, kind="identity", seq=1, time_ms=start_ms))
-    for number, (who, name, value, replicate, moment) in enumerate(made):
-        body = run_body(value, source=name, replicate=replicate, task=task, budget=BUDGET)
+    for number, (who, name, value, replicate, moment, machine) in enumerate(made):
+        body = run_body(value, source=name, replicate=replicate, task=task, budget=BUDGET, device=machine)
         records.append(sealed(who, body, seq=number + 2, time_ms=NOW_MS + moment))
     strangers = [record for record in records if record.author == STRANGER.public]
     dice = random.Random(seed)
@@ -311,3 +320,26 @@ def test_what_one_participant_alone_says_hides_nothing_however_much_it_is(villag
         skip.add((duty.run, duty.stage, duty.round))
     assert duty is not None
     assert len(skip) == 3
+
+
+def test_an_attestation_that_arrives_late_counts_from_the_time_that_it_states(tmp_path):
+    attestors = [key(70), key(71)]
+    trust = Trust(attestors=frozenset(attestor.public for attestor in attestors), needed=2)
+    village = Village.at(tmp_path, trust)
+    early = village.run(1.2, "early", by=ANN)
+    issued_ms = village.now_ms + 1
+    later = village.run(1.5, "later", by=ANN)
+    flood(village, [0.1] * 50)
+    assert list(vouched(village.log, village.task, company(village.log))) == []
+    root = ROOTS[PEOPLE.index(ANN)].public
+    for attestor in attestors:
+        body = Attestation(
+            subject=root, tag=b"t" * 32, method="code", domain="big", issued=issued_ms, expires=issued_ms + DAY_MS
+        )
+        record = sealed(attestor, body, kind="attestation", time_ms=issued_ms)
+        village.log.ingest(pairs([record]), now_ms=village.now_ms)
+    rows = list(vouched(village.log, village.task, company(village.log)))
+    assert [row.first for row in rows] == [later.id]
+    assert preferred(village.log, village.task, company(village.log)).row.first == later.id
+    assert early.id not in {row.first for row in rows}
+    village.log.close()
