@@ -61,6 +61,19 @@ async def test_a_way_through_oneself_is_no_way(tmp_path):
 
 
 @in_trio
+async def test_a_host_is_no_peer_of_its_own(tmp_path):
+    async with running(tmp_path / "a") as a:
+        mine = info_from_p2p_addr(Multiaddr(a.addresses()[0]))
+        swarm = a._host.get_network()
+        await swarm.dial_addr(mine.addrs[0], mine.peer_id)
+        assert swarm.get_connections(mine.peer_id), "the library calls itself"
+        assert a.peers() == []
+        await until(lambda: not swarm.get_connections(mine.peer_id))
+        assert a.peers() == []
+        assert a.watch.connected_peers() == set()
+
+
+@in_trio
 async def test_frames_of_every_size_go_both_ways_in_order(tmp_path):
     dice = random.Random(1)
     sizes = [0, 1, 127, 128, 16_383, 16_384, 70_000, FRAME_BYTES_MAX]

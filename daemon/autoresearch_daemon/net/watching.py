@@ -48,6 +48,7 @@ class Watch(INotifee):
         self.offences = 0
         self.bans = 0
         self._swarm = swarm
+        self._own = str(swarm.get_peer_id())
         self._book = book
         self._meters = meters
         self._now_ms = now_ms
@@ -104,7 +105,8 @@ class Watch(INotifee):
 
     def connected_peers(self) -> set[str]:
         """The peers with a connection that stands."""
-        return {peer_of(connection) for connection in self._swarm.get_connections() if not connection.is_closed}
+        found = {peer_of(connection) for connection in self._swarm.get_connections() if not connection.is_closed}
+        return found - {self._own}
 
     def called_peers(self) -> set[str]:
         """The connected peers that this host called directly: others may be able to call them too."""
@@ -117,14 +119,17 @@ class Watch(INotifee):
         }
 
     def is_refused(self, peer: str) -> bool:
-        """Whether the peer is blocked by a person or shut out for its rubbish."""
+        """Whether the peer is blocked by a person, shut out for its rubbish, or this host itself."""
+        # A way to others through a relay may come back here; then a node would exchange records with itself.
+        if peer == self._own:
+            return True
         return peer in self._book.blocked or self._banned_until.get(peer, 0.0) > trio.current_time()
 
     def peers(self) -> list[PeerInfo]:
         """Connected peers first, then those that the book knows."""
         now: dict[str, list[INetConn]] = {}
         for connection in self._swarm.get_connections():
-            if not connection.is_closed:
+            if not connection.is_closed and peer_of(connection) != self._own:
                 now.setdefault(peer_of(connection), []).append(connection)
         found = [self._describe(peer, connections) for peer, connections in now.items()]
         known = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
@@ -140,7 +145,8 @@ class Watch(INotifee):
                 bytes_out=self._meters.today_with(contact.peer, [])[1],
             )
             for contact in known
-            if contact.peer not in now and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
+            if contact.peer not in {*now, self._own}
+            and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
         ]
         listed = {peer.peer for peer in found}
         found += [
