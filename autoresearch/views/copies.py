@@ -1,16 +1,21 @@
 """Runs that another participant published before: nobody discovers the same twice.
 
 Credit is the first's, by time and id. Replays come to the same number and the same checkpoint, and nothing is wrong
-with them: a copy is what says that it is a discovery.
+with them: a copy is what says that it is a discovery. A time is its author's own word, so nothing that names an earlier
+one makes a copy of what others had measured before anybody spoke of the other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from autoresearch.log import CopyRow, Log
 from autoresearch.views.memory import discoveries_of, memory_of
+
+# So many attested participants besides the authors must have measured a run to vouch that it was there.
+_WITNESSES = 2
 
 
 class Copy(NamedTuple):
@@ -53,13 +58,30 @@ def _of_others(log: Log, rows: Iterable[CopyRow]) -> list[CopyRow]:
     first: dict[bytes, CopyRow] = {}
     voice = memory_of(log).roster.voice
     for row in rows:
-        if voice(row.original_author, row.original_time).attested:
+        if voice(row.original_author, row.original_time).attested and not _was_seen_before(log, row):
             first[row.id] = min(first.get(row.id, row), row, key=lambda row: (row.original_time, row.original))
     return [
         row
         for row in first.values()
         if voice(row.author, row.time).voice != voice(row.original_author, row.original_time).voice
     ]
+
+
+def _was_seen_before(log: Log, row: CopyRow) -> bool:
+    """Whether others had measured a run before they did the one that names an earlier time."""
+    voice = memory_of(log).roster.voice
+    authors = {voice(row.author, row.time).voice, voice(row.original_author, row.original_time).voice}
+
+    def seen_ms(run: bytes) -> float:
+        """When the last of the witnesses that it takes had committed to a measurement."""
+        first: dict[bytes, int] = {}
+        for said in log.commitments(run):
+            who = voice(said.author, said.time)
+            if said.output is not None and who.attested and who.voice not in authors:
+                first[who.voice] = min(said.time, first.get(who.voice, said.time))
+        return sorted(first.values())[_WITNESSES - 1] if len(first) >= _WITNESSES else math.inf
+
+    return seen_ms(row.id) < seen_ms(row.original)
 
 
 def _is_impossible(log: Log, row: CopyRow) -> bool:

@@ -6,7 +6,16 @@ import pytest
 
 from autoresearch.log import Log
 from autoresearch.records import BlobRef, Claim, Identity, Withdrawal, format_id
-from autoresearch.views import counted_reports, is_banned, judgement, leaderboard, track_record, track_records
+from autoresearch.views import (
+    board,
+    company,
+    counted_reports,
+    is_banned,
+    judgement,
+    leaderboard,
+    track_record,
+    track_records,
+)
 from autoresearch.words import MARK_SENTENCES, Mark, RunState
 from tests.records.making import DEFINITION, NETWORK, NOW_MS, run_body, sealed, task_body
 from tests.views.test_standing import AUTHOR, OTHERS, ROOTS, TRUST, Story
@@ -124,6 +133,41 @@ def test_anothers_checkpoint_under_another_program_is_a_copy_and_ranks_nowhere(s
     assert board[0] == format_id(first.id)
     assert format_id(copy.id) not in board
     assert format_id(own.id) in board
+    assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.COPIER]
+
+
+def test_an_earlier_date_takes_nothing_from_what_others_had_measured(story: Story) -> None:
+    model = BlobRef(sha256=b"m" * 32, size=5)
+    thief, body = OTHERS[4], run_body(1.2, source=b"great", parent=story.parent.id, checkpoint=model)
+    honest = story.run = story.append(AUTHOR, "run", body)
+    then_ms = story.now_ms
+
+    def steal(source: bytes) -> None:
+        now_ms, story.now_ms = story.now_ms, then_ms - 5000
+        story.append(thief, "run", run_body(1.2, source=source, parent=story.parent.id, checkpoint=model))
+        story.now_ms = now_ms
+
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    for who in OTHERS[:2]:
+        story.replicate(who, [1.5, 1.5], [1.2, 1.2])
+    steal(b"great")
+    steal(b"the same, rewritten")
+    assert judgement(story.log, honest.id).state is RunState.CONFIRMED
+    assert not track_record(story.log, voice(AUTHOR)).marks
+    assert board(story.log, body.task, company(story.log), limit=9)[0].id == format_id(honest.id)
+
+
+def test_who_was_measured_first_by_two_others_was_there_first(story: Story) -> None:
+    copy = story.append(OTHERS[0], "run", run_body(1.2, source=b"child", parent=story.parent.id))
+    original, story.run = story.run, copy
+    story.evaluate(OTHERS[1], 1.2)
+    assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.COPIER]
+    story.run = original
+    for who in OTHERS[1:3]:
+        story.evaluate(who, 1.2)
+    story.run = copy
+    story.evaluate(OTHERS[2], 1.2)
     assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.COPIER]
 
 
