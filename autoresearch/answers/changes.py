@@ -80,7 +80,7 @@ def run_body(log: Log, run_id: bytes) -> Run:
     """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
     record = log.get(run_id)
     if not isinstance(record.body, Run):
-        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.")
+        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.", hint="autoresearch log --kind run")
     return record.body
 
 

@@ -400,7 +400,7 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Measure a run of somebody else here: its id, or an unambiguous beginning of it."""
+    """Measure a run of somebody else here: its id, an unambiguous beginning of it, or ``@``."""
 
     run: Annotated[str, Meta(min_length=1, max_length=128)]
 

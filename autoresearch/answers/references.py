@@ -58,7 +58,8 @@ def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:
     for done in range(steps):
         parent = run_body(log, found).parent
         if parent is None:
-            raise NotFound(f"The run {short_id(run_id)} has {done} ancestors, not {steps}.")
+            known = f"The run {short_id(run_id)} has {done} ancestors, not {steps}."
+            raise NotFound(known, hint=f"autoresearch lineage {short_id(run_id)}")
         if not log.has([parent]):
             raise NotFound(f"The parent of {short_id(found)} is not in this log.")
         found = parent

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from threading import RLock
 
 from autoresearch.errors import AmbiguousId, NotFound
 from autoresearch.log.connection import refusals
 from autoresearch.log.settle import merged_up_to
 from autoresearch.log.verdicts import Fork, Head
-from autoresearch.records import Record, format_id, parse_stored, prefix_range
+from autoresearch.records import Record, format_id, parse_stored, prefix_range, short_id
 
 _PAGE = 500
 _CANDIDATES = 10
+_NO_RECORD = "autoresearch log shows the newest; autoresearch peers, who may have others"
+
+
+def _told_apart(ids: Sequence[bytes]) -> list[str]:
+    """Ids as people type them, no longer than tells them apart."""
+    length = len(short_id(ids[0]))
+    while len({short_id(one, length) for one in ids}) < len(ids):
+        length += 4
+    return [short_id(one, length) for one in ids]
 
 
 class Reader:
@@ -37,7 +46,7 @@ class Reader:
         """The record with this id. Raises NotFound."""
         record = self.find(record_id)
         if record is None:
-            raise NotFound(f"There is no record {format_id(record_id)} here.")
+            raise NotFound(f"There is no record {format_id(record_id)} here.", hint=_NO_RECORD)
         return record
 
     def resolve(self, prefix: str) -> bytes:
@@ -45,9 +54,10 @@ class Reader:
         low, high = prefix_range(prefix)
         found = self._rows("SELECT id FROM record WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", low, high, _CANDIDATES)
         if not found:
-            raise NotFound(f"There is no record {prefix} here.")
+            raise NotFound(f"There is no record {prefix} here.", hint=_NO_RECORD)
         if len(found) > 1:
-            raise AmbiguousId(f"{prefix} can mean several records.", [format_id(row[0]) for row in found])
+            candidates = _told_apart([bytes(row[0]) for row in found])
+            raise AmbiguousId(f"{prefix} can mean several records.", candidates)
         return bytes(found[0][0])
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:

@@ -41,7 +41,7 @@ def run(log: Log, run_id: bytes) -> RunView:
     """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
     record = log.get(run_id)
     if not isinstance(record.body, Run):
-        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.")
+        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.", hint="autoresearch log --kind run")
     return run_view(log, StoredRun(record, log.forked(record)))
 
 

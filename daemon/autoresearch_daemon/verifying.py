@@ -102,7 +102,8 @@ class Verifying:
     async def ask(self, reference: str) -> RunAccepted:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
         self._check_working()
-        wanted = await self._duties.ask(self._notebook.log.resolve(reference), now_ms())
+        log, author = self._notebook.log, self._notebook.author
+        wanted = await self._duties.ask(resolve_reference(log, reference, author=author), now_ms())
         return RunAccepted(assignment=await self._queue("check", wanted.name, wanted.shown), note=wanted.note)
 
     async def ask_again(self, reference: str, kind: ProofKind | None) -> str:

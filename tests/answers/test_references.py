@@ -77,7 +77,7 @@ def test_what_is_no_reference_is_refused_with_a_sentence(story, text):
 def test_a_beginning_that_all_share_is_ambiguous_and_lists_candidates(story):
     with pytest.raises(AmbiguousId) as caught:
         resolve(story, "bafyrei")
-    assert format_id(story.note) in caught.value.candidates
+    assert short_id(story.note) in caught.value.candidates
 
 
 def test_without_own_runs_there_is_no_mine(story):

@@ -34,6 +34,7 @@ async def test_records_are_listed_and_paged(client, story):
     assert [row["id"] for row in first["records"]] == [format_id(story.note), format_id(story.crashed)]
     rest = await client.get(f"/v1/records?before={first['records'][-1]['id']}")
     assert [row["kind"] for row in rest["records"]] == ["run", "run", "run", "task"]
+    await client.get("/v1/records?kind=poem", 400)
     mine = await client.get("/v1/records?author=me&kind=run")
     assert len(mine["records"]) == 3
     theirs = await client.get(f"/v1/records?author={story.notebook.other.public.hex()}")
@@ -153,7 +154,7 @@ async def test_a_record_that_is_no_run_is_no_run(client, story):
 
 async def test_an_ambiguous_beginning_lists_what_it_can_mean(client, story):
     failure = await client.get("/v1/records/bafyrei", 409)
-    assert format_id(story.note) in failure["hint"]
+    assert short_id(story.note) in failure["hint"]
 
 
 async def test_a_refusal_keeps_its_sentence_and_its_hint(client):

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.paths import Paths
+from autoresearch.records import parse_id, short_id
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled
 
@@ -98,7 +99,8 @@ def test_any_text_as_an_argument_gives_an_answer_or_a_sentence(
 def test_an_ambiguous_prefix_lists_the_candidates(cli: Cli, filled: Filled) -> None:
     result = cli("show", "bafyrei")
     assert result.exit_code == 5
-    assert filled.best in result.stderr
+    assert short_id(parse_id(filled.best)) in result.stderr
+    assert filled.best not in result.stderr, "ten whole ids are no help"
 
 
 @pytest.mark.parametrize("command", ["status", "log", "top", "best", "export"])

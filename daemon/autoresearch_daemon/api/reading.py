@@ -28,6 +28,7 @@ from autoresearch.answers import (
     top_answer,
 )
 from autoresearch.errors import UsageError
+from autoresearch.records import KINDS
 from autoresearch_daemon.api.requests import (
     Difference,
     OfParticipant,
@@ -71,6 +72,8 @@ def get_proof(shelf: Shelf, asked: OneProof) -> ProofAnswer:
 
 def get_records(shelf: Shelf, asked: Records) -> LogAnswer:
     """Records, newest first."""
+    if asked.kind is not None and asked.kind not in KINDS:
+        raise UsageError(f"there is no kind of record “{asked.kind}”", hint=f"kinds: {', '.join(KINDS)}")
     return log_answer(
         shelf.log,
         kind=asked.kind,
