@@ -58,7 +58,7 @@ async def test_a_peer_has_two_questions_at_a_time(tmp_path):
         await peer.dial(attestor.addresses()[0])
         for _ in range(ATTESTS_SERVED_PER_PEER):
             nursery.start_soon(peer.ask_attestor, attestor.peer, b"wait")
-        await until(lambda: attestor._attests.by_peer.get(peer.peer) == ATTESTS_SERVED_PER_PEER)
+        await until(lambda: attestor.serving._attests.by_peer.get(peer.peer) == ATTESTS_SERVED_PER_PEER)
         with pytest.raises(SENT_AWAY):
             await peer.ask_attestor(attestor.peer, b"abc")
         nursery.cancel_scope.cancel()
@@ -71,7 +71,7 @@ async def test_who_opens_streams_and_says_nothing_keeps_nobody_from_asking(tmp_p
         for _ in range(ATTESTS_SERVED_PER_PEER):
             await peer._open(attestor.peer, ATTEST, MESSAGE_BYTES_MAX)
         assert await peer.ask_attestor(attestor.peer, b"abc") == b"cba"
-        assert attestor._attests.by_peer == {}
+        assert attestor.serving._attests.by_peer == {}
 
 
 @pytest.mark.parametrize("wire", [b"", varint(2**27), frame(b"abc")[:2], bytes(1000), b"\xff" * 64])

@@ -7,10 +7,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
-from typing import Protocol
 
-import msgspec
 import trio
 from libp2p import new_host
 from libp2p.abc import INetConn, INetStream
@@ -34,68 +31,26 @@ from autoresearch.records import Record, admit
 from autoresearch_daemon.net import protocols
 from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
 from autoresearch_daemon.net.book import AddressBook, load_book
-from autoresearch_daemon.net.dialling import Dialler, Unreachable, is_loopback
+from autoresearch_daemon.net.dialling import Dialler, Unreachable
 from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
-from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, Greeting, encode_greeting, proven_device
+from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, proven_device
 from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
 from autoresearch_daemon.net.lan import announce_and_listen
 from autoresearch_daemon.net.meters import Meters
 from autoresearch_daemon.net.model import Figures, HostOptions, PeerInfo
-from autoresearch_daemon.net.relaying import Relaying, circuit, is_public
+from autoresearch_daemon.net.relaying import Relaying, is_public
+from autoresearch_daemon.net.serving import Handlers, Serving
 from autoresearch_daemon.net.streams import FrameStream, StreamBroken
 from autoresearch_daemon.net.watching import Watch
 
 logger = logging.getLogger(__name__)
 
 SIGNATURE_BYTES = 64
-SYNCS_PER_PEER = 2
-SYNCS_INBOUND = 16
-# An exchange of records that would have to wait longer than this is refused.
-SESSION_DELAY_SECONDS_MAX = 15.0
 OPEN_SECONDS = 10.0
 
 
 class Refused(Exception):
     """A rule says no; the text says which."""
-
-
-class Handlers(Protocol):
-    """What a host calls."""
-
-    def on_record(self, raw: bytes, signature: bytes, peer: str) -> bool:
-        """An admitted record arrived. ``False``: there was no room for it."""
-
-    async def on_sync(self, stream: FrameStream) -> None:
-        """A peer opened a sync stream; it is closed when this returns."""
-
-    async def on_blob(self, peer: str, name: bytes, offset: int, length: int, /) -> bytes | None:
-        """A part of a blob, or ``None``. ``name``: its SHA-256, and behind it that of its manifest if it has one."""
-
-    async def on_attest(self, peer: str, data: bytes, /) -> bytes | None:
-        """A peer asks this node as an attestor; the reply, or ``None``."""
-
-    def on_change(self) -> None:
-        """A peer came or went."""
-
-
-@dataclass(slots=True)
-class _Places:
-    """Streams of one kind that peers have open here: so many for one peer, and for all."""
-
-    per_peer: int
-    most: int
-    by_peer: dict[str, int] = field(default_factory=dict)
-
-    def take(self, peer: str) -> bool:
-        if self.by_peer.get(peer, 0) >= self.per_peer or sum(self.by_peer.values()) >= self.most:
-            return False
-        self.by_peer[peer] = self.by_peer.get(peer, 0) + 1
-        return True
-
-    def give_back(self, peer: str) -> None:
-        self.by_peer[peer] -= 1
-        if not self.by_peer[peer]:
-            del self.by_peer[peer]
 
 
 class Host:
@@ -114,8 +69,6 @@ class Host:
         self._handlers = handlers
         self._now_ms = now_ms
         self._keys = host_key(options)
-        self._device_proof = b""
-        self._introduced = trio.Event()
         self.peer = str(ID.from_pubkey(self._keys.public_key))
         self.listen = [choose_port(address, self.book.port) for address in options.listen]
         self._host = new_host(
@@ -157,9 +110,17 @@ class Host:
             dice or random.Random(),  # noqa: S311 - jitter, no secret
             self.relaying.dial,
         )
-        self._blobs = protocols.BlobServer(self._blob)
-        self._syncs = _Places(SYNCS_PER_PEER, SYNCS_INBOUND)
-        self._attests = _Places(protocols.ATTESTS_SERVED_PER_PEER, protocols.ATTESTS_SERVED)
+        self.serving = Serving(
+            options,
+            handlers,
+            self.meters,
+            self.watch,
+            self.book,
+            self.relaying,
+            frames=self._frames,
+            addresses=self.addresses,
+            now_ms=now_ms,
+        )
         self._nursery: trio.Nursery | None = None
         self.records_dropped = 0
         self.records_heard = 0
@@ -169,14 +130,7 @@ class Host:
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[Host]:
         """Listen, dial, gossip; everything is closed at the end."""
-        for name, handler in (
-            (protocols.SYNC, self._serve_sync),
-            (protocols.BLOB, self._serve_blob),
-            (protocols.PEERS, self._serve_peers),
-            (protocols.NETWORK, self._serve_network),
-            (protocols.HELLO, self._serve_hello),
-            *([(protocols.ATTEST, self._serve_attest)] if self.options.attest else []),
-        ):
+        for name, handler in self.serving.protocols():
             self._host.set_stream_handler(TProtocol(name), handler)
         listen = [Multiaddr(address) for address in self.listen]
         async with (
@@ -243,6 +197,14 @@ class Host:
         if self._judge(signature + raw) is not Verdict.RELAY:
             raise Refused("that is no record of this network")
         await self._pubsub.publish(self.options.topic, signature + raw)
+
+    def offer(self, manifest: bytes) -> None:
+        """Give peers who ask for the network these bytes from now on."""
+        self.serving.manifest = manifest
+
+    def introduce(self, proof: bytes) -> None:
+        """Tell peers from now on which device this host is of."""
+        self.serving.introduce(proof)
 
     async def dial(self, address: str) -> None:
         """Connect to an address and keep to it. Raises Refused, Unreachable."""
@@ -327,85 +289,6 @@ class Host:
         await trio.sleep(self.meters.stream_delay(peer))
         return not self.watch.is_refused(peer)
 
-    async def _serve_sync(self, stream: INetStream) -> None:
-        frames = self._frames(stream)
-        delay = self.meters.session_delay(frames.peer)
-        if delay > SESSION_DELAY_SECONDS_MAX or not self._syncs.take(frames.peer):
-            await frames.reset()
-            return
-        try:
-            await trio.sleep(delay)
-            await self._handlers.on_sync(frames)
-        finally:
-            self._syncs.give_back(frames.peer)
-            await frames.close()
-
-    async def _serve_blob(self, stream: INetStream) -> None:
-        frames = self._frames(stream, protocols.BLOB_REQUEST_BYTES_MAX)
-        await self._blobs.serve(frames)
-        await frames.close()
-
-    async def _serve_peers(self, stream: INetStream) -> None:
-        frames = self._frames(stream)
-        connected = self.watch.connected_peers()
-        own = [address for address in self.addresses() if not is_loopback(address)][:2] or self.addresses()[:1]
-        waiting = [peer for peer in self.relaying.clients() if peer in connected and peer != frames.peer]
-        through_here = [circuit(address, peer) for peer in waiting for address in own]
-        await protocols.tell_peers(frames, through_here + self.book.shareable(frames.peer, connected))
-        await frames.close()
-
-    def offer(self, manifest: bytes) -> None:
-        """Give peers who ask for the network these bytes from now on."""
-        self.options = msgspec.structs.replace(self.options, manifest=manifest)
-
-    async def _serve_network(self, stream: INetStream) -> None:
-        frames = self._frames(stream)
-        if self.options.manifest:
-            await frames.send(self.options.manifest)
-        await frames.close()
-
-    def introduce(self, proof: bytes) -> None:
-        """Tell peers from now on which device this host is of."""
-        self._device_proof = proof
-        self._introduced.set()
-
-    async def _serve_hello(self, stream: INetStream) -> None:
-        options = self.options
-        if options.device_key:  # peers ask once: the first may come before the daemon has signed
-            with trio.move_on_after(protocols.INTRODUCTION_SECONDS):
-                await self._introduced.wait()
-        proof = self._device_proof
-        greeting = Greeting(
-            agent=options.agent,
-            network=options.network.id,
-            time_ms=self._now_ms(),
-            devices=list(options.devices),
-            device_key=options.device_key if proof else b"",
-            device_proof=proof,
-        )
-        frames = self._frames(stream)
-        await frames.send(encode_greeting(greeting))
-        await frames.close()
-
-    async def _serve_attest(self, stream: INetStream) -> None:
-        frames = self._frames(stream, MESSAGE_BYTES_MAX)
-        question = None
-        if self.meters.attest_delay(frames.peer) <= 0:
-            with trio.move_on_after(protocols.ATTEST_QUESTION_SECONDS):
-                question = await frames.receive()
-        # Who says nothing takes no place of those who ask.
-        if not question or not self._attests.take(frames.peer):
-            await frames.reset()
-            return
-        try:
-            with trio.move_on_after(protocols.ATTEST_SECONDS):
-                reply = await self._handlers.on_attest(frames.peer, question)
-                if reply:
-                    await frames.send(reply)
-        finally:
-            self._attests.give_back(frames.peer)
-            await frames.close()
-
     async def _greet(self, peer: str) -> None:
         """Learn what a peer says of itself."""
         try:
@@ -417,11 +300,6 @@ class Host:
             logger.debug("greeting %s: %s", peer, error)
             return
         self.watch.greeted(peer, greeting, proven_device(greeting, self.options.network.id, peer))
-
-    async def _blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
-        if self.meters.day_is_over():
-            return None
-        return await self._handlers.on_blob(peer, name, offset, length)
 
     async def _exchange(self, peer: str) -> None:
         """Learn the addresses that a peer knows."""
