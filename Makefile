@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The demo keeps everything below one folder of the clone; remove the folder and it is gone.
 export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
-# So many tests at a time; most of the slow ones wait.
+# So many tests at a time; the slow ones wait for more than half of their time.
 JOBS ?= 2
+SLOW_JOBS ?= $(shell echo $$(( 2 * $(JOBS) )))
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
@@ -20,7 +21,7 @@ test: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/installed-test
-	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m slow
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(SLOW_JOBS) --dist load --maxschedchunk 1 -m slow
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check

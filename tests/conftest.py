@@ -2,7 +2,58 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("project")
+
+# The files with the tests that take longest, these first: what begins last is not what everybody waits for.
+LONGEST_FIRST = (
+    "refereeing/test_contamination.py",
+    "cli/test_flock.py",
+    "network/test_chaos.py",
+    "network/test_cheaters.py",
+    "network/test_verification.py",
+    "network/test_attesting.py",
+    "refereeing/test_referee.py",
+    "network/test_daemons.py",
+    "network/test_fetching.py",
+    "network/test_network.py",
+    "experiments/test_runs.py",
+)
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Has the longest tests begin first; within a file the order stays."""
+    ranks = {HERE / name: rank for rank, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+Once = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Makes a folder with what takes long, one time for all the processes that run tests side by side."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def make(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, made = common / name, common / f"{name}.made"
+        with FileLock(f"{folder}.lock"):
+            if not made.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(mode=0o755)
+                fill(folder)
+                made.touch()
+        return folder
+
+    return make

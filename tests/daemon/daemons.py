@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,8 +41,16 @@ class Daemon:
         return Paths.from_environment({"AUTORESEARCH_HOME": str(self.home)})
 
     def start(self, *options: str) -> Daemon:
+        self.launch(*options)
+        return self.ready()
+
+    def launch(self, *options: str) -> None:
+        """Start it, without waiting: several may start at a time."""
         environment = {**os.environ, "AUTORESEARCH_HOME": str(self.home), **self.settings}
         self.process = subprocess.Popen([*self.prefix, sys.executable, "-m", self.module, *options], env=environment)
+
+    def ready(self) -> Daemon:
+        """Wait until it is ready."""
         wait_for(lambda: self.process.poll() is not None or self.answers("/readyz"))
         assert self.process.poll() is None, "the daemon ended"
         return self
@@ -93,6 +101,15 @@ class Daemon:
         status = self.process.wait(timeout=30)
         assert status == 0
         return time.monotonic() - began
+
+
+def stop_all(daemons: Iterable[Daemon]) -> None:
+    """SIGTERM to those that run, all at a time; checks their exit status."""
+    running = [daemon for daemon in daemons if daemon.process and daemon.process.poll() is None]
+    for daemon in running:
+        daemon.process.send_signal(signal.SIGTERM)
+    for daemon in running:
+        assert daemon.process.wait(timeout=30) == 0
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = READY_SECONDS) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Once
+
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 TRAIN = (EXPERIMENTS / "train.py").read_text()
 
@@ -39,11 +41,12 @@ Run = Callable[..., Finished]
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    environment = {"AUTORESEARCH_DATA": str(folder), "PATH": os.environ["PATH"]}
-    subprocess.run([sys.executable, EXPERIMENTS / "prepare.py"], env=environment, check=True, capture_output=True)
-    return folder
+def data(once: Once) -> Path:
+    def make(folder: Path) -> None:
+        environment = {"AUTORESEARCH_DATA": str(folder), "PATH": os.environ["PATH"]}
+        subprocess.run([sys.executable, EXPERIMENTS / "prepare.py"], env=environment, check=True, capture_output=True)
+
+    return once("experiments", make)
 
 
 def finish(

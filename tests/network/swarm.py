@@ -16,7 +16,7 @@ import psutil
 from autoresearch.answers import PeersAnswer
 from autoresearch.log import Log
 from autoresearch.records import DEFAULT_NETWORK
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.log.dumping import dump
 
@@ -130,9 +130,7 @@ class Swarm:
     def end(self) -> None:
         """Stop all; nothing of them is left."""
         trees = [process for daemon in self.daemons if running(daemon) for process in daemon.tree()]
-        for daemon in self.daemons:
-            if running(daemon):
-                daemon.stop()
+        stop_all(self.daemons)
         wait_for(lambda: not any(is_alive(process) for process in [*trees, *self.gone]), 30)
 
 

@@ -22,7 +22,7 @@ from autoresearch.paths import Paths
 from autoresearch.records import Network
 from autoresearch.views import roster_of
 from tests.attesting.postoffice import PASSWORD, PostOffice, post_office
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -66,14 +66,17 @@ def daemons(tmp_path: Path, office: PostOffice) -> Iterator[list[Daemon]]:
             made.append(Daemon(home, settings))
             if home.name == "ada":
                 assert command(made[-1], "id", "renew").returncode == 0
-            made[-1].start()
-            wait_for(lambda: bool(get(made[-1], "/v1/peers")["addresses"]))
-            first = first or get(made[-1], "/v1/peers")["addresses"][0]
+            made[-1].launch()
+            if not first:
+                made[0].ready()
+                wait_for(lambda: bool(get(made[0], "/v1/peers")["addresses"]))
+                first = get(made[0], "/v1/peers")["addresses"][0]
+        for daemon in made:
+            daemon.ready()
         wait_for(lambda: is_connected(made[2]))
         yield made
     finally:
-        for daemon in made:
-            daemon.stop()
+        stop_all(made)
 
 
 def get(daemon: Daemon, path: str) -> dict[str, Any]:
@@ -141,8 +144,7 @@ def test_a_participant_with_an_encrypted_key_becomes_attested_and_the_address_is
             assert "lovelace" not in client.get("/metrics").text + client.get("/v1/attest").text
     codes = [code for mail in mails for code in find_codes(mail)]
     assert len(codes) == 2
-    for daemon in daemons:
-        daemon.stop()
+    stop_all(daemons)
     written = b"".join(path.read_bytes() for path in ada.home.parent.rglob("*") if path.is_file()).lower()
     for secret in ("lovelace", "example.org", PASSWORD, WORDS, *codes):
         assert secret.lower().encode() not in written

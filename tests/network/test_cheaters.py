@@ -19,7 +19,7 @@ from autoresearch.research import Measurement, plan_as_it_stands
 from autoresearch.tasks import load_task
 from autoresearch.views import judgement
 from autoresearch.words import Mark, RunState, RunStatus
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.network.test_verification import asked, start, state_of
 
@@ -128,8 +128,7 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
             wait_for(lambda daemon=daemon: marks(daemon) == expected)
         wait_for(lambda: len({msgspec.json.encode(marks(daemon)) for daemon in daemons}) == 1)
     finally:
-        for daemon in daemons:
-            daemon.stop()
+        stop_all(daemons)
     runs, share = told(homes[VERIFIER], {invented, copied})
     assert len(runs) == RUNS
     assert set(runs) <= HONEST

@@ -22,7 +22,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import DEFAULT_NETWORK, Note, format_id
 from autoresearch.tasks import load_task
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.log.dumping import dump
 
@@ -49,9 +49,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         return made[-1]
 
     yield begin
-    for daemon in made:
-        if daemon.process and daemon.process.poll() is None:
-            daemon.stop()
+    stop_all(made)
 
 
 def peers_of(daemon: Daemon) -> PeersAnswer:

@@ -9,7 +9,7 @@ import pytest
 
 from autoresearch.log import BlobStore
 from autoresearch.records import Run
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.network.test_daemons import address_of, ids, peers_of, work
 
@@ -38,8 +38,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         return made[-1]
 
     yield start
-    for daemon in made:
-        daemon.stop()
+    stop_all(made)
 
 
 def has_sources_of(daemon: Daemon, runs: list[Run]) -> bool:

@@ -20,7 +20,7 @@ from libp2p.custom_types import TProtocol
 from autoresearch.networks import decode_manifest, encode_manifest, load_manifest, read_invite, save_manifest
 from autoresearch.paths import Paths
 from autoresearch.settings import load_settings
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.network.hosts import in_trio, running, stranger
 from tests.network.test_daemons import address_of, peers_of
 from tests.networks.making import PEER, TEA
@@ -84,8 +84,7 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
         invite = command(first, "network", "invite").stdout
         assert address_of(first) in read_invite(invite).bootstrap
     finally:
-        first.stop()
-        second.stop()
+        stop_all([first, second])
 
 
 def command(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ from autoresearch.records import Network, format_id
 from autoresearch.research import Measurement, plan_as_it_stands
 from autoresearch.tasks import load_task
 from autoresearch.words import RunStatus
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -49,14 +49,17 @@ def daemons(homes: list[Path]) -> Iterator[list[Daemon]]:
     """Daemons that are not started yet; stopped at the end."""
     made = [Daemon(home) for home in homes]
     yield made
-    for daemon in made:
-        if daemon.process and daemon.process.poll() is None:
-            daemon.stop()
+    stop_all(made)
 
 
 def start(daemons: list[Daemon]) -> None:
     """Start them all, connected to the first."""
-    first = ""
+    begin(daemons[:1], "")
+    begin(daemons[1:], asked(daemons[0], "/v1/peers", PeersAnswer).addresses[0])
+
+
+def begin(daemons: list[Daemon], first: str) -> None:
+    """Start these at a time; ``first`` is the address of one that they know."""
     for daemon in daemons:
         daemon.settings |= {
             "AUTORESEARCH_NETWORK_ENABLED": "true",
@@ -65,9 +68,10 @@ def start(daemons: list[Daemon]) -> None:
             "AUTORESEARCH_NETWORK_EXCHANGE_SECONDS": "5",
             "AUTORESEARCH_NETWORK_BOOTSTRAP": first,
         }
-        daemon.start()
+        daemon.launch()
+    for daemon in daemons:
+        daemon.ready()
         wait_for(lambda daemon=daemon: bool(asked(daemon, "/v1/peers", PeersAnswer).addresses))
-        first = first or asked(daemon, "/v1/peers", PeersAnswer).addresses[0]
 
 
 def asked(daemon: Daemon, path: str, answer: type) -> object:

@@ -12,6 +12,7 @@ import pytest
 from autoresearch.research import Bench, Examined, Model, examine, measure, plan_as_it_stands
 from autoresearch.running import Level, detect_level
 from autoresearch.tasks import Task, shipped_task
+from tests.conftest import Once
 from tests.running.conftest import level
 
 __all__ = ["level"]  # the fixture
@@ -31,19 +32,25 @@ class Trained:
     value: float
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    folder = tmp_path_factory.mktemp("referee")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
-    task = shipped_task()
-    bench = Bench(detect_level()[0], 1, "cpu", folder / "cache", folder)
-    plan = plan_as_it_stands(task, TRAIN)
-    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
-    measurement, outcome = measure(task, plan, bench)
-    assert outcome.checkpoint is not None, (outcome.reason, outcome.log)
-    assert measurement.value is not None
-    return Trained(task, bench, outcome.checkpoint.rename(folder / "honest.safetensors"), measurement.value)
+@pytest.fixture(scope="session")
+def trained(once: Once) -> Trained:
+    task, level = shipped_task(), detect_level()[0]
+
+    def train(folder: Path) -> None:
+        for parent in folder.parents[:2]:
+            parent.chmod(0o755)
+        bench = Bench(level, 1, "cpu", folder / "cache", folder)
+        plan = plan_as_it_stands(task, TRAIN)
+        plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
+        measurement, outcome = measure(task, plan, bench)
+        assert outcome.checkpoint is not None, (outcome.reason, outcome.log)
+        assert measurement.value is not None
+        outcome.checkpoint.rename(folder / "honest.safetensors")
+        (folder / "value").write_text(repr(measurement.value))
+
+    folder = once("referee", train)
+    bench = Bench(level, 1, "cpu", folder / "cache", folder)
+    return Trained(task, bench, folder / "honest.safetensors", float((folder / "value").read_text()))
 
 
 Ask = Callable[..., Examined]
