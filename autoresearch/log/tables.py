@@ -137,9 +137,11 @@ class Tables(Reader):
         """The ids of all runs that somebody verified, on whatever task, whether or not they are here."""
         return [row[0] for row in self._rows("SELECT DISTINCT run FROM verification ORDER BY run")]
 
-    def statuses(self, task: bytes) -> dict[str, int]:
-        """How many runs on a task ended in which way."""
-        return dict(self._rows("SELECT status, count(*) FROM run WHERE task = ? GROUP BY status", task))
+    def endings(self, task: bytes, after: int, last: int) -> list[tuple[str, bytes, int]]:
+        """How runs on a task ended, by which device, how many: of the records stored after one, up to the last."""
+        # By number: the changes alone are looked at, not all runs on the task.
+        query = "SELECT status, author, count(*) FROM run WHERE +task = ? AND n > ? AND n <= ? GROUP BY status, author"
+        return list(self._rows(query, task, after, last))
 
     def subjects(self, task: bytes) -> int:
         """How many subjects of a task are ranked."""
@@ -161,7 +163,3 @@ class Tables(Reader):
         """All devices with runs: the device, how many runs, how many of them ended well, and the time of the last."""
         query = "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run GROUP BY author"
         return [(author, runs, ok, last) for author, runs, ok, last in self._rows(query)]
-
-    def authors(self, task: bytes) -> int:
-        """How many device keys published runs on a task."""
-        return int(self._rows("SELECT count(DISTINCT author) FROM run WHERE task = ?", task)[0][0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from threading import RLock
 from weakref import WeakKeyDictionary
@@ -20,11 +21,20 @@ REMEMBERED_MAX = 200_000
 
 
 @dataclass(slots=True)
+class Endings:
+    """How the runs on a task ended, up to the record ``row``: how many in which way, and by which devices."""
+
+    row: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    authors: set[bytes] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class Memory:
     """What is known of a log at ``extent``, as ``trust`` has it; ``known``: what depends on any record, by name.
 
-    ``discoveries`` are those up to the record ``discovered``. ``version`` grows whenever something is
-    forgotten: what was begun before is not to be kept.
+    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task. ``version`` grows whenever
+    something is forgotten: what was begun before is not to be kept.
     """
 
     roster: Roster
@@ -38,6 +48,7 @@ class Memory:
     checkpoints: list[CopyRow] = field(default_factory=list)
     discoveries: list[CopyRow] = field(default_factory=list)
     discovered: int = 0
+    endings: dict[bytes, Endings] = field(default_factory=dict)
     known: dict[str, object] = field(default_factory=dict)
 
     def forget(self, runs: set[bytes] | None = None) -> None:
@@ -90,6 +101,20 @@ def discoveries_of(log: Log) -> list[CopyRow]:
 def _is_another(before: Extent, now: Extent) -> bool:
     """Whether records went since then, and not only came."""
     return before.drops != now.drops or before.row > now.row
+
+
+def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
+    """How many runs on a task ended in which way, and how many devices published runs on it."""
+    memory = memory_of(log)
+    with _lock:
+        known = memory.endings.setdefault(task, Endings())
+        row = memory.extent.row
+        if known.row < row:
+            for status, author, count in log.endings(task, known.row, row):
+                known.statuses[status] += count
+                known.authors.add(author)
+            known.row = row
+        return dict(known.statuses), len(known.authors)
 
 
 def _refresh(log: Log, memory: Memory, extent: Extent) -> None:

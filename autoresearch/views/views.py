@@ -10,6 +10,7 @@ from autoresearch.records import Run, format_id, parse_id
 from autoresearch.verification import Judgement, margin
 from autoresearch.views.company import company
 from autoresearch.views.hardware import comparing
+from autoresearch.views.memory import endings_of
 from autoresearch.views.models import (
     ClaimView,
     HistoryEntry,
@@ -142,10 +143,8 @@ def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:
     """How many runs, how they ended, how many subjects are ranked, how many devices took part."""
-    statuses = log.statuses(task)
-    return TaskStatistics(
-        runs=sum(statuses.values()), statuses=statuses, subjects=log.subjects(task), authors=log.authors(task)
-    )
+    statuses, authors = endings_of(log, task)
+    return TaskStatistics(runs=sum(statuses.values()), statuses=statuses, subjects=log.subjects(task), authors=authors)
 
 
 def run_view(log: Log, stored: StoredRun) -> RunView:

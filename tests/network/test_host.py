@@ -141,7 +141,9 @@ async def test_no_stream_is_left_open_after_many_requests(tmp_path):
             else:
                 with pytest.raises(BlobNotHere):
                     await b.fetch_blob(a.peer, b"?" * 32, 0, 4)
-        await until(lambda: len(connection.streams) <= 2)
+        await until(lambda: sum(not stream.closed for stream in connection.streams.values()) <= 2)
+        # libp2p pings from time to time, and sweeps what is left of that, closed, every half a minute.
+        assert len(connection.streams) < 10
 
 
 @in_trio

@@ -21,6 +21,7 @@ from autoresearch.views import (
     preferred,
     roster_of,
     same_models,
+    statistics,
     track_records,
     vouched,
 )
@@ -40,7 +41,8 @@ def seen(log: Log):
     order = [subject.id for subject in leaderboard(log, digest_of())]
     counted = list(vouched(log, digest_of(), here, own=True))
     ranked = order, counted, board(log, digest_of(), here, limit=9), preferred(log, digest_of(), here)
-    return words, voices, ranked, track_records(log), same_models(log), sorted(copies(log))
+    numbers = statistics(log, digest_of())
+    return words, numbers, voices, ranked, track_records(log), same_models(log), sorted(copies(log))
 
 
 @given(records(), st.integers(0, 1000))
