@@ -25,7 +25,7 @@ from autoresearch.verification.evaluating import (
     passes,
 )
 from autoresearch.verification.interval import margin
-from autoresearch.verification.reports import EVALUATE, REPLICATE, Report
+from autoresearch.verification.reports import EVALUATE, REPLICATE, ROUNDS, Report
 from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, judge
 from autoresearch.verification.statistics import ERROR, LOOKS, PAIRS, Finding, judge_pairs
 
@@ -39,6 +39,7 @@ __all__ = [
     "MISMATCHES",
     "PAIRS",
     "REPLICATE",
+    "ROUNDS",
     "SALT_BYTES",
     "Finding",
     "Findings",

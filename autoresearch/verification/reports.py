@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 EVALUATE, REPLICATE = "evaluate", "replicate"
+# Nobody is asked more often: to evaluate, and once more after a dispute; for pairs once. Each further round would be
+# other seeds to choose from, and another word of one voice.
+ROUNDS = {EVALUATE: 2, REPLICATE: 1}
 
 
 class Report(NamedTuple):

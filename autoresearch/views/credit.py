@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
-from autoresearch.verification import EVALUATE, REPLICATE, Judgement, Report
+from autoresearch.verification import EVALUATE, REPLICATE, Judgement
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import CreditView, ImprovementView, MarkView
 from autoresearch.views.people import who_is
 from autoresearch.views.reputation import UPHELD, TrackRecord, mark_view, track_records
-from autoresearch.views.standing import counted_reports, judged
+from autoresearch.views.standing import first_words, judged
 from autoresearch.words import RunState
 
 
@@ -88,7 +87,7 @@ def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> N
         author.flops = _more(author.flops, body.metrics.get("flops", 0))
     if found.state is RunState.CONFIRMED and found.improvement is not None:
         author.improvement[body.task].append((found.improvement, run.id))
-    for record, report in _first_words(log, run):
+    for record, report in first_words(log, run):
         check = record.body
         assert isinstance(check, Verification)
         account = book.of(record.author, record.time)
@@ -104,17 +103,6 @@ def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> N
 def _more(total: float, claimed: float) -> float:
     """A sum that stays a number whatever authors claim."""
     return min(total + max(claimed, 0), sys.float_info.max)
-
-
-def _first_words(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
-    """The verifications that count: of attested others, one for each stage and round."""
-    author = roster_of(log).voice(run.author, run.time).voice
-    heard: set[tuple[bytes, str, int]] = set()
-    for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
-        word = (report.voice, report.stage, report.round)
-        if report.attested and report.voice != author and word not in heard:
-            heard.add(word)
-            yield record, report
 
 
 def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from autoresearch.log import Log
 from autoresearch.records import Record, format_id
-from autoresearch.verification import EVALUATE, Report, in_time, network_rules
+from autoresearch.verification import EVALUATE, REPLICATE, Report, in_time, network_rules
 from autoresearch.views.bans import Ban, bans
 from autoresearch.views.copies import copies
 from autoresearch.views.memory import memory_of, roster_of
 from autoresearch.views.models import MarkView
-from autoresearch.views.standing import counted_reports, judgement, voices_at
+from autoresearch.views.standing import first_words, judgement, voices_at
 from autoresearch.words import Mark, RunState
 
 # A run of which others say that it is what its author says.
@@ -117,18 +117,21 @@ def _events(log: Log, run: Record) -> Iterator[_Event]:
     if state not in UPHELD and state is not RunState.REFUTED:
         return
     author = roster_of(log).voice(run.author, run.time).voice
-    reports = [(record, report) for record, report in counted_reports(log, run) if report.attested]
+    reports = first_words(log, run)
     if state is RunState.REFUTED:
         against = tuple(record.id for record, report in reports if report.stage == EVALUATE and not report.passed)
         marked = Marked(Mark.FABRICATOR, run.id, against, run.time)
         yield _Event((run.time, run.id), author, right=False, own=True, marked=marked)
     elif state is RunState.CONFIRMED:
         yield _Event((run.time, run.id), author, right=True, own=True)
-    others = [report for _, report in reports if report.voice != author]
-    timely = in_time(others, min(network_rules(log.network).quorum, max(voices_at(log, run) - 1, 1)))
+    timely = in_time(
+        [report for _, report in reports], min(network_rules(log.network).quorum, max(voices_at(log, run) - 1, 1))
+    )
     for record, report in reports:
+        if report.stage == REPLICATE and state is RunState.REFUTED:
+            continue  # whoever ran the program beside its parent said nothing of the author's number
         # Who repeats what others had said was not right by its own doing; who was wrong was wrong.
-        if report.voice != author and (report in timely or report.passed != (state in UPHELD)):
+        if report in timely or report.passed != (state in UPHELD):
             yield _verifier(run, record, report, state)
 
 

@@ -14,6 +14,7 @@ from autoresearch.verification import (
     EVALUATE,
     PAIRS,
     REPLICATE,
+    ROUNDS,
     Findings,
     Judgement,
     Report,
@@ -151,6 +152,21 @@ def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
     return found
 
 
+def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
+    """The verifications that somebody asked for, the oldest first: of attested others, one for each stage and round.
+
+    A second round is asked for where somebody of the first did not come to the claim. Who says the same twice, with
+    another device or another record, was right or wrong once.
+    """
+    author = roster_of(log).voice(run.author, run.time).voice
+    first: dict[tuple[bytes, str, int], tuple[Record, Report]] = {}
+    for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
+        if report.attested and report.voice != author:
+            first.setdefault((report.voice, report.stage, report.round), (record, report))
+    doubted = any(not report.passed and report.round == 0 for _, report in first.values())
+    return [pair for pair in first.values() if pair[1].round == 0 or doubted]
+
+
 def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
@@ -163,6 +179,8 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         assert isinstance(check, Verification)
         if output is None or check.verdict in ("unavailable", "error"):
             continue
+        if check.round >= ROUNDS.get(check.stage, 0):
+            continue  # nobody asks for that
         if not is_drawn(log, run, record.author, record.time, output, check.round):
             continue
         committed = commitment_of(record, commitments)

@@ -180,6 +180,29 @@ def test_who_repeats_what_a_quorum_said_earns_nothing(story: Story) -> None:
     assert [track_record(story.log, voice(who)).upheld for who in OTHERS[:4]] == [1, 1, 1, 0]
 
 
+def test_who_says_the_same_again_was_right_once(story: Story) -> None:
+    bodies = [story.evaluation(who, 1.2) for who in OTHERS[:3]]
+    committed = [story.commit(who, body) for who, body in zip(OTHERS, bodies, strict=False)]
+    for who, body in zip(OTHERS, bodies, strict=False):
+        for _ in range(3):
+            story.reveal(who, body, *committed)
+    story.evaluate(OTHERS[0], 1.2, number=1)  # nobody asks: nobody doubts the run
+    assert story.state is RunState.PROVISIONAL
+    assert [track_record(story.log, voice(who)).consecutive_valid for who in OTHERS[:3]] == [1, 1, 1]
+
+
+def test_whoever_ran_pairs_of_a_run_that_was_refuted_was_not_wrong(story: Story) -> None:
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    for who in OTHERS[3:5]:
+        story.replicate(who, [1.5, 1.5], [1.2, 1.2])
+    story.evaluate(OTHERS[5], 1.5)
+    for who in OTHERS[3:6]:
+        story.evaluate(who, 1.5, number=1)
+    assert story.state is RunState.REFUTED
+    assert [track_record(story.log, voice(who)).consecutive_valid for who in OTHERS[3:5]] == [1, 1]
+
+
 def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> None:
     steps = [
         lambda: story.evaluate(OTHERS[0], 1.2),

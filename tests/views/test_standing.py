@@ -42,13 +42,20 @@ class Story:
         return self.reveal(who, body, self.commit(who, body))
 
     def replicate(
-        self, who: KeyPair, parents: list[float], children: list[float], *, own_seeds: bool = False
+        self,
+        who: KeyPair,
+        parents: list[float],
+        children: list[float],
+        *,
+        own_seeds: bool = False,
+        number: int = 0,
     ) -> Record:
-        proof = ecvrf.prove(bytes(who.key), question(self.run.id, REPLICATE, 0))
+        proof = ecvrf.prove(bytes(who.key), question(self.run.id, REPLICATE, number))
         drawn = list(range(len(children))) if own_seeds else seeds(ecvrf.output(proof), len(children))
         body = Verification(
             run=self.run.id,
             stage=REPLICATE,
+            round=number,
             verdict="pass",
             proof=proof,
             seeds=drawn,
@@ -237,6 +244,26 @@ def test_a_first_verifier_confirms_nothing_alone_however_much_it_says(story):
         story.replicate(who, [1.2, 1.2], [1.5, 1.5])
 
     assert story.state is RunState.NOT_REPLICATED
+
+
+def test_one_verifier_has_one_word_on_pairs_and_no_more_in_rounds_that_nobody_asks_for(story):
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    for number in range(4):
+        story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2], number=number)
+    story.replicate(OTHERS[1], [1.5, 1.5], [1.5, 1.5])
+    found = judgement(story.log, story.run.id)
+    assert (found.state, found.runs) == (RunState.PROVISIONAL, 4), "one voice is no more than a voice"
+
+
+def test_a_dispute_that_its_committee_leaves_open_is_decided_by_nobody_who_was_not_asked(story):
+    story.evaluate(OTHERS[0], 1.5)
+    for who, value in zip(OTHERS[:4], [1.2, 1.2, 1.5, 1.5], strict=True):
+        story.evaluate(who, value, number=1)
+    assert story.state is RunState.DISPUTED
+    for who in OTHERS[:4]:
+        story.evaluate(who, 1.2, number=2)
+    assert story.state is RunState.DISPUTED
 
 
 def test_whoever_runs_more_pairs_or_fewer_than_a_verifier_does_is_not_heard(story):
