@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.identity import (
     DELEGATION_MS,
     Device,
@@ -24,6 +24,7 @@ from autoresearch.identity import (
 from autoresearch.log import BlobStore, Log, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
+from autoresearch.plain import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.records import (
     Attestation,
     BlobRef,
@@ -153,8 +154,13 @@ class Notebook:
     def publish_name(self, name: str, now_ms: int) -> Record:
         """Say what this participant calls itself, for all to read; the last word counts.
 
-        Raises Refused while no root key speaks for this device: what it says would be nobody's name.
+        Raises:
+            UsageError: it can't stand in a line beside a key.
+            Refused: no root key speaks for this device, so that it would be nobody's name.
         """
+        if not name or plain_name(name) != name:
+            sentence = f"“{one_line(name, 80)}” is no name that can stand in a line beside a key"
+            raise UsageError(sentence, hint=f"1 to {NAME_CHARACTERS} characters, without quotes and control characters")
         self.publish_identity(now_ms)
         root = self.identity.root.public
         device = self.device(now_ms)

@@ -26,7 +26,7 @@ from autoresearch.answers.changes import (
     run_log,
     run_source,
 )
-from autoresearch.answers.counting import nothing_to_verify, too_few, way_to_count
+from autoresearch.answers.counting import counts, nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.crediting import credit_answer
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
@@ -44,6 +44,7 @@ from autoresearch.answers.models import (
     LineageAnswer,
     LogAnswer,
     Measured,
+    NameRequest,
     NetworkStatus,
     PauseRequest,
     PeersAnswer,
@@ -100,6 +101,7 @@ __all__ = [
     "LineageAnswer",
     "LogAnswer",
     "Measured",
+    "NameRequest",
     "NetworkStatus",
     "PauseRequest",
     "PeerView",
@@ -136,6 +138,7 @@ __all__ = [
     "check_new",
     "confirmation_subject",
     "confirmations",
+    "counts",
     "credit_answer",
     "diff_answer",
     "find_task",

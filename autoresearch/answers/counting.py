@@ -46,6 +46,13 @@ def too_few_then(log: Log, run: Record) -> str:
     )
 
 
+def counts(log: Log, device: bytes, now_ms: int) -> bool | None:
+    """Whether the word of who is behind a device counts; None where the network names nobody."""
+    if not log.trust.attestors and not log.trust.participants:
+        return None
+    return roster_of(log).voice(device, now_ms).attested
+
+
 def nothing_to_verify(log: Log, device: bytes, now_ms: int) -> str:
     """Why a node that is asked to verify has nothing to do."""
     me = roster_of(log).voice(device, now_ms)

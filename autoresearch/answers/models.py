@@ -171,7 +171,11 @@ class VerifyingStatus(Answer, frozen=True, kw_only=True):
 
 
 class StatusAnswer(Answer, frozen=True, kw_only=True):
-    """What the node does, and why."""
+    """What the node does, and why.
+
+    ``who`` is its participant as others see it, ``attested`` whether its word counts: null where nobody's does.
+    ``to_count`` is what to do so that it counts, empty when it does.
+    """
 
     schema: str = "autoresearch.status/1"
     running: bool = True
@@ -186,6 +190,9 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     started_ms: int | None = None
     network: str = ""
     participant: str = ""
+    who: Who = NOBODY
+    attested: bool | None = None
+    to_count: str = ""
     device_key: str = ""
     sandbox: int | None = None
     sandbox_name: str = ""
@@ -397,6 +404,12 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Pause, for ever or until a time."""
 
     until_ms: TimeMs | None = None
+
+
+class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say what this participant calls itself, for all to read."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=120)]
 
 
 class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

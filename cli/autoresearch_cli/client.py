@@ -22,6 +22,7 @@ from autoresearch.answers import (
     Failure,
     FetchRequest,
     Health,
+    NameRequest,
     PauseRequest,
     PeersAnswer,
     RunAccepted,
@@ -129,6 +130,10 @@ class Client:
     def block(self, request: BlockRequest) -> PeersAnswer:
         """Have it refuse a peer, or no longer."""
         return self._ask("POST", "/v1/peers/block", PeersAnswer, request)
+
+    def call(self, request: NameRequest) -> StatusAnswer:
+        """Have it publish what this participant calls itself."""
+        return self._ask("POST", "/v1/name", StatusAnswer, request)
 
     def take_trust(self) -> TrustAnswer:
         """Have it trust whom the network's file trusts by now."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from autoresearch.answers import NameRequest
+from autoresearch.errors import DaemonNotRunning
 from autoresearch.identity import (
     Device,
     Identity,
@@ -34,7 +38,10 @@ def name_of(mine: Identity) -> str:
 
 
 def call(name: str) -> None:
-    """Publish what this participant calls itself."""
+    """Publish what this participant calls itself, through the daemon where one runs."""
+    with suppress(DaemonNotRunning), here.client() as client:
+        client.call(NameRequest(name=name))
+        return
     with Notebook(here.paths()) as notebook:
         notebook.publish_name(name, here.now_ms())
 

@@ -13,6 +13,7 @@ from autoresearch.answers import (
     DialRequest,
     Event,
     Health,
+    NameRequest,
     PauseRequest,
     PeersAnswer,
     RunAccepted,
@@ -133,6 +134,11 @@ class Answering:
     def attesting(self) -> Desk:
         """Attestation by mail."""
         return self._node.attesting
+
+    def call(self, request: NameRequest) -> StatusAnswer:
+        """Publish what this participant calls itself."""
+        self._node.notebook.publish_name(request.name, now_ms())
+        return self.status()
 
     def take_trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""

@@ -16,14 +16,17 @@ from autoresearch.answers import (
     VerifyingStatus,
     WaitingStatus,
     WorkerStatus,
+    counts,
     find_task,
     nothing_to_verify,
     task_status,
     verifying_status,
+    way_to_count,
 )
 from autoresearch.errors import NotFound
 from autoresearch.notebook import Notebook
 from autoresearch.running import Level
+from autoresearch.views import who_is
 from autoresearch.words import WHY_SENTENCES
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.service import Service
@@ -43,7 +46,8 @@ def status_answer(
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
     state, why = service.state()
     asked = service.asked
-    log = notebook.log
+    log, root = notebook.log, notebook.identity.root.public
+    attested = counts(log, notebook.author, now_ms())
     return StatusAnswer(
         state=state.value,
         why=why.value,
@@ -55,7 +59,10 @@ def status_answer(
         pid=os.getpid(),
         started_ms=started_ms,
         network=log.network.name,
-        participant=notebook.identity.root.public.hex(),
+        participant=root.hex(),
+        who=who_is(log, root),
+        attested=attested,
+        to_count=way_to_count(log, root) if attested is False else "",
         device_key=notebook.author.hex(),
         sandbox=None if level is None else int(level),
         sandbox_name="" if level is None else level.sentence,

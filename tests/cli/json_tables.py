@@ -65,6 +65,7 @@ REQUESTS = {
     "FetchRequest",
     "BlockRequest",
     "VerifyRequest",
+    "NameRequest",
     "AttestRequest",
     "ConfirmRequest",
     "WithdrawRequest",

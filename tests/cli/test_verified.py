@@ -281,3 +281,22 @@ def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: py
     assert rows_shown[1][10:] == ["", "", "", ""]
     assert remarks(bad, 1000) == f"fabricator, fraud ×2, {until} → autoresearch credit 3fa9bc12"
     assert "banned" not in remarks(bad, 90_000_000), "it is over, the mark stays"
+
+
+def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, paths: Paths) -> None:
+    root = create_identity(paths.keys).root.public
+    paths.create()
+    for trust, said in (
+        (Trust(participants=TRUST.participants | {root}), "your word counts"),
+        (TRUST, f"your word does not count yet → on the others' machines: autoresearch network trust {root.hex()} --"),
+    ):
+        save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+        named = cli("id", "name", "ann")
+        assert named.exit_code == 0, named.stderr
+        assert said in dict(row[:2] for row in rows(cli("status").stdout))["you"]
+    assert cli("status").stdout.count(f"{root.hex()[:8]} “ann”") == 1
+    assert dict(row[:2] for row in rows(cli("id", "show").stdout))["name"] == "ann"
+    for wrong in ("", "x" * 25, "two\nlines", "“quoted”"):
+        refused = cli("id", "name", wrong)
+        assert refused.exit_code == 2
+        assert "1 to 24 characters" in refused.stderr

@@ -18,12 +18,12 @@ from autoresearch.identity import (
     protect_root,
     restore_identity,
 )
-from autoresearch.plain import NAME_CHARACTERS, plain_name
+from autoresearch.plain import NAME_CHARACTERS
 from autoresearch_cli import attesting, enrolling, here
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.passphrases import passphrase
-from autoresearch_cli.rendering.figures import moment, one_line
+from autoresearch_cli.rendering.figures import moment
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
 from autoresearch_cli.roots import loaded, unlocked
 
@@ -85,7 +85,7 @@ def show(*, json: Json = False) -> None:
 @app.command(
     epilog=examples(
         ("autoresearch id name ann", "be “ann” beside your key in others' tables"),
-        ("autoresearch down && autoresearch id name ann && autoresearch up", "when the daemon runs"),
+        ('autoresearch id name "ann of the tea house"', "with spaces"),
         ("autoresearch id show --json | jq -r .name", "what it is now"),
         see="id show, top, credit",
     )
@@ -96,9 +96,6 @@ def name(
     json: Json = False,
 ) -> None:
     """Choose the name that stands beside your key wherever people look. It proves nothing: names are free for all."""
-    if not name or plain_name(name) != name:
-        sentence = f"{one_line(name)!r} is no name that can stand in a line beside a key"
-        raise UsageError(sentence, hint=f"1 to {NAME_CHARACTERS} characters, without quotes and control characters")
     enrolling.call(name)
     _report(loaded(), json=json)
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.answers import StatusAnswer, VerifyingStatus, task_status, untold, verifying_status, waiting
+from autoresearch.answers import (
+    StatusAnswer,
+    VerifyingStatus,
+    counts,
+    task_status,
+    untold,
+    verifying_status,
+    waiting,
+    way_to_count,
+)
 from autoresearch.errors import NotFound
 from autoresearch.log import Log
+from autoresearch.views import NOBODY, who
 from autoresearch_cli import here, starting
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
@@ -44,12 +54,18 @@ def stopped() -> StatusAnswer:
         except NotFound:
             task = None
         me = notebook.me
+        whose = who(notebook.log, me, here.now_ms()) if me else NOBODY
+        attested = counts(notebook.log, me, here.now_ms()) if me else None
         return StatusAnswer(
             running=False,
             state="stopped",
             why="not_running",
             reason="the daemon is not running",
             version=__version__,
+            participant=whose.participant,
+            who=whose,
+            attested=attested,
+            to_count=way_to_count(notebook.log, bytes.fromhex(whose.participant)) if attested is False else "",
             device_key=me.hex() if me else "",
             network=notebook.log.network.name,
             records=notebook.log.count(),

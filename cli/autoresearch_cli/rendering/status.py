@@ -49,6 +49,9 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         if status.sandbox is not None:
             parts.append(f"sandbox {status.sandbox} ({status.sandbox_name})")
         lines.append(("daemon", " · ".join(parts)))
+    if status.who.short:
+        way = f" · your word does not count yet → {status.to_count}" if status.to_count else ""
+        lines.append(("you", person(status.who) + (" · your word counts" if status.attested else way)))
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     if status.task:
         lines += task_lines(status.task)

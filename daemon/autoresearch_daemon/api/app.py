@@ -55,6 +55,7 @@ ROUTES = (
     Route("POST", "/v1/peers/block", control.post_block),
     Route("POST", "/v1/fetch", control.post_fetch),
     Route("POST", "/v1/verify", control.post_verify),
+    Route("POST", "/v1/name", control.post_name),
     Route("POST", "/v1/trust", control.post_trust),
     Route("GET", "/v1/attest", control.get_attest),
     Route("POST", "/v1/attest", control.post_attest),

@@ -11,6 +11,7 @@ from autoresearch.answers import (
     DialRequest,
     FetchRequest,
     Health,
+    NameRequest,
     PauseRequest,
     PeersAnswer,
     RunAccepted,
@@ -90,6 +91,11 @@ async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
     )
     await node.fetch(blob, asked.seconds)
     return Health(status="here")
+
+
+def post_name(node: NodePort, asked: NameRequest) -> StatusAnswer:
+    """Publish what this participant calls itself."""
+    return node.call(asked)
 
 
 def post_trust(node: NodePort, _: Nothing) -> TrustAnswer:

@@ -15,6 +15,7 @@ from autoresearch.answers import (
     DialRequest,
     Event,
     Health,
+    NameRequest,
     PauseRequest,
     PeersAnswer,
     RunAccepted,
@@ -122,6 +123,10 @@ class NodePort(Protocol):
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it takes too long."""
+        ...
+
+    def call(self, request: NameRequest) -> StatusAnswer:
+        """Publish what this participant calls itself. Raises UsageError, Refused."""
         ...
 
     def take_trust(self) -> TrustAnswer:
