@@ -7,7 +7,7 @@ reported → provisional → confirmed | not replicated
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median
+from statistics import fmean, median, median_high, median_low
 from typing import NamedTuple
 
 from autoresearch.verification.choosing import Rules
@@ -18,8 +18,10 @@ from autoresearch.words import RunState
 
 # A dispute is decided by two thirds of the new committee.
 DECIDING_SHARE = 2 / 3
-# A confirmation is the word of at least so many participants besides the author.
+# A confirmation is the word of at least so many participants besides the author, and so is a refutation.
 CONFIRMING_VOICES = 2
+# So many standard deviations over seeds honest runs of one program hardly ever lie apart in the middle of all.
+_APART_NOISES = 3.0
 
 
 class Judgement(NamedTuple):
@@ -46,12 +48,13 @@ def judge(
     minimum_effect: float,
     fraud: bool = False,
     pairs_only: bool = False,
+    maximize: bool = False,
 ) -> Judgement:
     """The word for a run, from the reports on it.
 
     ``author`` is the author's voice, whose own reports never count, ``voices`` how many attested voices there are. One
     voice has one report for each stage and round, its first. Below ``rules.least`` voices nothing passes provisional.
-    ``pairs_only``: pairs need no evaluation before them, because none can be made.
+    ``pairs_only``: pairs need no evaluation before them, because none can be made. ``maximize``: more is better.
     """
     heard = _heard(reports, author)
     pairs = [report for report in heard if report.stage == REPLICATE]
@@ -59,7 +62,7 @@ def judge(
     values = [value for report in pairs for value in report.values][: LOOKS[-1]]
     speakers = len({report.voice for report in heard})
     measured = (
-        median(values) if values else None,
+        _middle(values, noise=noise, maximize=maximize) if values else None,
         standard_error(values, noise=noise) if len(values) > 1 else None,
         len(values),
         speakers,
@@ -79,6 +82,17 @@ def judge(
             better = finding is Finding.BETTER
             state = RunState.CONFIRMED if better else RunState.NOT_REPLICATED
     return Judgement(state, *measured)
+
+
+def _middle(values: Sequence[float], *, noise: float, maximize: bool) -> float:
+    """The median; the worse of the two in the middle where these lie too far apart to be runs of one program.
+
+    Half of what the first two say is one voice's: it must not lift the number as far as it likes.
+    """
+    low, high = median_low(values), median_high(values)
+    if high - low > _APART_NOISES * noise:
+        return low if maximize else high
+    return median(values)
 
 
 def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:
@@ -108,10 +122,11 @@ def _evaluated(evaluations: Sequence[Report], voices: int, rules: Rules) -> RunS
         # What may be a repetition decides nothing, unless what is none decides nothing either.
         for decisive in ([report for report in spoken if report in timely], spoken):
             passed = sum(report.passed for report in decisive)
+            failed = len(decisive) - passed
             if len(decisive) >= quorum and passed >= DECIDING_SHARE * len(decisive):
                 state = RunState.PROVISIONAL
-            elif len(decisive) >= quorum and len(decisive) - passed >= DECIDING_SHARE * len(decisive):
-                state = RunState.REFUTED
+            elif len(decisive) >= max(quorum, CONFIRMING_VOICES) and failed >= DECIDING_SHARE * len(decisive):
+                state = RunState.REFUTED  # by more than one: where there are two, it is word against word
             if state is not RunState.DISPUTED:
                 break
     return state

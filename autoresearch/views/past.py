@@ -24,7 +24,9 @@ def states_over_time(log: Log, run_id: bytes) -> list[Change]:
     run = log.get(run_id)
     if not isinstance(run.body, Run):
         return []
-    heard = sorted(counted_reports(log, run), key=lambda pair: pair[1].order)
+    # What strangers say changes no state: they cost no time here, however much they say.
+    counted = [(record, report) for record, report in counted_reports(log, run) if report.attested]
+    heard = sorted(counted, key=lambda pair: pair[1].order)
     reports = [report for _, report in heard]
     changes = [Change(judge_reports(log, run, []).state, run.id, run.time)]
     for number, (record, _) in enumerate(heard, start=1):

@@ -71,6 +71,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         fraud=is_fraud(log, run.id),
         pairs_only=is_pairs_only(log, body),
+        maximize=bool(rules and rules.direction == "maximize"),
     )
     if found.state is not RunState.FRAUD and is_banned(log, author, run.time, device=run.author, seq=run.seq):
         return found._replace(state=RunState.BANNED)

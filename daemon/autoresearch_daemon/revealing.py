@@ -106,11 +106,15 @@ class Reveals:
         return self._before_reveals(body, [row for row in rows if row.id != own])
 
     def _before_reveals(self, body: Verification, others: list[CommitmentRow]) -> list[bytes]:
-        """Those of the commitments that nobody can have made after reading what somebody revealed."""
+        """Those of the commitments that nobody can have made after reading what somebody revealed.
+
+        What a stranger says reveals nothing, or anybody could keep those who measured from being vouched for.
+        """
+        voice = roster_of(self._notebook.log).voice
         told = [
             row.n
             for row in self._notebook.log.verifications(body.run)
-            if (row.stage, row.round) == (body.stage, body.round)
+            if (row.stage, row.round) == (body.stage, body.round) and voice(row.author, row.time).attested
         ]
         return [row.id for row in others if not told or row.n < min(told)][:LINKED_MAX]
 

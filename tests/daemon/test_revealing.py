@@ -95,6 +95,17 @@ def test_it_does_not_vouch_for_who_committed_after_a_reveal(place: Place) -> Non
     assert late.id not in told[-1].record.links
 
 
+def test_what_a_stranger_says_keeps_nobody_from_being_vouched_for(place: Place) -> None:
+    stranger = key(60)
+    place.comes(stranger, place.measured(stranger), "verification", links=(place.run.id,))
+    reveals = Reveals(place.notebook, place.local)
+    reveals.add("check-1", place.measured(place.notebook.identity.device))
+    reveals.work(LATER_MS)
+    others = [place.another_commits(who) for who in OTHERS[:2]]
+    told, _ = reveals.work(LATER_MS + 1)
+    assert {record.id for record in others} <= set(told[0].record.links)
+
+
 def test_what_was_measured_outlives_the_daemon_and_is_told_once(place: Place) -> None:
     reveals = Reveals(place.notebook, place.local)
     reveals.add("check-1", place.measured(place.notebook.identity.device))

@@ -88,6 +88,28 @@ def test_a_small_network_gets_as_far_as_provisional() -> None:
     assert word(*QUORUM, *good, voices=4).state is RunState.CONFIRMED
 
 
+def test_where_there_are_two_it_is_word_against_word() -> None:
+    against = (says(1, passed=False), *(says(1, passed=False, number=number) for number in (1, 2)))
+    for voices in (0, 1, 2):
+        assert word(*against, voices=voices).state is RunState.DISPUTED
+    third = [says(2, passed=False, number=1)]
+    assert word(*against, *third, voices=3).state is RunState.REFUTED
+
+
+def test_one_verifier_of_two_does_not_lift_the_number() -> None:
+    honest, liar = pairs(1, 0.3, 0.31), replace_values(pairs(2, 0.3, 0.3), -50.0)
+    lifted = word(*QUORUM, honest, liar)
+    assert lifted.state is RunState.CONFIRMED
+    assert lifted.value == pytest.approx(0.69)
+    flattered = word(*QUORUM, honest, replace_values(liar, 50.0), maximize=True)
+    assert flattered.value == pytest.approx(0.7)
+    assert word(*QUORUM, honest, liar, pairs(3, 0.3, 0.3)).value == pytest.approx(0.695)  # with three it is the median
+
+
+def replace_values(report: Report, value: float) -> Report:
+    return report._replace(values=(value,) * len(report.values))
+
+
 def test_fraud_is_fraud_whatever_others_say() -> None:
     assert word(*QUORUM, pairs(1, 0.3), pairs(2, 0.3), fraud=True).state is RunState.FRAUD
 
@@ -126,3 +148,35 @@ REPORTS = st.lists(
 def test_the_order_of_arrival_means_nothing(reports: list[Report], voices: int, seed: int) -> None:
     mixed = random.Random(seed).sample(reports, len(reports))
     assert word(*mixed, voices=voices) == word(*reports, voices=voices)
+
+
+ONE_VOICE = st.lists(
+    st.builds(
+        Report,
+        voice=st.just(b"v1"),
+        attested=st.just(True),
+        order=st.tuples(st.integers(0, 9), st.binary(min_size=2, max_size=2)),
+        stage=st.sampled_from([EVALUATE, REPLICATE]),
+        round=st.integers(0, 3),
+        passed=st.booleans(),
+        improvements=st.tuples(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100)),
+        values=st.tuples(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100)),
+        commitment=st.sampled_from([b"c1", b"c2"]),
+        links=st.lists(st.sampled_from([b"c1", b"c2"]), max_size=2).map(tuple),
+    ),
+    max_size=10,
+    unique_by=lambda report: report.order,
+)
+
+
+@given(ONE_VOICE, st.integers(0, 12), st.booleans())
+@settings(max_examples=300)
+def test_one_voice_alone_decides_nothing(reports: list[Report], voices: int, pairs_only: bool) -> None:  # noqa: FBT001
+    decided = {RunState.CONFIRMED, RunState.NOT_REPLICATED, RunState.REFUTED}
+    assert word(*reports, voices=voices, pairs_only=pairs_only).state not in decided
+
+
+@given(REPORTS, st.integers(0, 12))
+@settings(max_examples=200)
+def test_what_strangers_say_changes_nothing(reports: list[Report], voices: int) -> None:
+    assert word(*reports, voices=voices) == word(*(r for r in reports if r.attested), voices=voices)
