@@ -79,7 +79,8 @@ class Roster:
 
     def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
         """The devices that speak for a root key at this time."""
-        return frozenset(device for device in self._delegations if self._root(device, time_ms) == root)
+        named = self._named.get(root, set()) | {root} & self._delegations.keys()
+        return frozenset(device for device in named if self._root(device, time_ms) == root)
 
     def name(self, root: bytes) -> str:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
@@ -94,6 +95,15 @@ class Roster:
     def keys(self) -> frozenset[bytes]:
         """All keys whose records may be those of an attested voice, at some time; nobody else's are at any time."""
         return self.keys_of(self._words.keys() | self._trust.participants)
+
+    @cached_property
+    def _named(self) -> dict[bytes, set[bytes]]:
+        """By root key the devices that it delegated at any time."""
+        found: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for device, delegations in self._delegations.items():
+            for delegation in delegations:
+                found[delegation.root].add(device)
+        return dict(found)
 
     def words(self, root: bytes, time_ms: int) -> list[Word]:
         """The words of trusted attestors for a root key that hold at this time."""

@@ -9,15 +9,16 @@ from autoresearch.log.partial import PartialBlob
 from autoresearch.log.projection import task_of
 from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
 from autoresearch.log.verdicts import (
+    Alike,
     ClaimRow,
     CommitmentRow,
-    CopyRow,
     EntryRow,
     Extent,
     Fork,
     FraudRow,
     Head,
     HistoryRow,
+    LikeRow,
     MeasuredRow,
     State,
     StoredRun,
@@ -29,10 +30,10 @@ from autoresearch.log.verdicts import (
 
 __all__ = [
     "CHUNK_BYTES",
+    "Alike",
     "BlobStore",
     "ClaimRow",
     "CommitmentRow",
-    "CopyRow",
     "CountedRun",
     "EntryRow",
     "Extent",
@@ -41,6 +42,7 @@ __all__ = [
     "Head",
     "HistoryRow",
     "KeptBlob",
+    "LikeRow",
     "Log",
     "Manifest",
     "MeasuredRow",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from autoresearch.log.entries import Entries
-from autoresearch.log.verdicts import CopyRow, Extent, FraudRow
+from autoresearch.log.verdicts import Alike, Extent, FraudRow, LikeRow
 
 _EXTENT = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
 # A parent that is not about the run's task: the lineage is made up. Whether the run was withdrawn does not matter.
@@ -16,17 +18,20 @@ _CHILDREN = """lineage CROSS JOIN record AS child ON child.n = lineage.n
 CROSS JOIN record AS above ON above.id = lineage.parent"""
 _PARENTS = """record AS above CROSS JOIN lineage ON lineage.parent = above.id
 CROSS JOIN record AS child ON child.n = lineage.n"""
-_COPY = """
-SELECT late.id, late.author, late.time, late.task, late.source_digest, early.id, early.author, early.time,
-       early.source_digest
-FROM run AS {new} CROSS JOIN run AS {other} INDEXED BY {index} ON early.task = late.task AND {same}
-WHERE {new}.n > ? AND late.status = 'ok' AND early.status = 'ok'
-  AND (early.time, early.id) < (late.time, late.id)
+# Whole groups, not pairs: whoever publishes one thing a thousand times makes a thousand rows, not half a million. CROSS
+# JOIN and INDEXED BY: from the few new runs to their like, never through all runs.
+_ALIKE = """
+SELECT run.{what}, run.time, run.id, run.author, run.task, run.source_digest, run.parent IS NOT NULL
+FROM (
+    SELECT DISTINCT new.task, new.{what} FROM run AS new WHERE new.n > ?1 AND {new} AND EXISTS(
+        SELECT 1 FROM run AS other INDEXED BY {index}
+        WHERE other.task = new.task AND other.{what} = new.{what} AND other.n <> new.n AND {other})
+) AS shared CROSS JOIN run INDEXED BY {index} ON run.task = shared.task AND run.{what} = shared.{what} AND {run}
+ORDER BY run.task, run.{what}, run.time, run.id
 """
-_CHECKPOINT = "early.checkpoint = late.checkpoint AND early.checkpoint IS NOT NULL AND late.checkpoint IS NOT NULL"
-# A run with a parent says “I changed this”; a replicate says that it repeats.
-_DISCOVERY = """early.source_digest = late.source_digest AND early.replicate = 0
-  AND late.replicate = 0 AND late.parent IS NOT NULL"""
+# What was trained, and what is no repetition by its own word.
+_CHECKPOINT = "{0}.status = 'ok' AND {0}.checkpoint IS NOT NULL"
+_DISCOVERY = "{0}.status = 'ok' AND {0}.replicate = 0"
 
 
 class Changes(Entries):
@@ -53,20 +58,21 @@ class Changes(Entries):
             found += self._rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
         return [FraudRow(*row) for row in sorted(set(found))]
 
-    def same_checkpoints(self, *, after: int = 0) -> list[CopyRow]:
-        """Runs with the checkpoint of an earlier one."""
-        return self._copies(_CHECKPOINT, "run_checkpoint", after)
+    def same_checkpoints(self, *, after: int = 0) -> Alike:
+        """By task and checkpoint the runs that share one, the first first, where one was stored after a number."""
+        return self._alike("checkpoint", "run_checkpoint", _CHECKPOINT, after)
 
-    def same_discoveries(self, *, after: int = 0) -> list[CopyRow]:
-        """Runs that say that they change something, with the program of an earlier one."""
-        return self._copies(_DISCOVERY, "run_subject", after)
+    def same_discoveries(self, *, after: int = 0) -> Alike:
+        """By task and program the same of runs that are no replicates."""
+        return self._alike("source_digest", "run_subject", _DISCOVERY, after)
 
-    def _copies(self, same: str, index: str, after: int) -> list[CopyRow]:
-        # CROSS JOIN and INDEXED BY: from the few new runs to their like, never through all pairs.
-        rows = set(self._rows(_COPY.format(new="late", other="early", index=index, same=same), after))
-        if after:  # the earlier one may come later
-            rows |= set(self._rows(_COPY.format(new="early", other="late", index=index, same=same), after))
-        return [CopyRow(*row) for row in sorted(rows)]
+    def _alike(self, what: str, index: str, condition: str, after: int) -> Alike:
+        conditions = {name: condition.format(name) for name in ("new", "other", "run")}
+        found: Alike = defaultdict(list)
+        for key, *row in self._rows(_ALIKE.format(what=what, index=index, **conditions), after):
+            like = LikeRow(*row)
+            found[like.task, key].append(like)
+        return dict(found)
 
     def newest_ms(self) -> int:
         """The time of the newest record, Unix milliseconds; 0 without one."""

@@ -190,15 +190,19 @@ class FraudRow(NamedTuple):
     time: int
 
 
-class CopyRow(NamedTuple):
-    """A run, and an earlier one with the same program or the same checkpoint."""
+class LikeRow(NamedTuple):
+    """One of several runs with the same program or the same checkpoint, on one task; by time and id, as it sorts.
 
+    ``changes``: it has a parent, and so says that it changes something.
+    """
+
+    time: int
     id: bytes
     author: bytes
-    time: int
     task: bytes
     source_digest: bytes
-    original: bytes
-    original_author: bytes
-    original_time: int
-    original_source: bytes
+    changes: bool
+
+
+# By task and what they share.
+Alike = dict[tuple[bytes, bytes], list[LikeRow]]

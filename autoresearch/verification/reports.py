@@ -16,7 +16,7 @@ class Report(NamedTuple):
     ``voice`` is whose word it is, ``attested`` whether that counts, ``order`` sorts reports: time and id.
     ``commitment`` is the record that fixed it before it was revealed, ``links`` are all that the reveal links.
     ``improvements`` are the differences of the pairs, positive where the run is better than its parent, ``values`` the
-    run's own values in them.
+    run's own values in them, the smaller the better.
     """
 
     voice: bytes

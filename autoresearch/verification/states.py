@@ -27,6 +27,7 @@ _APART_NOISES = 3.0
 class Judgement(NamedTuple):
     """The word for a run; the network's value with its standard error and number of runs; how many voices spoke.
 
+    ``value`` is as those of the reports are, the smaller the better.
     ``improvement`` is the mean difference to the parent that others measured, positive where the run is better.
     """
 
@@ -48,13 +49,12 @@ def judge(
     minimum_effect: float,
     fraud: bool = False,
     pairs_only: bool = False,
-    maximize: bool = False,
 ) -> Judgement:
     """The word for a run, from the reports on it.
 
     ``author`` is the author's voice, whose own reports never count, ``voices`` how many attested voices there are. One
     voice has one report for each stage and round, its first. Below ``rules.least`` voices nothing passes provisional.
-    ``pairs_only``: pairs need no evaluation before them, because none can be made. ``maximize``: more is better.
+    ``pairs_only``: pairs need no evaluation before them, because none can be made.
     """
     heard = _heard(reports, author)
     pairs = [report for report in heard if report.stage == REPLICATE]
@@ -62,7 +62,7 @@ def judge(
     values = [value for report in pairs for value in report.values][: LOOKS[-1]]
     speakers = len({report.voice for report in heard})
     measured = (
-        _middle(values, noise=noise, maximize=maximize) if values else None,
+        _middle(values, noise) if values else None,
         standard_error(values, noise=noise) if len(values) > 1 else None,
         len(values),
         speakers,
@@ -84,15 +84,13 @@ def judge(
     return Judgement(state, *measured)
 
 
-def _middle(values: Sequence[float], *, noise: float, maximize: bool) -> float:
+def _middle(values: Sequence[float], noise: float) -> float:
     """The median; the worse of the two in the middle where these lie too far apart to be runs of one program.
 
     Half of what the first two say is one voice's: it must not lift the number as far as it likes.
     """
-    low, high = median_low(values), median_high(values)
-    if high - low > _APART_NOISES * noise:
-        return low if maximize else high
-    return median(values)
+    worse = median_high(values)
+    return worse if worse - median_low(values) > _APART_NOISES * noise else median(values)
 
 
 def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from autoresearch.log import CommitmentRow
 from autoresearch.records import Record, Verification, body_fields
 from autoresearch.verification import commitment_digest
 
 
-def commitment_of(record: Record, commitments: Sequence[CommitmentRow]) -> bytes | None:
+class Own(NamedTuple):
+    """The commitments of a device for a stage and a round: its first in its own order, and all by their ids."""
+
+    first: CommitmentRow
+    by_id: dict[bytes, CommitmentRow]
+
+
+def committed_by(rows: Iterable[CommitmentRow]) -> dict[tuple[bytes, str, int], Own]:
+    """The commitments on a run whose proofs hold, by device, stage and round."""
+    found: dict[tuple[bytes, str, int], Own] = {}
+    for row in rows:
+        if row.output is not None:
+            name = (row.author, row.stage, row.round)
+            own = found.get(name, Own(row, {}))
+            own.by_id[row.id] = row
+            found[name] = own._replace(first=min(own.first, row, key=lambda row: (row.seq, row.id)))
+    return found
+
+
+def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], Own]) -> bytes | None:
     """The id of the commitment that a verification links and opens, or None.
 
     A device has one for a stage and a round, its first in its own order: nobody commits to two numbers and then
@@ -17,15 +37,11 @@ def commitment_of(record: Record, commitments: Sequence[CommitmentRow]) -> bytes
     """
     check = record.body
     assert isinstance(check, Verification)
-    own = [
-        row
-        for row in commitments
-        if (row.author, row.stage, row.round) == (record.author, check.stage, check.round) and row.output
-    ]
-    linked = [row for row in own if row.id in record.links]
-    if not linked:
+    own = commitments.get((record.author, check.stage, check.round))
+    linked = [own.by_id[link] for link in record.links if link in own.by_id] if own else []
+    if own is None or not linked:
         return None
-    first = min(own, key=lambda row: (row.seq, row.id))
+    oldest = min(linked, key=lambda row: (row.time, row.id))
     digest = commitment_digest(record.author, check.salt, body_fields(record))
     # An own commitment that an older copy of the log did not have is made again, the same: either may be linked.
-    return linked[0].id if linked[0].digest == first.digest == digest else None
+    return oldest.id if oldest.digest == own.first.digest == digest else None

@@ -8,11 +8,12 @@ one makes a copy of what others had measured before anybody spoke of the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
-from autoresearch.log import CopyRow, Log
-from autoresearch.views.memory import discoveries_of, memory_of
+from autoresearch.log import LikeRow, Log
+from autoresearch.views.memory import checkpoints_of, discoveries_of, memory_of
 
 # So many attested participants besides the authors must have measured a run to vouch that it was there.
 _WITNESSES = 2
@@ -32,7 +33,7 @@ def same_models(log: Log) -> dict[bytes, bytes]:
     memory = memory_of(log)
     found = memory.known.get("models")
     if found is None:
-        found = memory.known["models"] = {row.id: row.original for row in _of_others(log, memory.checkpoints)}
+        found = memory.known["models"] = {row.id: first.id for row, first in _of_others(log, checkpoints_of(log))}
     return found  # type: ignore[return-value]
 
 
@@ -43,56 +44,72 @@ def copies(log: Log) -> list[Copy]:
     trainings end alike. Not a copy is what its author said it was trying, in a claim, before the other published it:
     two may have one idea.
     """
-    memory = memory_of(log)
-    voice = memory.roster.voice
-    models = [row for row in _of_others(log, memory.checkpoints) if _is_impossible(log, row)]
-    found = {row.id: row for row in [*models, *_of_others(log, discoveries_of(log))] if not _was_claimed(log, row)}
-    return [Copy(row.id, voice(row.author, row.time).voice, row.time, row.original) for row in found.values()]
+    voice = memory_of(log).roster.voice
+    models = [pair for pair in _of_others(log, checkpoints_of(log)) if _is_impossible(log, *pair)]
+    programs = [(row, first) for row, first in _of_others(log, discoveries_of(log)) if row.changes]
+    found: dict[bytes, Copy] = {}
+    claimed = cache(lambda task, source: _claimed(log, task, source))
+    for row, first in [*models, *programs]:
+        mine = voice(row.author, row.time).voice
+        if claimed(row.task, row.source_digest).get(mine, math.inf) >= first.time:
+            found[row.id] = Copy(row.id, mine, row.time, first.id)
+    return list(found.values())
 
 
-def _of_others(log: Log, rows: Iterable[CopyRow]) -> list[CopyRow]:
+def _of_others(log: Log, groups: Iterable[list[LikeRow]]) -> Iterator[tuple[LikeRow, LikeRow]]:
     """Each run with the first that is like it, where that is another participant's.
 
     Nobody whom the network does not know accuses anybody: a key made today can write yesterday's date.
     """
-    first: dict[bytes, CopyRow] = {}
     voice = memory_of(log).roster.voice
-    for row in rows:
-        if voice(row.original_author, row.original_time).attested and not _was_seen_before(log, row):
-            first[row.id] = min(first.get(row.id, row), row, key=lambda row: (row.original_time, row.original))
-    return [
-        row
-        for row in first.values()
-        if voice(row.author, row.time).voice != voice(row.original_author, row.original_time).voice
-    ]
+    seen = cache(lambda run: _seen(log, run))
+    for group in groups:
+        known: list[LikeRow] = []  # those before, of attested participants
+        for row in group:
+            said = voice(row.author, row.time)
+            first = next((one for one in known if not _was_seen_before(log, row, one, seen)), None)
+            if first is not None and voice(first.author, first.time).voice != said.voice:
+                yield row, first
+            if said.attested:
+                known.append(row)
 
 
-def _was_seen_before(log: Log, row: CopyRow) -> bool:
+def _was_seen_before(log: Log, row: LikeRow, other: LikeRow, seen: Callable[[bytes], Mapping[bytes, int]]) -> bool:
     """Whether others had measured a run before they did the one that names an earlier time."""
+    if len(seen(row.id)) < _WITNESSES:
+        return False
     voice = memory_of(log).roster.voice
-    authors = {voice(row.author, row.time).voice, voice(row.original_author, row.original_time).voice}
+    authors = {voice(row.author, row.time).voice, voice(other.author, other.time).voice}
 
     def seen_ms(run: bytes) -> float:
         """When the last of the witnesses that it takes had committed to a measurement."""
-        first: dict[bytes, int] = {}
-        for said in log.commitments(run):
-            who = voice(said.author, said.time)
-            if said.output is not None and who.attested and who.voice not in authors:
-                first[who.voice] = min(said.time, first.get(who.voice, said.time))
-        return sorted(first.values())[_WITNESSES - 1] if len(first) >= _WITNESSES else math.inf
+        times = sorted(time_ms for who, time_ms in seen(run).items() if who not in authors)
+        return times[_WITNESSES - 1] if len(times) >= _WITNESSES else math.inf
 
-    return seen_ms(row.id) < seen_ms(row.original)
+    return seen_ms(row.id) < seen_ms(other.id)
 
 
-def _is_impossible(log: Log, row: CopyRow) -> bool:
-    rules = log.rules(row.task)
-    return row.source_digest != row.original_source and rules is not None and rules.noise > 0
-
-
-def _was_claimed(log: Log, row: CopyRow) -> bool:
+def _seen(log: Log, run: bytes) -> dict[bytes, int]:
+    """When attested participants first committed to a measurement of a run, by their voices."""
     voice = memory_of(log).roster.voice
-    mine = voice(row.author, row.time).voice
-    return any(
-        time_ms < row.original_time and voice(author, time_ms).voice == mine
-        for author, time_ms in log.claimed(row.task, row.source_digest)
-    )
+    first: dict[bytes, int] = {}
+    for said in log.commitments(run):
+        who = voice(said.author, said.time)
+        if said.output is not None and who.attested:
+            first[who.voice] = min(said.time, first.get(who.voice, said.time))
+    return first
+
+
+def _is_impossible(log: Log, row: LikeRow, first: LikeRow) -> bool:
+    rules = log.rules(row.task)
+    return row.source_digest != first.source_digest and rules is not None and rules.noise > 0
+
+
+def _claimed(log: Log, task: bytes, source_digest: bytes) -> dict[bytes, int]:
+    """When somebody first said that it was trying a source, by voice."""
+    voice = memory_of(log).roster.voice
+    first: dict[bytes, int] = {}
+    for author, time_ms in log.claimed(task, source_digest):
+        who = voice(author, time_ms).voice
+        first[who] = min(time_ms, first.get(who, time_ms))
+    return first

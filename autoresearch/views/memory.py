@@ -8,7 +8,7 @@ from threading import RLock
 from weakref import WeakKeyDictionary
 
 from autoresearch.identity import Roster, Trust
-from autoresearch.log import CopyRow, Extent, FraudRow, Log
+from autoresearch.log import Alike, Extent, FraudRow, LikeRow, Log
 from autoresearch.records import Record
 from autoresearch.verification import Judgement, Report
 
@@ -45,8 +45,8 @@ class Memory:
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
     voices: dict[bytes, int] = field(default_factory=dict)
     frauds: list[FraudRow] = field(default_factory=list)
-    checkpoints: list[CopyRow] = field(default_factory=list)
-    discoveries: list[CopyRow] = field(default_factory=list)
+    checkpoints: Alike = field(default_factory=dict)
+    discoveries: Alike = field(default_factory=dict)
     discovered: int = 0
     endings: dict[bytes, Endings] = field(default_factory=dict)
     known: dict[str, object] = field(default_factory=dict)
@@ -88,14 +88,19 @@ def roster_of(log: Log) -> Roster:
     return memory_of(log).roster
 
 
-def discoveries_of(log: Log) -> list[CopyRow]:
-    """Runs with the program of an earlier one; looked for when somebody asks, because that takes the longest."""
+def checkpoints_of(log: Log) -> list[list[LikeRow]]:
+    """Runs that have one checkpoint together, the first first."""
+    return list(memory_of(log).checkpoints.values())
+
+
+def discoveries_of(log: Log) -> list[list[LikeRow]]:
+    """Runs that have one program together; looked for when somebody asks, because that takes the longest."""
     memory = memory_of(log)
     with _lock:
         if memory.discovered < memory.extent.row:
-            memory.discoveries += log.same_discoveries(after=memory.discovered)
+            memory.discoveries |= log.same_discoveries(after=memory.discovered)
             memory.discovered = memory.extent.row
-        return memory.discoveries
+        return list(memory.discoveries.values())
 
 
 def _is_another(before: Extent, now: Extent) -> bool:
@@ -122,7 +127,7 @@ def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     kinds = log.kinds_after(before)
     frauds = len(memory.frauds)
     if "withdrawal" in kinds:
-        memory.frauds, memory.checkpoints, memory.discoveries, memory.discovered = [], [], [], 0
+        memory.frauds, memory.checkpoints, memory.discoveries, memory.discovered = [], {}, {}, 0
         _gather(log, memory, 0)
     else:  # whatever came: it may be what a run names as its parent
         _gather(log, memory, before)
@@ -137,7 +142,7 @@ def _gather(log: Log, memory: Memory, after: int) -> None:
     """What records prove against their authors, among those stored after a number."""
     known = {fraud.id for fraud in memory.frauds}  # one record may prove it twice
     memory.frauds += [fraud for fraud in log.frauds(after=after) if fraud.id not in known]
-    memory.checkpoints += log.same_checkpoints(after=after)
+    memory.checkpoints |= log.same_checkpoints(after=after)
 
 
 def _roster(log: Log, trust: Trust) -> Roster:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from autoresearch.log import CommitmentRow, Log
+from autoresearch.log import CommitmentRow, Log, TaskRules
 from autoresearch.records import Record, Run, Task, Verification
 from autoresearch.verification import (
     CONFIRMING_VOICES,
@@ -26,7 +26,7 @@ from autoresearch.verification import (
     seeds,
 )
 from autoresearch.views.bans import is_banned, is_fraud
-from autoresearch.views.commitments import commitment_of
+from autoresearch.views.commitments import commitment_of, committed_by
 from autoresearch.views.hardware import is_clocked, is_same_hardware
 from autoresearch.views.memory import memory_of, roster_of
 from autoresearch.words import RunState
@@ -71,8 +71,9 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         fraud=is_fraud(log, run.id),
         pairs_only=is_pairs_only(log, body),
-        maximize=bool(rules and rules.direction == "maximize"),
     )
+    if found.value is not None:
+        found = found._replace(value=_sign(rules) * found.value)
     if found.state is not RunState.FRAUD and is_banned(log, author, run.time, device=run.author, seq=run.seq):
         return found._replace(state=RunState.BANNED)
     return found
@@ -172,8 +173,7 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
     roster, rules = roster_of(log), log.rules(body.task)
-    sign = -1.0 if rules and rules.direction == "maximize" else 1.0
-    commitments = log.commitments(run.id)
+    sign, commitments = _sign(rules), committed_by(log.commitments(run.id))
     for row in log.verifications(run.id):
         record, output = log.get(row.id), row.output
         check = record.body
@@ -218,11 +218,16 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
                     REPLICATE,
                     check.round,
                     improvements=better,
-                    values=tuple(check.values) if comparable_here else (),
+                    values=tuple(sign * value for value in check.values) if comparable_here else (),
                     commitment=committed,
                     links=record.links,
                 ),
             )
+
+
+def _sign(rules: TaskRules | None) -> float:
+    """What makes the smaller of two numbers of a task the better."""
+    return -1.0 if rules and rules.direction == "maximize" else 1.0
 
 
 def is_pairs_only(log: Log, run: Run) -> bool:

@@ -100,9 +100,7 @@ def test_one_verifier_of_two_does_not_lift_the_number() -> None:
     honest, liar = pairs(1, 0.3, 0.31), replace_values(pairs(2, 0.3, 0.3), -50.0)
     lifted = word(*QUORUM, honest, liar)
     assert lifted.state is RunState.CONFIRMED
-    assert lifted.value == pytest.approx(0.69)
-    flattered = word(*QUORUM, honest, replace_values(liar, 50.0), maximize=True)
-    assert flattered.value == pytest.approx(0.7)
+    assert lifted.value == pytest.approx(0.69)  # the worse of the two in the middle
     assert word(*QUORUM, honest, liar, pairs(3, 0.3, 0.3)).value == pytest.approx(0.695)  # with three it is the median
 
 
@@ -171,7 +169,7 @@ ONE_VOICE = st.lists(
 
 @given(ONE_VOICE, st.integers(0, 12), st.booleans())
 @settings(max_examples=300)
-def test_one_voice_alone_decides_nothing(reports: list[Report], voices: int, pairs_only: bool) -> None:  # noqa: FBT001
+def test_one_voice_alone_decides_nothing(reports: list[Report], voices: int, pairs_only: bool) -> None:
     decided = {RunState.CONFIRMED, RunState.NOT_REPLICATED, RunState.REFUTED}
     assert word(*reports, voices=voices, pairs_only=pairs_only).state not in decided
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from autoresearch.log import Log
@@ -17,7 +18,7 @@ from autoresearch.views import (
     track_records,
 )
 from autoresearch.words import MARK_SENTENCES, Mark, RunState
-from tests.records.making import DEFINITION, NETWORK, NOW_MS, run_body, sealed, task_body
+from tests.records.making import DEFINITION, NETWORK, NOW_MS, key, run_body, sealed, task_body
 from tests.views.test_standing import AUTHOR, OTHERS, ROOTS, TRUST, Story
 
 
@@ -242,3 +243,16 @@ def words(log: Log):
 
 def test_every_mark_has_a_sentence() -> None:
     assert set(MARK_SENTENCES) == set(Mark)
+
+
+def test_a_flood_of_one_checkpoint_and_one_program_is_a_row_for_each_run_and_accuses_nobody(story: Story) -> None:
+    model, spammer, runs = BlobRef(sha256=b"m" * 32, size=5), key(77), 60
+    first = run_body(1.0, source=b"first", parent=story.run.id, checkpoint=model)
+    bodies = [first, *(msgspec.structs.replace(first, title=str(number)) for number in range(1, runs))]
+    flood = [sealed(spammer, body, seq=seq, time_ms=NOW_MS) for seq, body in enumerate(bodies, start=1)]
+    story.log.ingest([(record.raw, record.signature) for record in flood], now_ms=story.now_ms)
+    for groups in (story.log.same_checkpoints(), story.log.same_discoveries()):
+        assert [len(group) for group in groups.values()] == [runs]
+    story.append(AUTHOR, "run", first)
+    assert not any(found.marks for found in track_records(story.log).values())
+    assert [len(group) for group in story.log.same_checkpoints().values()] == [runs + 1]

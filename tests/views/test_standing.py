@@ -12,7 +12,7 @@ from autoresearch.records import Attestation, Commitment, Identity, Record, Veri
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, in_time, question, seeds
 from autoresearch.views import counted_reports, duty_for, judgement, next_duty
 from autoresearch.words import RunState
-from tests.records.making import NETWORK, NOW_MS, commitment, key, opened, run_body, task_body
+from tests.records.making import DEFINITION, NETWORK, NOW_MS, commitment, digest_of, key, opened, run_body, task_body
 
 AUTHOR, *OTHERS = (key(number) for number in range(1, 8))
 ROOTS = {pair.public: key(100 + number) for number, pair in enumerate([AUTHOR, *OTHERS])}
@@ -307,3 +307,20 @@ def test_who_commits_again_and_again_and_never_tells_is_waited_for_once(story):
 
     assert not wanted(story, OTHERS[3], story.now_ms - patience_ms // 2)
     assert wanted(story, OTHERS[3], story.now_ms + patience_ms // 4)
+
+
+def test_one_verifier_of_two_lifts_no_number_whichever_way_is_better(story: Story) -> None:
+    definition = DEFINITION | {"metric": {"name": "accuracy", "direction": "maximize", "noise": 0.02}}
+    for task, better in ((DEFINITION, -1.0), (definition, 1.0)):
+        task_id = digest_of(task)
+        if task is definition:
+            story.append(AUTHOR, "task", task_body(definition))
+        parent = story.append(AUTHOR, "run", run_body(1.5, source=b"p", task=task_id))
+        value = 1.5 + better * 0.3
+        story.run = story.append(AUTHOR, "run", run_body(value, source=b"c", task=task_id, parent=parent.id))
+        for who in OTHERS[:3]:
+            story.evaluate(who, value)
+        story.replicate(OTHERS[0], [1.5, 1.5], [value, value])
+        story.replicate(OTHERS[1], [better * 50 - better * 0.3] * 2, [better * 50] * 2)
+        found = judgement(story.log, story.run.id)
+        assert (found.state, found.value) == (RunState.CONFIRMED, pytest.approx(value))
