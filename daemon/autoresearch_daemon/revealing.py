@@ -13,7 +13,7 @@ from autoresearch.answers import Untold
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import CommitmentRow
 from autoresearch.notebook import Notebook
-from autoresearch.records import Commitment, Record, Verification
+from autoresearch.records import Commitment, Record, Verification, short_id
 from autoresearch.verification import SALT_BYTES, commitment_digest, network_rules
 from autoresearch.views import committed, needed, roster_of
 from autoresearch_daemon.local import LocalState, Unrevealed
@@ -42,13 +42,24 @@ class Reveals:
         self._waiting = {measured.salt: measured for measured in local.unrevealed()}
 
     def add(self, assignment: str, body: Verification) -> None:
-        """Take over what was measured."""
+        """Take over what was measured, unless this node has measured the same before: a second word counts nothing."""
+        if self._has_measured(body):
+            logger.info("measured once more, and told once", run=short_id(body.run), stage=body.stage)
+            return
         measured = Unrevealed(assignment=assignment, salt=secrets.token_bytes(SALT_BYTES), body=body)
         self._waiting[measured.salt] = measured
         try:
             self._local.keep_unrevealed(measured)
         except sqlite3.Error as error:
             logger.warning("the daemon's own memory cannot be written", reason=str(error))
+
+    def _has_measured(self, body: Verification) -> bool:
+        asked, author = (body.run, body.stage, body.round), self._notebook.author
+        told = self._notebook.log.verifications(body.run)
+        return any(asked == (one.run, one.stage, one.round) for one in self.waiting()) or any(
+            asked == (row.run, row.stage, row.round) and row.author == author and row.verdict in ("pass", "fail")
+            for row in told
+        )
 
     def waiting(self) -> list[Untold]:
         """What is measured and not told yet."""

@@ -103,7 +103,10 @@ class Verifying:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
         self._check_working()
         log, author = self._notebook.log, self._notebook.author
-        wanted = await self._duties.ask(resolve_reference(log, reference, author=author), now_ms())
+        run = resolve_reference(log, reference, author=author)
+        self._check_idle(run)
+        wanted = await self._duties.ask(run, now_ms())
+        self._check_idle(run)  # its files took their time
         return RunAccepted(assignment=await self._queue("check", wanted.name, wanted.shown), note=wanted.note)
 
     async def ask_again(self, reference: str, kind: ProofKind | None) -> str:
@@ -135,6 +138,14 @@ class Verifying:
             self._repeated[assignment] = about
         self._take(service.RunAsked(service.Assignment(assignment, folder, duty=name, shown=shown)))
         return assignment
+
+    def _check_idle(self, run: bytes) -> None:
+        """Whether the run is not being measured here already. Raises Refused."""
+        machine = self._machine
+        given = [worker.assignment for worker in machine.in_hand if worker.assignment]
+        checks = (self._duties.check(assignment.duty) for assignment in (*given, *machine.queue))
+        if any(check is not None and check.run == run for check in checks):
+            raise Refused(f"{short_id(run)} is being measured here already.", hint="autoresearch status")
 
     def _check_working(self) -> None:
         """Whether a worker would take it up. Raises Refused."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon import service
+from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.verifying import Verifying
 
@@ -18,6 +19,7 @@ from autoresearch.records import BlobRef, Record, Verification, format_id
 from autoresearch.research import plan_as_it_stands
 from autoresearch.tasks import Task, load_task
 from autoresearch.verification import EVALUATE, ecvrf, question
+from autoresearch.words import Why
 from tests.daemon.test_revealing import AUTHOR, OTHERS, Place
 from tests.daemon.toy import write_toy_task
 from tests.records.making import run_body
@@ -106,4 +108,33 @@ def test_what_needs_no_measurement_is_not_queued(tmp_path: Path, place: Place) -
         with pytest.raises(Refused, match="nothing has to be measured: it does not hold"):
             asyncio.run(verifying.ask_again(reference, None))
     assert elsewhere.taken == []
+    assert elsewhere.asked == []
+
+
+def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(tmp_path: Path, place: Place) -> None:
+    elsewhere = Elsewhere(tmp_path, place)
+    verifying = elsewhere.verifying()
+    place.notebook.publish_identity(now_ms())  # its first delegation has expired by today's clock
+    accepted = asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
+    (queued,) = elsewhere.taken
+    assert isinstance(queued, service.RunAsked)
+    assert (queued.assignment.name, accepted.note) == (accepted.assignment, "")
+    assert queued.assignment.shown is not None
+    assert queued.assignment.shown.checked == format_id(elsewhere.run.id)
+    verifying._machine.handle(queued, 0)
+    with pytest.raises(Refused, match="is being measured here already") as caught:
+        asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
+    assert caught.value.hint == "autoresearch status"
+
+
+def test_a_node_that_is_paused_or_blocked_says_so_before_anything_is_fetched(tmp_path: Path, place: Place) -> None:
+    elsewhere = Elsewhere(tmp_path, place)
+    verifying = elsewhere.verifying()
+    machine = verifying._machine
+    blocked = service.Blocked(Why.DISK_LOW, "the disk is full")
+    for event, said in ((service.PauseAsked(), "paused"), (service.ResumeAsked(), ""), (blocked, "the disk is full")):
+        machine.handle(event, 0)
+        if said:
+            with pytest.raises(Refused, match=said):
+                asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
     assert elsewhere.asked == []

@@ -148,3 +148,16 @@ def test_a_stranger_has_nothing_to_wait_for(tmp_path: Path) -> None:
     reveals.add("check-1", place.measured(place.notebook.identity.device))
     told, _ = reveals.work(LATER_MS)
     assert [t.revealed for t in told] == [True]
+
+
+def test_what_was_measured_before_is_told_once(place: Place) -> None:
+    reveals = Reveals(place.notebook, place.local)
+    measured = place.measured(place.notebook.identity.device)
+    reveals.add("check-1", measured)
+    reveals.add("check-2", measured)
+    assert len(reveals.waiting()) == 1
+    reveals.work(LATER_MS)
+    reveals.work(LATER_MS + NETWORK.verify_patience_ms)
+    reveals.add("check-3", measured)
+    assert reveals.waiting() == []
+    assert (len(place.own("commitment")), len(place.own("verification"))) == (1, 1)
