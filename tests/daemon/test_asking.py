@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon import service
-from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon import verifying as verifying_room
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.verifying import Verifying
 
@@ -20,7 +20,7 @@ from autoresearch.research import plan_as_it_stands
 from autoresearch.tasks import Task, load_task
 from autoresearch.verification import EVALUATE, ecvrf, question
 from autoresearch.words import Why
-from tests.daemon.test_revealing import AUTHOR, OTHERS, Place
+from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
 from tests.daemon.toy import write_toy_task
 from tests.records.making import run_body
 from tests.records.making import task_body as published
@@ -111,10 +111,12 @@ def test_what_needs_no_measurement_is_not_queued(tmp_path: Path, place: Place) -
     assert elsewhere.asked == []
 
 
-def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(tmp_path: Path, place: Place) -> None:
+def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
-    place.notebook.publish_identity(now_ms())  # its first delegation has expired by today's clock
     accepted = asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
     (queued,) = elsewhere.taken
     assert isinstance(queued, service.RunAsked)
