@@ -20,6 +20,7 @@ from autoresearch.proving import (
     opened,
 )
 from autoresearch.records import Record, Run, Verification, format_id, short_id
+from autoresearch.tasks import MAX_FILE_BYTES
 from autoresearch.verification import allowance
 from autoresearch.views import (
     bears_out,
@@ -140,8 +141,10 @@ def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
         return check_verifier_seeds(given, log.network)
     if not isinstance(record.body, Run):
         raise UsageError(f"a {record.kind} has no seed.", hint="the id of a run or of a verification")
-    source = record.body.source.sha256
-    return check_run_seed(given, log.network, source=blobs.get(source) if blobs.has(source) else None)
+    here = blobs.find(record.body.source.sha256)
+    # No node records a larger program, and reading one would take minutes.
+    source = blobs.get(here.sha256) if here is not None and here.size <= MAX_FILE_BYTES else None
+    return check_run_seed(given, log.network, source=source)
 
 
 def _lineage(log: Log, record: Record, given: Given) -> Outcome:

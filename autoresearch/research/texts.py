@@ -55,6 +55,8 @@ def new_text(task: Task, seed: int, bench: Bench, *, own: int) -> NewText:
     # The daemon imports this room too, and goes without numpy.
     import numpy as np
 
+    from autoresearch.refereeing import MOST_BITS
+
     names = (_FRESH, _FRESH_BITS, _TEXT_BITS)
     made = write_fresh(task.harness, names, seed, bench.scratch, level=bench.level, limits=job_limits(task))
     if _FRESH not in made:
@@ -64,7 +66,8 @@ def new_text(task: Task, seed: int, bench: Bench, *, own: int) -> NewText:
         return NewText(documents, None, None)
     if [len(made[_TEXT_BITS]), len(made[_FRESH_BITS])] == [8 * own, 8 * len(documents)]:
         best, own_best = np.frombuffer(made[_FRESH_BITS]), np.frombuffer(made[_TEXT_BITS])
-        if np.isfinite(best).all() and np.isfinite(own_best).all():
+        most = MOST_BITS * documents.shape[1]
+        if all(((costs >= 0) & (costs <= most)).all() for costs in (best, own_best)):
             return NewText(documents, best, own_best)
     raise AutoresearchError(
         f"the task's prepare.py wrote {_TEXT_BITS} and {_FRESH_BITS} for other texts", hint=_AUTHORS

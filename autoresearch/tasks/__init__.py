@@ -1,6 +1,6 @@
 """What is asked: task folders, their digests, when two sources are the same program, which seed a run gets."""
 
-from autoresearch.tasks.loading import load_task, shipped_task
+from autoresearch.tasks.loading import MAX_FILE_BYTES, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
 from autoresearch.tasks.rebuilding import rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
@@ -9,6 +9,7 @@ from autoresearch.tasks.writing import write_task
 
 __all__ = [
     "ENTRY",
+    "MAX_FILE_BYTES",
     "Budget",
     "Evaluation",
     "Limits",

@@ -9,9 +9,11 @@ import msgspec
 import structlog
 
 from autoresearch.answers import RunInHand, check_asked, check_new, will_count
-from autoresearch.errors import AutoresearchError, NotFound, TimedOut
+from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Verification, format_id, short_id
+from autoresearch.running import Limits
+from autoresearch.tasks import MAX_FILE_BYTES
 from autoresearch.verification import EVALUATE, REPLICATE
 from autoresearch.views import Duty, bears_out, duty_for, make_duty, next_duty, repeated_duty, tolerance_of, who
 from autoresearch.words import DUTY_SENTENCES, DutyWhy
@@ -23,6 +25,9 @@ logger = structlog.get_logger()
 # for twice as long each further time: it costs others' runs their turn.
 AGAIN_MS = 600_000
 _DOUBLINGS = 8
+# No run that anybody's node recorded has more than these: a larger one fills disks and memory, and is not asked for.
+SOURCE_BYTES = MAX_FILE_BYTES
+CHECKPOINT_BYTES = Limits().checkpoint_bytes
 REASON_CHARACTERS = 1000
 
 
@@ -138,8 +143,7 @@ class Duties:
             if parent is None:
                 raise NotFound(f"the parent of {short_id(duty.run)} is not here")
         elif run.checkpoint is not None and tolerance_of(log, run.task) is not None:
-            await self._fetch(run.checkpoint)
-            checkpoint = run.checkpoint.sha256
+            checkpoint = await self._get(run.checkpoint, CHECKPOINT_BYTES)
             if beside_parent is None:
                 parent_checkpoint = await self._if_to_be_had(parent)
             elif beside_parent:
@@ -181,7 +185,7 @@ class Duties:
         )
 
     async def _source(self, run: Run) -> str:
-        await self._fetch(run.source)
+        await self._get(run.source, SOURCE_BYTES)
         # What is no text is no program either: the worker finds that out, and says so.
         return self._notebook.blobs.get(run.source.sha256).decode("utf-8", errors="replace")
 
@@ -190,17 +194,24 @@ class Duties:
         if parent is None or parent.checkpoint is None:
             return None
         try:
-            await self._fetch(parent.checkpoint)
+            return await self._get(parent.checkpoint, CHECKPOINT_BYTES)
         except AutoresearchError:
             return None
-        return parent.checkpoint.sha256
 
     async def _checkpoint(self, parent: Run | None, run: bytes) -> bytes:
         """The parent's checkpoint, without which the check would be another one."""
         if parent is None or parent.checkpoint is None:
             raise NotFound(f"the parent of {short_id(run)}, with its checkpoint, is not here")
-        await self._fetch(parent.checkpoint)
-        return parent.checkpoint.sha256
+        return await self._get(parent.checkpoint, CHECKPOINT_BYTES)
+
+    async def _get(self, blob: BlobRef, most: int) -> bytes:
+        """Fetch a file unless its record says that it is larger than any; its hash. Raises AutoresearchError."""
+        if blob.size > most:
+            raise Refused(
+                f"{blob.sha256.hex()[:16]} has {blob.size} bytes by its record; {most} are the most there are"
+            )
+        await self._fetch(blob)
+        return blob.sha256
 
     def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
         return {key for key, (_, again_ms) in self._tried.items() if now_ms < again_ms}

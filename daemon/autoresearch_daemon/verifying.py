@@ -25,7 +25,7 @@ from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
-from autoresearch.tasks import Task
+from autoresearch.tasks import MAX_FILE_BYTES, Task
 from autoresearch.views import judgement
 from autoresearch.words import UNREVEALED, ProofKind, Why
 from autoresearch_daemon import service
@@ -245,5 +245,7 @@ class Verifying:
             try:
                 return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
             except MissingBlob as missing:
+                if missing.blob.size > MAX_FILE_BYTES:
+                    raise Refused("The run's task has files that are larger than those of any task.") from missing
                 await self._fetch(missing.blob)
         return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)

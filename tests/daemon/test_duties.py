@@ -11,7 +11,7 @@ import pytest
 from autoresearch_daemon.duties import AGAIN_MS, Duties
 from autoresearch_daemon.workers import protocol
 
-from autoresearch.errors import NotFound
+from autoresearch.errors import NotFound, Refused
 from autoresearch.records import BlobRef, Record, Verification, format_id
 from autoresearch.verification import EVALUATE, ecvrf, question, seeds
 from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
@@ -34,6 +34,26 @@ def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_
     check = duties.check(found[0])
     assert check is not None
     assert check.source.endswith(" no text")
+
+
+@pytest.mark.parametrize("field", ["source", "checkpoint"])
+def test_files_larger_than_any_run_has_are_not_even_asked_for(tmp_path: Path, field: str) -> None:
+    place = Place(tmp_path)
+    task = task_body(DEFINITION | {"name": "asked", "evaluation": {"tolerance": 0.001}})
+    place.comes(AUTHOR, task, "task", seq=4)
+    small = place.notebook.blobs.put(b"x = 1")
+    known = {"source": small, "checkpoint": small, field: BlobRef(sha256=b"h" * 32, size=1 << 34)}
+    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1, task=task.digest), **known), "run", seq=5)
+    asked: list[BlobRef] = []
+
+    async def fetch(blob: BlobRef) -> None:
+        asked.append(blob)
+
+    duties = Duties(place.notebook, fetch)
+    with pytest.raises(Refused, match="the most there are"):
+        asyncio.run(duties.ask(run.id, LATER_MS))
+    assert asyncio.run(duties.find(task.digest, LATER_MS)) is None
+    assert all(blob.size < 1 << 30 for blob in asked)
 
 
 def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_costs_of_other_texts(tmp_path: Path) -> None:
         ask(task_with(TEXT, fresh=TEXT + TEXT), tmp_path, fresh_seed=1)
 
 
-def test_costs_that_are_no_numbers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cost", ['float("nan")', 'float("inf")', "1e308", "-1.0"])
+def test_costs_that_no_document_has(tmp_path: Path, cost: str) -> None:
     with pytest.raises(AutoresearchError, match="for other texts"):
-        ask(task_with(TEXT, cost='float("nan")'), tmp_path, fresh_seed=1)
+        ask(task_with(TEXT, cost=cost), tmp_path, fresh_seed=1)
