@@ -1,14 +1,14 @@
 """How often luck is taken for progress: changes that change nothing, and how many of them others would confirm.
 
 Each candidate is the best-looking of many by its author's own runs, which is what a swarm would publish; the author's
-runs don't count, so its luck is worth nothing. Pairs come from three other participants.
+runs don't count, so its luck is worth nothing. Other participants run two pairs each, as the network has it.
 """
 
 from __future__ import annotations
 
 import random
 
-from autoresearch.verification import EVALUATE, LOOKS, REPLICATE, Report, Rules, judge
+from autoresearch.verification import EVALUATE, LOOKS, PAIRS, REPLICATE, Report, Rules, judge
 from autoresearch.words import RunState
 
 COMPARED = "at most 1 of 100 confirmed; and, by the author's own word, how many look better than their parent"
@@ -16,7 +16,7 @@ NOISE = 0.02
 CANDIDATES = 100
 REPETITIONS = {True: 20, False: 200}
 TRIED = 50
-VERIFIERS = 3
+VERIFIERS = LOOKS[-1] // PAIRS
 # Real improvements, in standard deviations of one run, to see that the rule still finds something.
 EFFECTS = (1, 2, 3, 5)
 
@@ -48,19 +48,18 @@ def verified(dice: random.Random, effect: float) -> tuple[RunState, int]:
     """The word for a candidate that is really better by ``effect``, and after how many pairs it was said."""
     rules = Rules()
     reports = [Report(bytes([1, who]), attested=True, order=(who, b""), stage=EVALUATE) for who in range(VERIFIERS)]
-    for number in range(LOOKS[-1]):
-        child, parent = dice.gauss(-effect, NOISE), dice.gauss(0.0, NOISE)
-        pair = Report(
-            bytes([1, number % VERIFIERS]),
+    for who in range(VERIFIERS):
+        pairs = [(dice.gauss(-effect, NOISE), dice.gauss(0.0, NOISE)) for _ in range(PAIRS)]
+        report = Report(
+            bytes([1, who]),
             attested=True,
-            order=(10 + number, b""),
+            order=(10 + who, b""),
             stage=REPLICATE,
-            round=number // VERIFIERS,
-            improvements=(parent - child,),
-            values=(child,),
+            improvements=tuple(parent - child for child, parent in pairs),
+            values=tuple(child for child, _ in pairs),
         )
-        reports.append(pair)
+        reports.append(report)
         judgement = judge(reports, author=b"", voices=5, rules=rules, noise=NOISE, minimum_effect=0.0)
         if judgement.state is not RunState.PROVISIONAL:
-            return judgement.state, number + 1
+            return judgement.state, (who + 1) * PAIRS
     return judgement.state, LOOKS[-1]

@@ -3,7 +3,8 @@
 Each pair is one run of the parent and one of the change on the same machine with the same seed. After 2, 4, 6 and 8
 pairs a one-sided t-test asks whether the mean improvement is above zero. The four looks share the error of 1 %
 evenly, so that by the union bound a change that is no better is confirmed at most once in a hundred times however
-often it is looked at; a large improvement needs two pairs, a small one eight.
+often it is looked at. Each verifier runs two pairs and one alone decides nothing, so that the first look that is taken
+is the one at four: a large improvement needs four pairs, a small one eight.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def best(
     code: Annotated[bool, typer.Option("--code", help="Print its train.py, and nothing else.")] = False,
     json: Json = False,
 ) -> None:
-    """The best train.py of a task so far, by the mean of its runs."""
+    """The best train.py of a task so far: what others confirmed, and beside it what is only said."""
     with open_notebook() as notebook:
         answer = best_answer(notebook.log, notebook.task(task), author=notebook.me)
         if not code:

@@ -27,7 +27,7 @@ apps = {"credit": app}
 )
 def credit(
     participant: Annotated[
-        str, typer.Argument(metavar="[PARTICIPANT]", help="me, or the beginning of a key. Left out: everybody.")
+        str, typer.Argument(metavar="[PARTICIPANT]", help="me, the beginning of a key, or a name. Left out: everybody.")
     ] = "",
     *,
     json: Json = False,
