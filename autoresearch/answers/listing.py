@@ -56,6 +56,7 @@ def show_answer(log: Log, record_id: bytes, *, marks: bool = True) -> ShowAnswer
         body=plain_body(record),
         links=[format_id(link) for link in record.links],
         forked=forked,
+        withdrawn=log.is_withdrawn(record),
     )
 
 

@@ -323,7 +323,10 @@ class StandingView(Answer, frozen=True, kw_only=True):
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):
-    """One record, whole. ``run`` and ``standing`` are there when it is a run; ``body`` has bytes as hex."""
+    """One record, whole. ``run`` and ``standing`` are there when it is a run; ``body`` has bytes as hex.
+
+    ``withdrawn``: its author took it back.
+    """
 
     schema: str = "autoresearch.show/1"
     record: RecordView
@@ -332,6 +335,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     body: dict[str, object] = {}
     links: list[str] = []
     forked: bool = False
+    withdrawn: bool = False
 
 
 class DiffAnswer(Answer, frozen=True, kw_only=True):

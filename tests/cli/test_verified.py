@@ -25,7 +25,7 @@ from autoresearch.log import Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import Identity, Verification, format_id, short_id
+from autoresearch.records import Identity, Verification, Withdrawal, format_id, short_id
 from autoresearch.verification import ecvrf, question
 from autoresearch.views import MarkView, Who
 from tests.cli.conftest import Cli
@@ -136,6 +136,17 @@ def test_a_name_that_two_have_is_no_way_to_find_one(cli: Cli, village: Village) 
     assert result.exit_code == 5
     assert ROOTS[1].public.hex()[:8] in result.stderr
     assert STRANGER.public.hex()[:8] in result.stderr
+
+
+def test_show_says_that_a_run_was_taken_back_and_where_its_author_s_deeds_are(cli: Cli, village: Village) -> None:
+    run = village.run(1.22, "steady", by=ANN)
+    assert "took it back" not in cli("show", format_id(run.id)).stdout
+    village.append(ANN, "withdrawal", Withdrawal(reason="a mistake"), [run.id])
+    assert "its author took it back: it ranks nowhere" in cli("show", format_id(run.id)).stdout
+    false = village.run(0.9, "false", by=BEN)
+    village.refute(false, 1.9)
+    said = f"with the records: autoresearch credit {ROOTS[2].public.hex()[:8]}"
+    assert said in cli("show", format_id(false.id)).stdout
 
 
 def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, StandingView
-from autoresearch.views import RunView
+from autoresearch.views import RunView, Who
 from autoresearch.words import MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch_cli.rendering.ids import short
@@ -38,13 +38,15 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines = record_lines(answer.record, now_ms)
     lines += run_lines(answer.run) if answer.run else [(name, _plain(item)) for name, item in answer.body.items()]
     lines += [("link", link) for link in answer.links]
+    if answer.withdrawn:
+        lines.append(("!", "its author took it back: it ranks nowhere, and there is nothing to verify"))
     if answer.forked:
         lines.append(("!", "its author signed two records with one number: it counts only when others verify it"))
     if answer.standing:
         lines.append(("state", f"{answer.standing.state}: {answer.standing.reason}"))
         if answer.standing.value is not None:
             lines.append(("network", network_line(answer.standing)))
-        lines += standing_lines(answer.standing, now_ms)
+        lines += standing_lines(answer.standing, answer.record.who, now_ms)
     print_labelled(lines)
     if answer.standing and answer.standing.measured:
         print_verifications(answer)
@@ -57,7 +59,7 @@ def network_line(standing: StandingView) -> str:
     return f"{interval(standing.value, standing.margin)}{whole}, {runs}"
 
 
-def standing_lines(standing: StandingView, now_ms: int) -> list[tuple[str, str]]:
+def standing_lines(standing: StandingView, author: Who, now_ms: int) -> list[tuple[str, str]]:
     """Who spoke, what became of it, what it stands on."""
     lines = []
     if standing.voices:
@@ -78,6 +80,8 @@ def standing_lines(standing: StandingView, now_ms: int) -> list[tuple[str, str]]
         ("!", f"its author: {mark.mark}, {MARK_SENTENCES[Mark(mark.mark)]} ({short(mark.record)})")
         for mark in standing.marks[:MARKS_SHOWN]
     ]
+    if standing.marks:
+        lines.append(("!", f"all that its author did, with the records: autoresearch credit {author.short}"))
     return lines
 
 
