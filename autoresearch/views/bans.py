@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from autoresearch.log import Log
 from autoresearch.verification import network_rules
-from autoresearch.views.memory import Memory, memory_of
+from autoresearch.views.memory import Memory, memory_of, remembered
 
 
 class Ban(NamedTuple):
@@ -45,11 +45,7 @@ def is_banned(log: Log, voice: bytes, time_ms: int, *, device: bytes = b"", seq:
 
 
 def _found(log: Log) -> tuple[dict[bytes, list[Ban]], frozenset[bytes]]:
-    memory = memory_of(log)
-    found = memory.known.get("bans")
-    if found is None:
-        found = memory.known["bans"] = _find(log, memory)
-    return found  # type: ignore[return-value]
+    return remembered(log, "bans", lambda: _find(log, memory_of(log)))
 
 
 def _find(log: Log, memory: Memory) -> tuple[dict[bytes, list[Ban]], frozenset[bytes]]:

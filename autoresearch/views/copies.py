@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from autoresearch.log import LikeRow, Log
-from autoresearch.views.memory import checkpoints_of, discoveries_of, memory_of
+from autoresearch.views.memory import checkpoints_of, discoveries_of, memory_of, remembered
 
 # So many attested participants besides the authors must have measured a run to vouch that it was there.
 _WITNESSES = 2
@@ -30,11 +30,7 @@ class Copy(NamedTuple):
 
 def same_models(log: Log) -> dict[bytes, bytes]:
     """The runs whose checkpoint another participant published before, each with the first run of that."""
-    memory = memory_of(log)
-    found = memory.known.get("models")
-    if found is None:
-        found = memory.known["models"] = {row.id: first.id for row, first in _of_others(log, checkpoints_of(log))}
-    return found  # type: ignore[return-value]
+    return remembered(log, "models", lambda: {row.id: first.id for row, first in _of_others(log, checkpoints_of(log))})
 
 
 def copies(log: Log) -> list[Copy]:

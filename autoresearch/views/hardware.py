@@ -8,7 +8,7 @@ from collections.abc import Callable
 from autoresearch.log import Log, SubjectRow
 from autoresearch.records import Run
 from autoresearch.views.copies import same_models
-from autoresearch.views.memory import memory_of
+from autoresearch.views.memory import memory_of, remembered
 
 
 def is_clocked(log: Log, task: bytes) -> bool:
@@ -25,11 +25,7 @@ def board_hardware(log: Log, task: bytes) -> str | None:
     """
     if not is_clocked(log, task):
         return None
-    memory = memory_of(log)
-    name = f"hardware {task.hex()}"
-    if name not in memory.known:
-        memory.known[name] = _most_used(log, task)
-    return memory.known[name]  # type: ignore[return-value]
+    return remembered(log, f"hardware {task.hex()}", lambda: _most_used(log, task))
 
 
 def comparing(log: Log, task: bytes) -> Callable[[SubjectRow], bool]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
+from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from autoresearch.identity import Roster, Trust
@@ -18,6 +20,7 @@ ABOUT_PEOPLE = ("identity", "attestation", "withdrawal")
 _ALL = 1_000_000
 # So many runs are remembered; then everything is forgotten, which costs time and nothing else.
 REMEMBERED_MAX = 200_000
+Found = TypeVar("Found")
 
 
 @dataclass(slots=True)
@@ -81,6 +84,22 @@ def memory_of(log: Log) -> Memory:
         elif memory.extent != extent:
             _refresh(log, memory, extent)
         return memory
+
+
+def remembered(log: Log, name: str, compute: Callable[[], Found]) -> Found:
+    """What depends on any record, by a name: computed unless it is known.
+
+    What was begun before a record came that others read meanwhile is not kept: threads share what is remembered.
+    """
+    memory = memory_of(log)
+    version, missing = memory.version, object()
+    known = memory.known.get(name, missing)
+    if known is not missing:
+        return cast("Found", known)
+    found = compute()
+    if memory.version == version:
+        memory.known[name] = found
+    return found
 
 
 def roster_of(log: Log) -> Roster:

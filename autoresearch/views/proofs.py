@@ -9,7 +9,7 @@ from autoresearch.log import Fork, Log, task_of
 from autoresearch.records import Identity, Merge, Record, Run, Verification
 from autoresearch.tasks import seed_for
 from autoresearch.verification import EVALUATE, ecvrf, network_rules, question, seeds
-from autoresearch.views.memory import memory_of, roster_of
+from autoresearch.views.memory import memory_of, remembered, roster_of
 from autoresearch.views.standing import counted_reports, judged
 from autoresearch.words import Consequence, ProofKind, RunState
 
@@ -33,15 +33,12 @@ class Proof(NamedTuple):
 
 def proofs(log: Log) -> list[Proof]:
     """All of them, the newest first."""
-    memory = memory_of(log)
-    version = memory.version
-    found = memory.known.get("proofs")
-    if found is None:
-        every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
-        found = sorted(every, key=lambda proof: (-proof.time_ms, proof.kind, proof.records))
-        if memory.version == version:
-            memory.known["proofs"] = found
-    return found  # type: ignore[return-value]
+    return remembered(log, "proofs", lambda: _proofs(log))
+
+
+def _proofs(log: Log) -> list[Proof]:
+    every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
+    return sorted(every, key=lambda proof: (-proof.time_ms, proof.kind, proof.records))
 
 
 def proof_with(log: Log, kind: ProofKind, record: bytes) -> Proof | None:

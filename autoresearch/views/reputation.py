@@ -15,7 +15,7 @@ from autoresearch.records import Record, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Report, in_time, network_rules
 from autoresearch.views.bans import Ban, bans
 from autoresearch.views.copies import copies
-from autoresearch.views.memory import memory_of, roster_of
+from autoresearch.views.memory import memory_of, remembered, roster_of
 from autoresearch.views.models import MarkView
 from autoresearch.views.standing import first_words, judgement, voices_at
 from autoresearch.words import Mark, RunState
@@ -68,13 +68,9 @@ def track_record(log: Log, voice: bytes) -> TrackRecord:
 
 def track_records(log: Log, *, runs: Iterable[bytes] | None = None) -> dict[bytes, TrackRecord]:
     """What the log shows of all voices of which it shows anything; with ``runs`` at least what these runs show."""
-    memory = memory_of(log)
-    found = memory.known.get("tracks")
-    if found is None and runs is not None:
+    if runs is not None and "tracks" not in memory_of(log).known:
         return _computed(log, runs)
-    if found is None:
-        found = memory.known["tracks"] = _computed(log, log.verified())
-    return found  # type: ignore[return-value]
+    return remembered(log, "tracks", lambda: _computed(log, log.verified()))
 
 
 def mark_view(marked: Marked) -> MarkView:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autoresearch.identity import Trust
 from autoresearch.log import Log
-from autoresearch.records import Run
+from autoresearch.records import Note, Run
 from autoresearch.views import (
     board,
     company,
@@ -25,6 +25,7 @@ from autoresearch.views import (
     track_records,
     vouched,
 )
+from autoresearch.views.memory import remembered
 from tests.log.universe import DEVICES, ROOT, SMALL, records
 from tests.records.making import NOW_MS, digest_of, key, pairs
 
@@ -64,3 +65,18 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
             other.ingest(pairs(made), now_ms=NOW_MS + 10)
             assert seen(other) == last
+
+
+def test_what_was_begun_before_a_record_came_is_not_kept(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        count = len(log.records())
+
+        def slow() -> int:
+            before = len(log.records())
+            if not before:  # meanwhile a record comes, and another thread looks
+                log.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+                roster_of(log)
+            return before
+
+        assert remembered(log, "records", slow) == count == 0
+        assert remembered(log, "records", slow) == 1
