@@ -27,47 +27,37 @@ from autoresearch.answers.changes import (
     run_source,
 )
 from autoresearch.answers.counting import counts, nothing_to_verify, too_few, way_to_count
-from autoresearch.answers.crediting import credit_answer
+from autoresearch.answers.crediting import CreditAnswer, TaskCredit, credit_answer
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.answers.listing import log_answer, record_view, show_answer
 from autoresearch.answers.models import (
     Answer,
     BestAnswer,
-    BlockRequest,
-    CreditAnswer,
-    DialRequest,
     DiffAnswer,
     Event,
     Failure,
-    FetchRequest,
     Health,
     LineageAnswer,
     LogAnswer,
     Measured,
-    NameRequest,
     NetworkStatus,
-    PauseRequest,
     PeersAnswer,
     PeerView,
     RecordView,
     RunAccepted,
     RunInHand,
-    RunRequest,
     ShowAnswer,
     StandingView,
     StateChange,
     StatusAnswer,
     StorageStatus,
-    TaskCredit,
     TasksAnswer,
     TaskStatus,
     TopAnswer,
     TrustAnswer,
     VerifyingStatus,
-    VerifyRequest,
     WaitingStatus,
     WorkerStatus,
-    WorkRequest,
 )
 from autoresearch.answers.part import verifying_status
 from autoresearch.answers.peering import with_participants
@@ -75,6 +65,16 @@ from autoresearch.answers.proofs import ProofAnswer, ProofsAnswer, ProofStep, Pr
 from autoresearch.answers.proving import measured_proof, proof_answer, stated
 from autoresearch.answers.published import published_task
 from autoresearch.answers.references import resolve_reference
+from autoresearch.answers.requests import (
+    BlockRequest,
+    DialRequest,
+    FetchRequest,
+    NameRequest,
+    PauseRequest,
+    RunRequest,
+    VerifyRequest,
+    WorkRequest,
+)
 from autoresearch.answers.waiting import Untold, untold, waiting
 from autoresearch.plain import one_line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from autoresearch.answers.finding import task_of
-from autoresearch.answers.models import CreditAnswer, TaskCredit
+from autoresearch.answers.models import Answer
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log import Log
 from autoresearch.plain import one_line, plain_name
@@ -13,6 +13,24 @@ from autoresearch.views import CreditView, credit, roster_of
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 _FORMS = "me, at least four digits of a key, or a name that only one has"
+
+
+class TaskCredit(Answer, frozen=True, kw_only=True):
+    """A task whose metric somebody improved."""
+
+    digest: str
+    name: str
+    metric: str
+    direction: str
+
+
+class CreditAnswer(Answer, frozen=True, kw_only=True):
+    """What participants have done that others can count. ``trust``: the network names whose word counts."""
+
+    schema: str = "autoresearch.credit/1"
+    participants: list[CreditView]
+    tasks: list[TaskCredit]
+    trust: bool
 
 
 def credit_answer(log: Log, participant: str | None = None, *, author: bytes | None = None) -> CreditAnswer:

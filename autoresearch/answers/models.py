@@ -6,16 +6,9 @@ milliseconds.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
-from autoresearch.views import NOBODY, CreditView, LineageStep, MarkView, RunView, SubjectView, Who
-
-# Bounds of what a request may say, so that no number is too large for what keeps it.
-TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
-FolderPath = Annotated[str, Meta(max_length=4096)]
+from autoresearch.views import NOBODY, LineageStep, MarkView, RunView, SubjectView, Who
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,12 +112,6 @@ class PeersAnswer(Answer, frozen=True, kw_only=True):
     peer: str = ""
     addresses: list[str] = []
     peers: list[PeerView] = []
-
-
-class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Connect to a multiaddr that ends in ``/p2p/PEER``, and stay connected."""
-
-    address: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class StorageStatus(Answer, frozen=True, kw_only=True):
@@ -358,24 +345,6 @@ class LineageAnswer(Answer, frozen=True, kw_only=True):
     steps: list[LineageStep]
 
 
-class TaskCredit(Answer, frozen=True, kw_only=True):
-    """A task whose metric somebody improved."""
-
-    digest: str
-    name: str
-    metric: str
-    direction: str
-
-
-class CreditAnswer(Answer, frozen=True, kw_only=True):
-    """What participants have done that others can count. ``trust``: the network names whose word counts."""
-
-    schema: str = "autoresearch.credit/1"
-    participants: list[CreditView]
-    tasks: list[TaskCredit]
-    trust: bool
-
-
 class Health(Answer, frozen=True, kw_only=True):
     """Alive, or ready, and why not."""
 
@@ -390,62 +359,6 @@ class TrustAnswer(Answer, frozen=True, kw_only=True):
     attestors: list[str]
     needed: int
     participants: list[str]
-
-
-class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time.
-
-    ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
-    """
-
-    task: FolderPath = ""
-    runs: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    until_ms: TimeMs | None = None
-    verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
-
-
-class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Pause, for ever or until a time."""
-
-    until_ms: TimeMs | None = None
-
-
-class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Say what this participant calls itself, for all to read."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=120)]
-
-
-class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Measure a run of somebody else here: its id, an unambiguous beginning of it, or ``@``."""
-
-    run: Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class BlockRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Refuse a peer from now on, or with ``blocked`` false no longer."""
-
-    peer: Annotated[str, Meta(min_length=1, max_length=128)]
-    blocked: bool = True
-
-
-class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Get a blob from other nodes: its SHA-256, its size in bytes, and its chunk manifest if it has one.
-
-    After ``seconds`` the answer is that it is not here yet; what came is kept for the next time.
-    """
-
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    size: Annotated[int, Meta(ge=0, le=2**53)]
-    manifest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
-    seconds: Annotated[float, Meta(gt=0, le=3600)] = 20.0
-
-
-class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run a task folder once as it stands."""
-
-    folder: FolderPath
-    replicate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
 
 
 class RunAccepted(Answer, frozen=True, kw_only=True):
