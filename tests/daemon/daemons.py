@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import psutil
+from autoresearch_cli.starting import stop_with_parent
 
 from autoresearch.answers import StatusAnswer
 from autoresearch.log import Log
@@ -47,7 +48,12 @@ class Daemon:
     def launch(self, *options: str) -> None:
         """Start it, without waiting: several may start at a time."""
         environment = {**os.environ, "AUTORESEARCH_HOME": str(self.home), **self.settings}
-        self.process = subprocess.Popen([*self.prefix, sys.executable, "-m", self.module, *options], env=environment)
+        self.process = subprocess.Popen(
+            [*self.prefix, sys.executable, "-m", self.module, *options],
+            env=environment,
+            # Tests that are killed leave no daemon that goes on working.
+            preexec_fn=stop_with_parent(),  # noqa: PLW1509 - asks the kernel, and takes no lock of a thread
+        )
 
     def ready(self) -> Daemon:
         """Wait until it is ready."""
