@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from autoresearch.errors import UsageError
+from autoresearch.errors import TimedOut, UsageError
 from autoresearch.research import Bench, Measurement, Model, device_name, examine, measure, plan_as_it_stands
 from autoresearch.running import Progress
 from autoresearch.tasks import Task, source_digest
@@ -89,23 +89,27 @@ def _examined(
 ) -> protocol.Verified:
     draw = challenge_draw(ecvrf.output(check.proof))
     fresh_seed = check.seeds[0] if check.seeds else None
-    found = examine(
-        task,
-        model,
-        bench,
-        draw=draw,
-        challenges=CHALLENGES,
-        fresh_seed=fresh_seed,
-        parent=parent,
-        cancelled=cancelled,
-    )
     verified = protocol.Verified(
         assignment=assignment,
         verdict="pass",
         device=device_name(bench.device),
         sandbox=int(bench.level),
-        duration_ms=found.duration_ms,
+        duration_ms=0,
     )
+    try:
+        found = examine(
+            task,
+            model,
+            bench,
+            draw=draw,
+            challenges=CHALLENGES,
+            fresh_seed=fresh_seed,
+            parent=parent,
+            cancelled=cancelled,
+        )
+    except TimedOut as error:  # writing the text for it took too long here
+        return msgspec.structs.replace(verified, verdict="error", reason=str(error))
+    verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms)
     if found.status is not RunStatus.OK:
         verdict, reason = "fail" if found.status in AT_FAULT else "error", f"{found.status}: {found.reason}"
         return msgspec.structs.replace(verified, verdict=verdict, reason=reason)
