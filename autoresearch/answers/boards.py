@@ -146,7 +146,7 @@ def _standing_note(log: Log, task: FoundTask, status: TaskStatus, confirmed: Sub
         return ""
     claim = "Reported numbers are their author's claim"
     few = too_few(log)
-    return f"{claim}: {few}." if few else f"{claim}: none is confirmed yet."
+    return f"{claim}: {few}" if few else f"{claim}: none is confirmed yet."
 
 
 def closed(baseline: float, best: float, floor: float | None) -> float | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from autoresearch.answers import check_asked, check_new, too_few, will_count
+from autoresearch.answers import check_asked, check_new, show_answer, too_few, will_count
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.identity import Trust
-from autoresearch.records import Verification, Withdrawal, short_id
+from autoresearch.records import DAY_MS, Attestation, Verification, Withdrawal, short_id
 from autoresearch.verification import EVALUATE
 from autoresearch.views import make_duty
-from tests.records.making import commitment
+from tests.records.making import commitment, key
 from tests.views.village import ANN, BEN, CEM, DOT, ROOTS, STRANGER, Village
 
 
@@ -112,4 +112,29 @@ def test_too_few_says_how_many_are_missing_and_which_command_helps(tmp_path):
         village.log.close()
     village = Village.at(tmp_path / "mail", Trust(attestors=frozenset(some[:2])))
     assert too_few(village.log).endswith("→ there: autoresearch id attest you@example.org")
+    village.log.close()
+
+
+def test_who_was_attested_by_mail_a_moment_ago_is_told_to_wait(tmp_path):
+    attestors = [key(70), key(71)]
+    village = Village.at(tmp_path, Trust(attestors=frozenset(attestor.public for attestor in attestors)))
+    before = village.run(1.3, "before", by=BEN)
+    for number, root in enumerate(ROOTS[:4]):
+        for attestor in attestors:
+            until_ms = village.now_ms + 90 * DAY_MS
+            tag = bytes([number]) * 32
+            body = Attestation(
+                subject=root.public, tag=tag, method="code", domain="big", issued=village.now_ms, expires=until_ms
+            )
+            village.append(attestor, "attestation", body)
+    assert "4 are, not all for 1 d: wait until they are, then publish" in too_few(village.log)
+    run = village.run(1.2, "good", by=BEN)
+    said, hint = refused(village, run.id, ANN)
+    assert "was not attested 24 hours before" in said
+    assert "autoresearch top" in hint
+    village.now_ms += 2 * DAY_MS
+    village.run(1.1, "later", by=BEN)
+    assert too_few(village.log) == ""
+    reason = show_answer(village.log, before.id).standing.reason
+    assert "(there were none when it was published): what is built upon it now can be" in reason
     village.log.close()
