@@ -40,9 +40,8 @@ from autoresearch.records import (
 )
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
-from autoresearch.research import Bench, Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
-from autoresearch.running import Level, Progress, detect_level, scratch_folder, sweep
-from autoresearch.tasks import Task, load_task
+from autoresearch.research import Measurement, Plan, abandoned, run_body
+from autoresearch.tasks import Task
 from autoresearch.views import Placed, company, contenders, preferred
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
@@ -361,42 +360,3 @@ def own_devices(log: Log, root: bytes, now_ms: int) -> list[Device]:
     for device in named:
         records += log.records(kind="identity", author=device, limit=IDENTITY_RECORDS)
     return devices_of(records, root, now_ms)
-
-
-def run_once(
-    folder: Path,
-    paths: Paths,
-    *,
-    now_ms: Callable[[], int],
-    replicate: int = 0,
-    threads: int = 1,
-    device: str = "cpu",
-    progress: Callable[[float, str], None] | None = None,
-) -> str:
-    """Run a task folder once as it stands, in this process, and publish the run. Returns the record's id, as text.
-
-    Raises:
-        Locked: a daemon or another command works with this device key.
-        AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
-    """
-    task = load_task(folder)
-    with Notebook(paths) as notebook:
-        notebook.publish_identity(now_ms())
-        notebook.publish_task(task, now_ms())
-        level, _ = detect_level()
-        paths.spool.mkdir(parents=True, exist_ok=True)
-        for place in (None, paths.spool, paths.task_data):
-            sweep(place)
-        plan = plan_as_it_stands(task, task.baseline.decode(), replicate=replicate, title="as it stands")
-
-        def tell(step: Progress) -> None:
-            if progress:
-                progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
-
-        with scratch_folder(paths.spool) as scratch:
-            bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder)
-            measurement, outcome = measure(task, plan, bench, on_progress=tell)
-            published = notebook.publish_run(
-                plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint
-            )
-    return format_id(published.record.id)

@@ -89,7 +89,7 @@ def _record_of(event: Event) -> str:
 
 def _here(folder: Path, replicate: int, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
-    from autoresearch.notebook import run_once
+    from autoresearch.single_run import run_once
 
     say("the daemon is not running: this process does it")
     return run_once(

@@ -1,0 +1,52 @@
+"""One run of a task folder in this process, without a daemon: walled in, measured and published like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import format_id
+from autoresearch.research import Bench, measure, plan_as_it_stands
+from autoresearch.running import Level, Progress, detect_level, scratch_folder, sweep
+from autoresearch.tasks import load_task
+
+
+def run_once(
+    folder: Path,
+    paths: Paths,
+    *,
+    now_ms: Callable[[], int],
+    replicate: int = 0,
+    threads: int = 1,
+    device: str = "cpu",
+    progress: Callable[[float, str], None] | None = None,
+) -> str:
+    """Run a task folder once as it stands, in this process, and publish the run. Returns the record's id, as text.
+
+    Raises:
+        Locked: a daemon or another command works with this device key.
+        AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
+    """
+    task = load_task(folder)
+    with Notebook(paths) as notebook:
+        notebook.publish_identity(now_ms())
+        notebook.publish_task(task, now_ms())
+        level, _ = detect_level()
+        paths.spool.mkdir(parents=True, exist_ok=True)
+        for place in (None, paths.spool, paths.task_data):
+            sweep(place)
+        plan = plan_as_it_stands(task, task.baseline.decode(), replicate=replicate, title="as it stands")
+
+        def tell(step: Progress) -> None:
+            if progress:
+                progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
+
+        with scratch_folder(paths.spool) as scratch:
+            bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder)
+            measurement, outcome = measure(task, plan, bench, on_progress=tell)
+            published = notebook.publish_run(
+                plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint
+            )
+    return format_id(published.record.id)
