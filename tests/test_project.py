@@ -10,15 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch import errors, words
+from autoresearch import errors, verification, words
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ["answers", "identity", "log", "proposers", "proving", "records", "running", "tasks", "views"]
+ROOMS = sorted(path.parent.name for path in (ROOT / "autoresearch").glob("*/__init__.py"))
 
 
 def test_every_state_and_reason_has_its_sentence() -> None:
-    assert set(words.RUN_STATUS_SENTENCES) == set(words.RunStatus)
-    assert set(words.WHY_SENTENCES) == set(words.Why)
+    found = {name: value for name, value in vars(words).items() if name.endswith("_SENTENCES")}
+    assert len(found) > 5
+    for name, sentences in found.items():
+        kinds = {type(word) for word in sentences}
+        assert len(kinds) == 1, name
+        kind = kinds.pop()
+        assert set(sentences) == (set(verification.ROUNDS) if kind is str else set(kind)), name
 
 
 def test_every_error_is_drawn_in_the_tree_with_its_exit_status() -> None:
