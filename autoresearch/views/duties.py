@@ -15,6 +15,7 @@ from autoresearch.verification import (
     REPLICATE,
     Report,
     ecvrf,
+    expected,
     is_audited,
     is_replicated,
     network_rules,
@@ -125,6 +126,8 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     body = run.body
     assert isinstance(body, Run)
     pairs_only = is_pairs_only(log, body)
+    if state in (RunState.PROVISIONAL, RunState.CONFIRMED) and not pairs_only and _spoke_late(log, run, heard):
+        yield EVALUATE, 0
     if state is RunState.REPORTED and not pairs_only:
         yield EVALUATE, 0
     elif state is RunState.DISPUTED:
@@ -136,6 +139,28 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         enough = voices_at(log, run) >= network_rules(log.network).least
         if enough and pairs < LOOKS[-1] and (pairs or _is_replicated(log, run, body)):
             yield REPLICATE, 0
+
+
+def _spoke_late(log: Log, run: Record, heard: list[Report]) -> bool:
+    """Whether a committee that waiting had made larger came to a run, and too few of it spoke.
+
+    A run's time is its author's word. One that is dated back is as if many had been silent for long: everybody is drawn
+    at once, its author's friends before all others. Of a committee twice as large twice as many are asked, so that
+    friends gain nothing by it. What the others say changes the word for the run only where it does not pass.
+    """
+    rules, voices = network_rules(log.network), voices_at(log, run)
+    if voices < rules.everybody:
+        return False
+    author = roster_of(log).voice(run.author, run.time).voice
+    first: dict[bytes, int] = {}
+    for report in heard:
+        if (report.stage, report.round, report.attested) == (EVALUATE, 0, True) and report.voice != author:
+            first[report.voice] = min(report.order[0], first.get(report.voice, report.order[0]))
+    if len(first) < rules.quorum:
+        return False
+    waited_ms = sorted(first.values())[rules.quorum - 1] - run.time
+    wanted = rules.quorum * expected(rules, 0, waited_ms) // rules.committee
+    return len(first) < min(wanted, voices - 1)
 
 
 def _is_replicated(log: Log, run: Record, body: Run) -> bool:

@@ -6,12 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from autoresearch.identity import Trust
 from autoresearch.log import Log
-from autoresearch.records import Record
+from autoresearch.records import Identity, Record
 from autoresearch.verification import EVALUATE, REPLICATE, is_audited, network_rules
-from autoresearch.views import duties, duty_for, next_duty, track_record
-from tests.records.making import NETWORK
-from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, TRUST, Village
+from autoresearch.views import duties, duty_for, judgement, next_duty, track_record
+from autoresearch.words import RunState
+from tests.records.making import NETWORK, key
+from tests.views.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, TRUST, Village
+
+HOUR_MS = 3_600_000
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +86,27 @@ def test_who_was_always_right_has_fewer_runs_replicated_but_always_those_that_wo
     newcomer = village.run(1.7, "newcomer", by=EVE)
     village.evaluate(newcomer, 1.7, ANN, BEN, CEM)
     assert duty(village, DOT, newcomer) is not None
+
+
+def test_who_dates_a_run_back_so_that_everybody_is_drawn_has_it_evaluated_by_others_too(tmp_path) -> None:
+    friends, others = PEOPLE[:4], [key(number) for number in range(200, 208)]
+    roots = {who.public: key(300 + number) for number, who in enumerate(others)}
+    trust = Trust(participants=TRUST.participants | {root.public for root in roots.values()})
+    village = Village.at(tmp_path, trust)
+    for who in others:
+        root = roots[who.public]
+        village.append(root, "identity", Identity(action="delegate", root=root.public, device=who.public))
+        village.append(who, "identity", Identity(action="profile", root=root.public))
+    run = village.run(0.05, "made up", by=friends[0])  # dated back, as others see it
+    village.now_ms += 8 * HOUR_MS
+    village.evaluate(run, 0.05, *friends[1:])
+    village.replicate(run, 2.0, 0.05, *friends[1:3])
+    asked = [who for who in others if (found := duty(village, who, run)) and found.stage == EVALUATE]
+    assert judgement(village.log, run.id).state is RunState.CONFIRMED
+    assert asked == others
+    assert duty(village, asked[0]).run == run.id
+    village.evaluate(run, 1.9, asked[0])
+    assert judgement(village.log, run.id).state is RunState.DISPUTED
+    village.evaluate(run, 1.9, *asked[1:4], number=1)
+    assert judgement(village.log, run.id).state is RunState.REFUTED
+    village.log.close()
