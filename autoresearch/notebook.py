@@ -40,7 +40,7 @@ from autoresearch.records import (
 )
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
-from autoresearch.research import Measurement, Plan, abandoned, run_body
+from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.tasks import Task
 from autoresearch.views import Placed, company, contenders, preferred
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
@@ -233,10 +233,6 @@ class Notebook:
         links = [plan.parent] if plan.parent else []
         record = self._append("run", body, now_ms, links=links)
         return self._published(record, body, leader)
-
-    def publish_abandoned(self, plan: Plan, reason: str, now_ms: int) -> Published:
-        """Close a run of which nobody saw the end."""
-        return self.publish_run(plan, abandoned(reason), now_ms)
 
     def publish_commitment(self, body: Commitment, now_ms: int) -> Record:
         """Append that this node measured somebody else's run, without telling what."""

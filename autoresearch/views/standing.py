@@ -13,7 +13,6 @@ from autoresearch.verification import (
     CONFIRMING_VOICES,
     EVALUATE,
     PAIRS,
-    REPLICATE,
     ROUNDS,
     Findings,
     Judgement,
@@ -172,8 +171,7 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
 def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
-    roster, rules = roster_of(log), log.rules(body.task)
-    sign, commitments = _sign(rules), committed_by(log.commitments(run.id))
+    roster, commitments = roster_of(log), committed_by(log.commitments(run.id))
     for row in log.verifications(run.id):
         record, output = log.get(row.id), row.output
         check = record.body
@@ -187,42 +185,40 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         committed = commitment_of(record, commitments)
         if committed is None:
             continue
-        voice = roster.voice(record.author, record.time).voice
-        attested = is_counted(log, run, record.author, record.time, seq=record.seq)
-        order = (record.time, record.id)
-        if check.stage == EVALUATE:
-            if list(check.seeds) != seeds(output, len(check.seeds)):
-                continue
-            if is_pairs_only(log, body) and not is_same_hardware(body, check.device):
-                continue  # the same time on other hardware says nothing
-            passed = bears_out(log, body, check)
-            yield (
-                record,
-                Report(voice, attested, order, EVALUATE, check.round, passed, commitment=committed, links=record.links),
-            )
-        elif check.stage == REPLICATE and list(check.seeds) == seeds(output, len(check.seeds)):
-            if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
-                continue
-            if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
-                continue
-            pairs = zip(check.parent_values, check.values, strict=True)
-            # Differences of pairs on one machine say what numbers of other hardware don't.
-            comparable_here = not is_clocked(log, body.task) or is_same_hardware(body, check.device)
-            better = tuple(sign * (before - after) for before, after in pairs)
-            yield (
-                record,
-                Report(
-                    voice,
-                    attested,
-                    order,
-                    REPLICATE,
-                    check.round,
-                    improvements=better,
-                    values=tuple(sign * value for value in check.values) if comparable_here else (),
-                    commitment=committed,
-                    links=record.links,
-                ),
-            )
+        if list(check.seeds) != seeds(output, len(check.seeds)):
+            continue
+        report = Report(
+            roster.voice(record.author, record.time).voice,
+            is_counted(log, run, record.author, record.time, seq=record.seq),
+            (record.time, record.id),
+            check.stage,
+            check.round,
+            commitment=committed,
+            links=record.links,
+        )
+        measured = _with_numbers(log, body, check, report)
+        if measured is not None:
+            yield record, measured
+
+
+def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Report | None:
+    """The report with what its verifier measured; None where that says nothing of the run."""
+    if check.stage == EVALUATE:
+        if is_pairs_only(log, run) and not is_same_hardware(run, check.device):
+            return None  # the same time on other hardware says nothing
+        return report._replace(passed=bears_out(log, run, check))
+    if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
+        return None
+    if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
+        return None
+    sign = _sign(log.rules(run.task))
+    # Differences of pairs on one machine say what numbers of other hardware don't.
+    comparable_here = not is_clocked(log, run.task) or is_same_hardware(run, check.device)
+    pairs = zip(check.parent_values, check.values, strict=True)
+    return report._replace(
+        improvements=tuple(sign * (before - after) for before, after in pairs),
+        values=tuple(sign * value for value in check.values) if comparable_here else (),
+    )
 
 
 def _sign(rules: TaskRules | None) -> float:
