@@ -143,6 +143,15 @@ class Reader:
             merged = {forked: merged_up_to(self._connection, forked) for forked, _ in places}
             return [Fork(who, seq, self._ids_at(who, seq), seq <= merged[who]) for who, seq in places]
 
+    def merges(self, author: bytes) -> list[bytes]:
+        """The records by which a root key that delegated this device ended forks of it, the newest first."""
+        query = """
+        SELECT DISTINCT record.id, record.time FROM merge CROSS JOIN record ON record.n = merge.n
+        WHERE merge.device = ?1 AND merge.root IN (SELECT root FROM delegation WHERE device = ?1)
+        ORDER BY record.time DESC, record.id DESC
+        """
+        return [record_id for record_id, _ in self._rows(query, author)]
+
     def _ids_at(self, author: bytes, seq: int) -> tuple[bytes, ...]:
         rows = self._rows("SELECT id FROM record WHERE author = ? AND seq = ? ORDER BY id", author, seq)
         return tuple(row[0] for row in rows)

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from autoresearch.log import Fork, Log, task_of
-from autoresearch.records import Identity, Merge, Record, Run, Verification
+from autoresearch.records import Record, Run, Verification
 from autoresearch.tasks import seed_for
 from autoresearch.verification import EVALUATE, ecvrf, network_rules, question, seeds
 from autoresearch.views.memory import memory_of, remembered, roster_of
 from autoresearch.views.standing import counted_reports, judged
 from autoresearch.words import Consequence, ProofKind, RunState
-
-# More merges than this no root key makes for one device.
-_MERGES_MAX = 1000
 
 
 class Proof(NamedTuple):
@@ -62,14 +59,7 @@ def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
 
 def merge_of(log: Log, fork: Fork) -> bytes | None:
     """The newest record by which the root key of a device merged its branches; None where nothing did."""
-    if not fork.merged:
-        return None
-    for record in log.records(kind="merge", limit=_MERGES_MAX):
-        if isinstance(record.body, Merge) and record.body.device == fork.author:
-            said = log.records(kind="identity", author=record.author, limit=_MERGES_MAX)
-            if any(isinstance(body := r.body, Identity) and body.device == fork.author for r in said):
-                return record.id
-    return None
+    return next(iter(log.merges(fork.author)), None) if fork.merged else None
 
 
 def evaluations(log: Log, run: Record) -> list[bytes]:

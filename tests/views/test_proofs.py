@@ -81,6 +81,10 @@ def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -
     village.append(STRANGER, "merge", merge)
     assert found(village) == [(ProofKind.FORK, Consequence.MERGED, {run.id, other.id})]
     assert merge_of(village.log, village.log.forks()[0]) == ended.id
+    later_ms = village.now_ms + 1000
+    flood = [sealed(STRANGER, merge, kind="merge", seq=100 + number, time_ms=later_ms) for number in range(1001)]
+    village.log.ingest(pairs(flood), now_ms=later_ms)
+    assert merge_of(village.log, village.log.forks()[0]) == ended.id, "however many strangers write"
 
 
 def test_withdrawing_a_chosen_seed_changes_nothing(village: Village) -> None:
