@@ -51,7 +51,7 @@ def work(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Let the daemon choose changes, train them and publish what came out, until told otherwise."""
+    """Let the daemon choose changes, train them, publish what came out and check others', until told otherwise."""
     if only is not None and verify_share is not None:
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
