@@ -17,6 +17,8 @@ from autoresearch.records import Attestation, Identity, Record, Withdrawal
 NEVER = 2**63
 # What an attestation says of the domain of a mailbox at a provider that serves everybody: no limit counts there.
 BIG_DOMAIN = "big"
+# So many answers are kept, which costs memory and saves time.
+_REMEMBERED_MAX = 1000
 
 
 class Voice(NamedTuple):
@@ -67,6 +69,7 @@ class Roster:
         self._words = self._words_for(kept)
         self._domains = self._domains_of()
         self._names = self._names_in(kept)
+        self._known_devices: dict[tuple[bytes, int], frozenset[bytes]] = {}
 
     def voice(self, device: bytes, time_ms: int) -> Voice:
         """Whose word a record carries that this device signed at this time."""
@@ -79,8 +82,15 @@ class Roster:
 
     def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
         """The devices that speak for a root key at this time."""
-        named = self._named.get(root, set()) | {root} & self._delegations.keys()
-        return frozenset(device for device in named if self._root(device, time_ms) == root)
+        found = self._known_devices.get((root, time_ms))
+        if found is None:
+            named = self._named.get(root, set()) | {root} & self._delegations.keys()
+            found = frozenset(device for device in named if self._root(device, time_ms) == root)
+            if len(self._known_devices) >= _REMEMBERED_MAX:
+                self._known_devices.clear()
+            # Each verification of a run asks this, and a stranger may name thousands of devices.
+            self._known_devices[root, time_ms] = found
+        return found
 
     def name(self, root: bytes) -> str:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
