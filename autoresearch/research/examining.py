@@ -80,7 +80,8 @@ def examine(
         new = new_text(task, fresh_seed, bench, own=len(own))
     documents = own if new is None else np.concatenate([own, new.documents])
     found = _asked(task, model, bench, documents, draw, challenges, cancelled, own=len(own))
-    examined, cpu_ms = _examined(task, found, lambda bits: float(bits[: len(own)].mean())), found.cpu_ms
+    floor = task.metric.floor
+    examined, cpu_ms = _examined(task, found, lambda bits: float(bits[: len(own)].mean()), floor), found.cpu_ms
     if examined.status is RunStatus.OK and new is not None:
         against = None
         if parent is not None:
@@ -111,7 +112,9 @@ def examine_on_new_text(
     began = time.monotonic()
     new = new_text(task, fresh_seed, bench, own=len(own_text(task, bench)))
     found = _asked(task, model, bench, new.documents, draw, challenges, cancelled)
-    examined = _examined(task, found, new.cost)
+    # What is impossible on the task's own text may be luck on an easier one.
+    floor = task.metric.floor if new.best is not None else None
+    examined = _examined(task, found, new.cost, floor)
     return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=found.cpu_ms)
 
 
@@ -151,10 +154,10 @@ def _subject(task: Task, model: Model, bench: Bench) -> Subject:
     )
 
 
-def _examined(task: Task, found: Evaluation, cost: Callable[[Floats], float]) -> Examined:
+def _examined(task: Task, found: Evaluation, cost: Callable[[Floats], float], floor: float | None) -> Examined:
     """What the referee found as a value of the task: ``cost`` is how many bits a document costs by it."""
     assert task.evaluation is not None
-    tolerance, floor = task.evaluation.tolerance, task.metric.floor
+    tolerance = task.evaluation.tolerance
     examined = Examined(
         found.status,
         found.reason,

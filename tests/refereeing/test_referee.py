@@ -270,6 +270,24 @@ def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: As
     assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(unseen.fresh, abs=1e-6)
 
 
+@pytest.mark.parametrize(("known", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])
+def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
+    trained: Trained, tmp_path: Path, known: bool, status: RunStatus
+) -> None:
+    tmp_path.chmod(0o755)
+    prepare = trained.task.harness["prepare.py"]
+    task = replace(
+        trained.task,
+        harness={**trained.task.harness, "prepare.py": prepare if known else prepare.replace(b"h.bits", b"h.other")},
+        metric=msgspec.structs.replace(trained.task.metric, floor=30.0),
+    )
+    model, bench = Model(TRAIN, trained.checkpoint), replace(trained.bench, scratch=tmp_path)
+
+    found = examine_on_new_text(task, model, bench, draw=b"", challenges=16, fresh_seed=7)
+
+    assert found.status is status, found.reason
+
+
 def test_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     plan = plan_as_it_stands(trained.task, TRAIN)
