@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from autoresearch.answers.models import Answer
-from autoresearch.errors import AmbiguousId, NotFound, UsageError
+from autoresearch.answers.participants import named
 from autoresearch.log import Log
-from autoresearch.plain import one_line, plain_name
 from autoresearch.records import format_id
-from autoresearch.views import Proof, Who, proofs, roster_of, who, who_is
+from autoresearch.views import Proof, Who, proofs, roster_of, who
 from autoresearch.words import CONSEQUENCE_SENTENCES, PROOF_SENTENCES, ProofKind
-
-_KEY = re.compile(r"[0-9a-f]{4,64}")
 
 
 class ProofView(Answer, frozen=True, kw_only=True):
@@ -80,38 +75,15 @@ def proofs_answer(
         UsageError: that is no key, and nobody's name.
     """
     voice = roster_of(log).voice
-    root = None if participant is None else _root(log, participant, author)
+    roots = None if participant is None else named(log, participant, author=author)
     found = [proof for proof in proofs(log) if kind in (None, proof.kind)]
     return ProofsAnswer(
-        proofs=[proof_view(log, proof) for proof in found if root in (None, voice(proof.device, proof.time_ms).root)]
+        proofs=[
+            proof_view(log, proof)
+            for proof in found
+            if roots is None or voice(proof.device, proof.time_ms).root in roots
+        ]
     )
-
-
-def _root(log: Log, text: str, author: bytes | None) -> bytes:
-    """The root key of the participant that is meant."""
-    roster, newest_ms = roster_of(log), log.newest_ms()
-    if text == "me":
-        if author is None:
-            raise NotFound("This machine has no key yet.", hint="autoresearch id new")
-        return roster.voice(author, newest_ms).root
-    key, name = text.strip().lower(), plain_name(text)
-    by_key, by_name = set[bytes](), set[bytes]()
-    for device in log.everybody():
-        voice = roster.voice(device, newest_ms)
-        if _KEY.fullmatch(key) and any(one.hex().startswith(key) for one in (device, voice.root, voice.voice)):
-            by_key.add(voice.root)
-        if name and plain_name(roster.name(voice.root)) == name:
-            by_name.add(voice.root)
-    found = by_key or by_name
-    if len(found) > 1:
-        called = [who_is(log, root).short for root in sorted(found)]
-        raise AmbiguousId(f"{one_line(text, 80)} can mean several participants.", called[:10])
-    if found:
-        return found.pop()
-    if _KEY.fullmatch(key):
-        raise NotFound(f"Nobody whose key begins with {key} has signed anything here.", hint="autoresearch credit")
-    hint = "me, at least four digits of a key, or a name that only one has: autoresearch credit"
-    raise UsageError(f"“{one_line(text, 80)}” names no participant.", hint=hint)
 
 
 def proof_view(log: Log, proof: Proof) -> ProofView:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from autoresearch.log import Log
 from autoresearch.plain import plain_name
-from autoresearch.views.memory import memory_of, roster_of
+from autoresearch.views.memory import remembered, roster_of
 from autoresearch.views.models import Who
 
 SHORT_CHARACTERS = 8
@@ -47,10 +47,6 @@ def who(log: Log, device: bytes, time_ms: int) -> Who:
 
 def who_is(log: Log, root: bytes) -> Who:
     """The participant with this root key; a device that no root key names stands for itself."""
-    known = memory_of(log).known
-    keys = known.get("keys")
-    if keys is None:
-        trust = log.trust
-        keys = known["keys"] = _Keys((*log.everybody(), *trust.attestors, *trust.participants))
-    assert isinstance(keys, _Keys)
+    trust = log.trust
+    keys = remembered(log, "keys", lambda: _Keys((*log.everybody(), *trust.attestors, *trust.participants)))
     return Who(participant=root.hex(), short=keys.short(root), name=plain_name(roster_of(log).name(root)))

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,12 @@ import pytest
 from autoresearch_cli.main import app
 from typer.testing import CliRunner, Result
 
+from autoresearch.log import Log
+from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
 from tests.cli.filling import Filled, fill
+from tests.records.making import NETWORK
+from tests.views.village import TRUST, Village
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -36,6 +40,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def paths(home: Path) -> Paths:
     """The folders of that home, not made yet."""
     return Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+
+
+@pytest.fixture
+def village(paths: Paths) -> Iterator[Village]:
+    """This machine's notebook is that of a village."""
+    paths.create()
+    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=TRUST))
+    with Log.open(paths.log, NETWORK, trust=TRUST) as log:
+        yield Village(log)
 
 
 @pytest.fixture

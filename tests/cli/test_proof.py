@@ -5,32 +5,20 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 
 import msgspec
-import pytest
 
 from autoresearch.answers import ProofAnswer, ProofsAnswer
-from autoresearch.log import BlobStore, Log
-from autoresearch.networks import Manifest, save_manifest
+from autoresearch.log import BlobStore
 from autoresearch.paths import Paths
 from autoresearch.records import Identity, Merge, Record, Verification, format_id, short_id
 from autoresearch.tasks import source_digest
 from autoresearch.verification import ecvrf, question
 from tests.cli.conftest import Cli
-from tests.records.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
-from tests.views.village import ANN, BEN, CEM, DOT, ROOTS, STRANGER, TRUST, Village
+from tests.records.making import DEFINITION, pairs, run_body, sealed, task_body
+from tests.views.village import ANN, BEN, CEM, DOT, ROOTS, STRANGER, Village
 
 SOURCE = b"x = 1\n"
-
-
-@pytest.fixture
-def village(paths: Paths) -> Iterator[Village]:
-    """This machine's notebook is that of a village."""
-    paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=TRUST))
-    with Log.open(paths.log, NETWORK, trust=TRUST) as log:
-        yield Village(log)
 
 
 def rows(text: str) -> list[list[str]]:

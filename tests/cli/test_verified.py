@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from autoresearch_cli.here import now_ms
@@ -31,15 +30,6 @@ from autoresearch.views import MarkView, Who
 from tests.cli.conftest import Cli
 from tests.records.making import NETWORK, commitment
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
-
-
-@pytest.fixture
-def village(paths: Paths) -> Iterator[Village]:
-    """This machine's notebook is that of a village."""
-    paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=TRUST))
-    with Log.open(paths.log, NETWORK, trust=TRUST) as log:
-        yield Village(log)
 
 
 def rows(text: str) -> list[list[str]]:
