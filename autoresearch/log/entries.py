@@ -92,10 +92,10 @@ class Entries(Tables):
         """Time, id and device of the runs of a task that have a value, the newest first, by these devices alone."""
         return heapq.merge(*(self._newest_of(task, device) for device in devices), reverse=True)
 
-    def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int]]:
-        """On which hardware these devices had counted runs of a task, and how many."""
+    def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:
+        """On which hardware these devices had counted runs of a task, how many, and the time of the newest."""
         query = f"""
-        SELECT run.device, run.author, count(*) FROM run {NOT_SUSPECT}
+        SELECT run.device, run.author, count(*), max(run.time) FROM run {NOT_SUSPECT}
         WHERE +run.task = ? AND {COUNTS} AND run.%s GROUP BY run.device, run.author
         """  # noqa: S608
         return [row for keys in _in_parts(devices) for row in self._rows(query % _of(keys), task, *keys)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from autoresearch.log import Log, SubjectRow
@@ -40,13 +40,15 @@ def is_same_hardware(run: Run, device: str) -> bool:
 
 
 def _most_used(log: Log, task: bytes) -> str:
-    roster, now_ms = memory_of(log).roster, log.newest_ms()
-    # Where anybody is named, it is for them to say.
-    rows = log.hardware_of(task, roster.keys) or log.hardware(task)
+    roster = memory_of(log).roster
     voices: defaultdict[str, set[bytes]] = defaultdict(set)
-    subjects: defaultdict[str, int] = defaultdict(int)
-    for device, author, count in rows:
-        voice = roster.voice(author, now_ms)
+    subjects: Counter[str] = Counter()
+    # Where anybody is named, it is for them to say, at the time of their own runs: others' move it neither way.
+    for device, author, count, time_ms in log.hardware_of(task, roster.keys):
+        voice = roster.voice(author, time_ms)
         voices[device] |= {voice.voice} if voice.attested else set()
         subjects[device] += count
+    if not subjects:
+        for device, _, count in log.hardware(task):
+            subjects[device] += count
     return min(subjects, key=lambda device: (-len(voices[device]), -subjects[device], device), default="")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.identity import KeyPair, Trust
@@ -234,6 +234,17 @@ def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
     return [row[2:] for row in sorted(found)]
 
 
+# When a stranger writes, one device is no longer attested: that is no matter of the runs it made before.
+@example(
+    [
+        (PEOPLE[0], b"a", 1.0, 0, 0, "laptop"),
+        (SECOND, b"b", 1.0, 0, 3, "desktop"),
+        (STRANGER, b"c", 1.0, 0, 9, "desktop"),
+    ],
+    "minimize",
+    "seconds",
+    0,
+)
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(RUNS, max_size=40),
