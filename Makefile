@@ -12,7 +12,7 @@ SLOW_JOBS ?= $(shell echo $$(( 2 * $(JOBS) )))
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow lint benchmarks clean
+.PHONY: demo test test-slow hunt lint benchmarks clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -22,6 +22,11 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(SLOW_JOBS) --dist load --maxschedchunk 1 -m slow
+
+# Properties alone, with HUNT times as many examples, other ones each time.
+HUNT ?= 20
+hunt: $(VENV)/installed-test
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" --hunt $(HUNT)
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples each time: a change is judged by what it changes. `make hunt` looks for others.
+settings.register_profile(
+    "project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.load_profile("project")
 
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
@@ -31,10 +34,24 @@ LONGEST_FIRST = (
 HERE = Path(__file__).parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--hunt N``: properties alone, with N times as many examples, other ones each time."""
+    parser.addoption("--hunt", type=int, metavar="N", help="properties alone, with N times as many, random, examples")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Has the longest tests begin first; within a file the order stays."""
     ranks = {HERE / name: rank for rank, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    if times := config.getoption("hunt"):
+        items[:] = [item for item in items if is_hypothesis_test(getattr(item, "obj", None))]
+        # Hypothesis has no public way to change a property's own settings from outside.
+        holders = {
+            (item.cls, "settings") if item.cls else (item.obj, "_hypothesis_internal_use_settings") for item in items
+        }
+        for holder, name in holders:
+            own = getattr(holder, name, settings())
+            setattr(holder, name, settings(own, max_examples=own.max_examples * times, derandomize=False))
 
 
 Once = Callable[[str, Callable[[Path], None]], Path]

@@ -147,6 +147,7 @@ def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     frauds = len(memory.frauds)
     if "withdrawal" in kinds:
         memory.frauds, memory.checkpoints, memory.discoveries, memory.discovered = [], {}, {}, 0
+        memory.endings = {}
         _gather(log, memory, 0)
     else:  # whatever came: it may be what a run names as its parent
         _gather(log, memory, before)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autoresearch.identity import Trust
 from autoresearch.log import Log
-from autoresearch.records import Note, Run
+from autoresearch.records import Note, Run, Withdrawal
 from autoresearch.views import (
     board,
     company,
@@ -27,7 +27,7 @@ from autoresearch.views import (
 )
 from autoresearch.views.memory import remembered
 from tests.log.universe import DEVICES, ROOT, SMALL, records
-from tests.records.making import NOW_MS, digest_of, key, pairs
+from tests.records.making import NOW_MS, digest_of, key, pairs, run_body
 
 TRUST = Trust(participants=frozenset({ROOT.public, DEVICES[0].public, DEVICES[1].public, key(7).public}))
 TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for root in (ROOT, DEVICES[0]))]
@@ -65,6 +65,14 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
             other.ingest(pairs(made), now_ms=NOW_MS + 10)
             assert seen(other) == last
+
+
+def test_a_run_that_is_taken_back_is_no_longer_counted(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        run = log.append(DEVICES[0], "run", run_body(1.0), now_ms=NOW_MS)
+        assert statistics(log, digest_of()).runs == 1
+        log.append(DEVICES[0], "withdrawal", Withdrawal(), now_ms=NOW_MS, links=[run.id])
+        assert statistics(log, digest_of()).runs == 0
 
 
 def test_what_was_begun_before_a_record_came_is_not_kept(tmp_path) -> None:
