@@ -147,6 +147,10 @@ CONSEQUENCE_SENTENCES: dict[Consequence, str] = {
 RETEST = "re-test"
 RETEST_SENTENCE = "the run that it builds on was refuted: it has to be compared again"
 
+# What is said of a run that another participant published before.
+COPY = "copy"
+COPY_SENTENCE = "another participant published it before"
+
 
 class BoardSection(StrEnum):
     """Where a leaderboard shows a subject."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 import msgspec
@@ -30,6 +31,7 @@ from autoresearch.views import (
     subject_as_said,
     subject_view,
     vouched,
+    with_marks,
 )
 from autoresearch.words import STOPPED, BoardSection, RunState, RunStatus
 
@@ -73,12 +75,15 @@ def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> Be
     here = company(log, author)
     confirmed = _best_backed(log, task, here, RunState.CONFIRMED)
     leader = run(log, parse_id(status.best.id)) if status.best else None
+    provisional, reported = _best_backed(log, task, here, RunState.PROVISIONAL), _best_reported(log, task, here)
+    demoted = _demoted(log, task, here, confirmed)
+    shown = _with_marks(log, [status.best, confirmed, provisional, reported, demoted])
     return BestAnswer(
-        task=status,
-        confirmed=confirmed,
-        provisional=_best_backed(log, task, here, RunState.PROVISIONAL),
-        reported=_best_reported(log, task, here),
-        demoted=_demoted(log, task, here, confirmed),
+        task=msgspec.structs.replace(status, best=shown[0]),
+        confirmed=shown[1],
+        provisional=shown[2],
+        reported=shown[3],
+        demoted=shown[4],
         run=leader,
         note=_note(log, task, status, confirmed),
     )
@@ -90,7 +95,10 @@ def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS, author: 
     status = task_status(log, task, author=author)
     subjects = board(log, task.digest, here, limit=limit)
     confirmed = next((row for row in subjects if row.section == BoardSection.CONFIRMED), None)
-    return TopAnswer(task=status, subjects=subjects, note=_note(log, task, status, confirmed))
+    note = _note(log, task, status, confirmed)
+    best, *shown = _with_marks(log, [status.best, *subjects])
+    status = msgspec.structs.replace(status, best=best)
+    return TopAnswer(task=status, subjects=[subject for subject in shown if subject], note=note)
 
 
 def best_subject(log: Log, task: FoundTask, *, author: bytes | None = None) -> SubjectView | None:
@@ -116,6 +124,12 @@ def _best_reported(log: Log, task: FoundTask, here: Company) -> SubjectView | No
         if placed.found.state is RunState.REPORTED:
             return subject_view(log, row, placed.found, position=number)
     return None
+
+
+def _with_marks(log: Log, subjects: Sequence[SubjectView | None]) -> list[SubjectView | None]:
+    """What there is of these with what the log shows of their authors, looked for once."""
+    found = iter(with_marks(log, [subject for subject in subjects if subject]))
+    return [next(found) if subject else None for subject in subjects]
 
 
 def _demoted(log: Log, task: FoundTask, here: Company, confirmed: SubjectView | None) -> SubjectView | None:

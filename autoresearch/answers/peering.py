@@ -6,7 +6,7 @@ import msgspec
 
 from autoresearch.answers.models import PeersAnswer, PeerView
 from autoresearch.log import Log
-from autoresearch.views import mark_view, records_of, roster_of, who
+from autoresearch.views import banned_until, mark_view, records_of, roster_of, who
 
 
 def with_participants(log: Log, answer: PeersAnswer) -> PeersAnswer:
@@ -25,5 +25,5 @@ def _with_participant(log: Log, peer: PeerView, now_ms: int) -> PeerView:
         who=who(log, device, now_ms),
         attested=roster_of(log).voice(device, now_ms).attested,
         marks=[mark_view(mark) for record in records for mark in record.marks],
-        banned_until_ms=max((record.banned_until_ms for record in records if record.banned_until_ms), default=None),
+        banned_until_ms=banned_until(records),
     )

@@ -9,11 +9,11 @@ from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import allowance, margin
 from autoresearch.views import (
     company,
+    copied_from,
     counted_reports,
     judgement,
     marks_of,
     roster_of,
-    same_models,
     states_over_time,
     tolerance_of,
     wants_retest,
@@ -44,7 +44,7 @@ def standing_view(log: Log, run: Record, *, marks: bool = True) -> StandingView:
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
             for change in states_over_time(log, run.id)
         ],
-        copy_of=_id(same_models(log).get(run.id)),
+        copy_of=_id(copied_from(log).get(run.id)),
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         attested=whose(run.author, run.time, company(log)).attested,

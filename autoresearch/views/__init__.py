@@ -4,9 +4,10 @@ from autoresearch.views.bans import is_banned
 from autoresearch.views.board import board
 from autoresearch.views.company import Company, Whose, company, whose
 from autoresearch.views.copies import copies, same_models
-from autoresearch.views.credit import credit, marks_of, records_of
+from autoresearch.views.credit import credit
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
 from autoresearch.views.hardware import board_hardware
+from autoresearch.views.marking import banned_until, copied_from, marks_of, records_of, with_marks
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
     NOBODY,
@@ -101,6 +102,7 @@ __all__ = [
     "Who",
     "Whose",
     "backed",
+    "banned_until",
     "bears_out",
     "best",
     "best_of",
@@ -111,6 +113,7 @@ __all__ = [
     "company",
     "confirmed_until",
     "contenders",
+    "copied_from",
     "copies",
     "counted_reports",
     "credit",
@@ -163,4 +166,5 @@ __all__ = [
     "who",
     "who_is",
     "whose",
+    "with_marks",
 ]

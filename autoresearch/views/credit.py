@@ -10,7 +10,7 @@ from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Judgement
 from autoresearch.views.memory import roster_of
-from autoresearch.views.models import CreditView, ImprovementView, MarkView
+from autoresearch.views.models import CreditView, ImprovementView
 from autoresearch.views.people import who_is
 from autoresearch.views.reputation import UPHELD, TrackRecord, mark_view, track_records
 from autoresearch.views.standing import first_words, judged
@@ -137,24 +137,6 @@ def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[by
         marks=[mark_view(mark) for record in known for mark in record.marks],
         known_as=[who_is(log, root) for root in sorted(account.roots)],
     )
-
-
-def marks_of(log: Log, run: Record) -> list[MarkView]:
-    """The marks of a run's author, as far as the devices go that it has now or had then."""
-    return [mark_view(mark) for record in records_of(log, run.author, run.time) for mark in record.marks]
-
-
-def records_of(log: Log, device: bytes, time_ms: int) -> list[TrackRecord]:
-    """What the log shows of who stood behind a device at a time, as far as its devices go that it has now or had then.
-
-    By voice and by root key: what somebody did before it was attested is its own too.
-    """
-    roster, newest = roster_of(log), log.records(limit=1)
-    voice = roster.voice(device, time_ms)
-    times = (time_ms, *(record.time for record in newest))
-    devices = {device}.union(*(roster.devices(voice.root, at_ms) for at_ms in times))
-    records = track_records(log, runs=log.verified_with(devices))
-    return [records[who] for who in dict.fromkeys((voice.voice, voice.root)) if who in records]
 
 
 def _ids(records: list[Record]) -> list[str]:

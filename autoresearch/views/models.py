@@ -89,6 +89,15 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
     title: str
 
 
+class MarkView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a participant did wrong: its own record, and the records by which everybody can check it."""
+
+    mark: str
+    record: str
+    evidence: list[str]
+    time_ms: int
+
+
 class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     """All counted runs of one source with the task's full budget, of one device where the network names anybody.
 
@@ -98,7 +107,9 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     ``margin``; ``voices`` participants spoke about it. ``section`` is where the leaderboard shows it, empty where
     nobody is named whose word would count; ``position`` is 0 where it is not ranked. ``retest``: the run that it
     builds on was refuted. ``confirmed_until_ms``: confirmed it was, but is no more. ``author`` is the device that
-    signed, ``who`` the participant behind it.
+    signed, ``who`` the participant behind it, ``marks`` what that one did wrong here or elsewhere, null where nobody
+    looked (best and top do), ``banned_until_ms`` until when its word does not count, if it was ever banned.
+    ``copy_of`` is another participant's run that had this one's checkpoint or program before.
     """
 
     position: int
@@ -120,6 +131,9 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     retest: bool = False
     confirmed_until_ms: int | None = None
     who: Who = NOBODY
+    marks: list[MarkView] | None = None
+    banned_until_ms: int | None = None
+    copy_of: str | None = None
 
 
 class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,15 +162,6 @@ class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     total: float
     runs: list[str]
-
-
-class MarkView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a participant did wrong: its own record, and the records by which everybody can check it."""
-
-    mark: str
-    record: str
-    evidence: list[str]
-    time_ms: int
 
 
 class CreditView(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from autoresearch.answers import best_answer, find_task, resolve_reference, task_status, top_answer
 from autoresearch.answers.boards import closed
 from autoresearch.records import format_id
-from tests.views.village import ANN, BEN, CEM
+from autoresearch.words import Mark
+from tests.records.making import NETWORK
+from tests.views.test_proofs import fork
+from tests.views.village import ANN, BEN, CEM, DOT, EVE, STRANGER
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -99,3 +102,49 @@ def test_the_leaderboard_is_in_order_and_as_long_as_asked(story):
     assert [row.mean for row in subjects] == [1.0, 1.05, 1.25]
     assert [row.position for row in subjects] == [1, 2, 3]
     assert top_answer(story.notebook.log, task, limit=1).subjects == subjects[:1]
+
+
+def test_board_and_best_name_what_authors_did_wrong_and_what_is_a_copy(village):
+    idea = village.run(1.3, "idea", by=ANN)
+    copy = village.run(1.1, "idea", by=BEN)
+    fork(village, of=idea)  # so that the copy stands on the board
+    false = village.run(0.9, "false", by=DOT)
+    village.refute(false, 1.9)
+    later = village.run(1.4, "later", by=DOT)
+    village.run(1.25, "child", by=CEM, parent=false)
+    cheat = village.run(0.5, "lucky", by=EVE, seed=7)
+    banned = village.run(1.35, "banned", by=EVE)
+    task = find_task(village.log)
+    answer = top_answer(village.log, task)
+    rows = {row.id: row for row in answer.subjects}
+    marks = {row.title: [mark.mark for mark in row.marks] for row in answer.subjects}
+    assert marks["idea"] == [Mark.COPIER]
+    assert marks["false"] == marks["later"] == [Mark.FABRICATOR], "a mark stays beside the name"
+    assert marks["child"] == marks["baseline"] == []
+    assert rows[format_id(copy.id)].copy_of == format_id(idea.id)
+    assert [row.title for row in answer.subjects if row.copy_of] == ["idea"]
+    assert [row.title for row in answer.subjects if row.retest] == ["child"]
+    assert marks["lucky"] == marks["banned"] == [Mark.FRAUD]
+    assert rows[format_id(banned.id)].banned_until_ms == cheat.time + NETWORK.verify_ban_ms
+    assert rows[format_id(later.id)].banned_until_ms is None
+    best = best_answer(village.log, task)
+    assert best.reported.id == best.task.best.id == answer.task.best.id == format_id(copy.id)
+    for one in (best.reported, best.task.best, answer.task.best):
+        assert (one.copy_of, one.marks) == (format_id(idea.id), rows[format_id(copy.id)].marks)
+    assert task_status(village.log, task).best.marks is None, "nobody looked"
+
+
+def test_a_board_of_nothing_has_no_marks(notebook):
+    notebook.task()
+    answer = top_answer(notebook.log, find_task(notebook.log))
+    assert (answer.subjects, answer.task.best) == ([], None)
+
+
+def test_whoever_names_more_devices_than_a_query_takes_is_found_all_the_same(village, monkeypatch):
+    false = village.run(0.9, "false", by=DOT)
+    village.refute(false, 1.9)
+    task = find_task(village.log)
+    before = top_answer(village.log, task)
+    monkeypatch.setattr("autoresearch.views.marking._DEVICES_MAX", 0)
+    village.run(3.0, "another", by=STRANGER)  # what was kept is forgotten
+    assert [row for row in top_answer(village.log, task).subjects if row.title != "another"] == before.subjects

@@ -10,7 +10,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Run, format_id
 from autoresearch.research import Measurement, plan_as_it_stands
-from autoresearch.tasks import Task, load_task, write_task
+from autoresearch.tasks import Task, load_task, seed_for, write_task
 from autoresearch.words import RunStatus
 
 START_MS = 1_795_000_000_000
@@ -97,7 +97,7 @@ def nasty_run(task: Task, parent: bytes) -> Run:
         source_digest=b"\x02" * 32,
         device="a processor",
         parent=parent,
-        seed=1,
+        seed=seed_for(task.digest, b"\x02" * 32, 0),
         budget=float(task.budget.amount),
         title=NASTY,
         hypothesis=NASTY,

@@ -10,7 +10,7 @@ from autoresearch_cli import models
 
 from autoresearch import answers
 from autoresearch.answers import Answer
-from autoresearch.views import LineageStep, RunView, SubjectView, Who
+from autoresearch.views import LineageStep, MarkView, RunView, SubjectView, Who
 
 HEAD = """\
 # What `--json` prints
@@ -87,7 +87,7 @@ def documents() -> list[type[msgspec.Struct]]:
     ]
     found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
     found.pop("Failure")
-    parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep, Who]
+    parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep, Who, MarkView]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

@@ -29,6 +29,7 @@ from autoresearch.verification import ecvrf, question
 from autoresearch.views import MarkView, Who
 from tests.cli.conftest import Cli
 from tests.records.making import NETWORK, commitment
+from tests.views.test_proofs import fork
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 
 
@@ -80,6 +81,34 @@ def test_top_has_the_confirmed_first_and_strangers_last(cli: Cli, village: Villa
     assert "re-test: child" in person
 
 
+def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cli: Cli, village: Village) -> None:
+    idea = village.run(1.3, "idea", by=ANN)
+    village.run(1.1, "idea", by=BEN)
+    fork(village, of=idea)  # so that the copy stands on the board
+    village.run(0.5, "lucky", by=EVE, seed=7)
+    village.run(1.35, "more", by=EVE)
+    table = {row[8]: row for row in rows(cli("top").stdout)}
+    assert table["idea"][17:] == ["copier", format_id(idea.id)]
+    assert table["more"][17:] == ["fraud, banned", ""]
+    assert table["baseline"][17:] == ["", ""]
+    person = cli("--color", "always", "top")
+    assert "copy: idea" in person.stdout
+    assert "fraud, banned" in person.stdout
+    said = person.stderr
+    assert "copier: published another's run as its own discovery\n" in said
+    assert "copy: another participant published it before\n" in said
+    assert said.count("fraud: ") == 1
+    shorts = [cli("credit", root.public.hex()[:8]) for root in (ROOTS[2], ROOTS[5])]
+    assert all(f"autoresearch credit {root.public.hex()[:8]}" in said for root in (ROOTS[2], ROOTS[5]))
+    assert all(page.exit_code == 0 for page in shorts)
+    best = cli("best")
+    shown = dict(row[:2] for row in rows(best.stdout))
+    assert " · copy · " in shown["reported"]
+    assert f"by {ROOTS[2].public.hex()[:8]} (copier)" in shown["reported"]
+    assert "copier: published another's run" in best.stderr
+    assert f"copy of {short_id(idea.id)}: another participant published it before" in cli("show", "@").stdout
+
+
 def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Village) -> None:
     false = village.run(0.9, "false", by=BEN)
     child = village.run(0.95, "child", parent=false, by=CEM)
@@ -110,7 +139,7 @@ def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, vil
         assert said in page, words
     assert f"{short} “ann" in cli("--color", "always", "lineage", "@").stdout, "eighty columns are too few for all"
     assert ANN.public.hex() in cli("show", "@").stdout, "the device is a detail"
-    assert rows(cli("top").stdout)[0][15:] == [ROOTS[1].public.hex(), "ann 9"]
+    assert rows(cli("top").stdout)[0][15:17] == [ROOTS[1].public.hex(), "ann 9"]
     by_device, by_name = cli("credit", ANN.public.hex()[:12]), cli("credit", "ann 9")
     assert by_device.stdout == by_name.stdout == cli("credit", short).stdout
     verifier = rows(cli("show", "@").stdout)[-1][1]

@@ -12,7 +12,7 @@ from autoresearch_cli import here
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.boards import print_best
+from autoresearch_cli.rendering.boards import explained, print_best
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.sources import print_source
 
@@ -55,4 +55,7 @@ def _report(answer: BestAnswer, *, json: bool) -> None:
         print_json(answer)
         return
     print_best(answer, now_ms=here.now_ms())
+    shown = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
+    for line in explained([subject for subject in shown if subject]):
+        say(line)
     say("→ autoresearch best --code, autoresearch lineage @, autoresearch diff @")

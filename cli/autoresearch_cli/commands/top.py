@@ -10,7 +10,7 @@ from autoresearch.answers import top_answer
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.boards import print_top
+from autoresearch_cli.rendering.boards import explained, print_top
 from autoresearch_cli.rendering.output import print_json, say
 
 app = command_app()
@@ -31,13 +31,18 @@ def top(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
     json: Json = False,
 ) -> None:
-    """The leaderboard: what others confirmed, ranked by what they measured; apart from it what is only said."""
+    """The leaderboard: what others confirmed, ranked by what they measured; apart from it what is only said.
+
+    Beside participants stand their marks, before a run's title copy and re-test; what they mean is said below.
+    """
     with open_notebook() as notebook:
         answer = top_answer(notebook.log, notebook.task(task), limit=limit, author=notebook.me)
     if json:
         print_json(answer)
         return
     print_top(answer, now_ms=here.now_ms())
+    for line in explained(answer.subjects):
+        say(line)
     if answer.note and answer.subjects:
         say(answer.note)
     say(

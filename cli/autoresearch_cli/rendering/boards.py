@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autoresearch.answers import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
 from autoresearch.views import LineageStep, RunView, SubjectView
-from autoresearch.words import BOARD_SECTION_SENTENCES, RETEST, BoardSection
+from autoresearch.words import (
+    BOARD_SECTION_SENTENCES,
+    COPY,
+    COPY_SENTENCE,
+    MARK_SENTENCES,
+    RETEST,
+    RETEST_SENTENCE,
+    BoardSection,
+    Mark,
+)
 from autoresearch_cli.rendering.figures import age, counted, figure, interval, lately, moment, one_line, signed, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
-from autoresearch_cli.rendering.people import person
+from autoresearch_cli.rendering.people import person, reproach
 from autoresearch_cli.rendering.status import best_so_far, subject_value
+
+# Of so many participants with marks the command is named that shows the records.
+CREDITS_SHOWN = 3
 
 
 def print_best(answer: BestAnswer, *, now_ms: int) -> None:
@@ -41,16 +55,17 @@ def subject_line(subject: SubjectView, now_ms: int) -> str:
         parts = [interval(subject.value, subject.margin), counted(subject.others, "run") + " of others"]
     if subject.voices:
         parts.append(f"checked by {subject.voices}")
-    if subject.retest:
-        parts.append(RETEST)
+    parts += _doubts(subject)
     parts += [short(subject.id), f"“{one_line(subject.title)}”"]
-    return " · ".join([*parts, f"by {person(subject.who)}", age(subject.time_ms, now_ms)])
+    wrong = _author(subject, now_ms)
+    author = f"by {person(subject.who)}{f' ({wrong})' if wrong else ''}"
+    return " · ".join([*parts, author, age(subject.time_ms, now_ms)])
 
 
 def print_top(answer: TopAnswer, *, now_ms: int) -> None:
     """The leaderboard, section by section."""
     if not is_rich():
-        print_rows(_cells(subject) for subject in answer.subjects)
+        print_rows(_cells(subject, now_ms) for subject in answer.subjects)
         return
     metric = one_line(answer.task.metric)
     sections = dict.fromkeys(subject.section for subject in answer.subjects)
@@ -64,10 +79,21 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
         show(rows, metric, now_ms)
 
 
-def _cells(s: SubjectView) -> tuple[object, ...]:
+def _cells(s: SubjectView, now_ms: int) -> tuple[object, ...]:
     said = (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
     measured = (figure(s.value), figure(s.margin), s.others, s.voices, s.section, RETEST if s.retest else "")
-    return (*said, *measured, s.who.participant, s.who.name)
+    return (*said, *measured, s.who.participant, s.who.name, _author(s, now_ms), s.copy_of or "")
+
+
+def explained(subjects: Sequence[SubjectView]) -> list[str]:
+    """What the words that stand beside these runs and their authors mean, each once, and where the records are."""
+    marks = dict.fromkeys(Mark(mark.mark) for subject in subjects for mark in subject.marks or ())
+    lines = [f"{mark}: {MARK_SENTENCES[mark]}" for mark in marks]
+    lines += [f"{COPY}: {COPY_SENTENCE}"] if any(subject.copy_of for subject in subjects) else []
+    lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(subject.retest for subject in subjects) else []
+    marked = [f"autoresearch credit {who}" for who in dict.fromkeys(s.who.short for s in subjects if s.marks)]
+    more = " …" if len(marked) > CREDITS_SHOWN else ""
+    return [*lines, *([f"→ the records: {', '.join(marked[:CREDITS_SHOWN])}{more}"] if marked else [])]
 
 
 def _print_confirmed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
@@ -87,12 +113,13 @@ def _print_confirmed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
         )
         for s in rows
     ]
-    print_table(columns, cells, right=columns[:5])
+    _print_marked(columns, cells, rows, now_ms, right=columns[:5])
 
 
 def _print_claimed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
     """What authors say; behind the state, how many others looked at it."""
     ranked = ("#",) if any(s.position for s in rows) else ()
+    columns = (*ranked, metric, "runs", "id", "by", "state", "when", "title")
     cells = [
         (
             *(s.position for _ in ranked),
@@ -106,7 +133,7 @@ def _print_claimed(rows: list[SubjectView], metric: str, now_ms: int) -> None:
         )
         for s in rows
     ]
-    print_table((*ranked, metric, "runs", "id", "by", "state", "when", "title"), cells, right=("#", metric, "runs"))
+    _print_marked(columns, cells, rows, now_ms, right=("#", metric, "runs"))
 
 
 def _print_alike(rows: list[SubjectView], metric: str, now_ms: int) -> None:
@@ -119,11 +146,37 @@ def _print_alike(rows: list[SubjectView], metric: str, now_ms: int) -> None:
         )
         for s in rows
     ]
-    print_table(columns, cells, right=columns[:4])
+    _print_marked(columns, cells, rows, now_ms, right=columns[:4])
+
+
+def _print_marked(
+    columns: Sequence[str],
+    cells: Sequence[Sequence[object]],
+    rows: Sequence[SubjectView],
+    now_ms: int,
+    *,
+    right: Sequence[str],
+) -> None:
+    """A table of subjects; before the title what the log holds against their authors, where there is anything."""
+    wrong = [_author(subject, now_ms) for subject in rows]
+    if any(wrong):
+        columns = (*columns[:-1], "marks", columns[-1])
+        cells = [(*row[:-1], words, row[-1]) for row, words in zip(cells, wrong, strict=True)]
+    print_table(columns, cells, right=right)
 
 
 def _title(subject: SubjectView) -> str:
-    return f"{RETEST}: {subject.title}" if subject.retest else subject.title
+    return ": ".join([*filter(None, [", ".join(_doubts(subject))]), subject.title])
+
+
+def _doubts(subject: SubjectView) -> list[str]:
+    """What is said of a run by those before it: that it is a copy, that it has to be compared again."""
+    return [COPY] * bool(subject.copy_of) + [RETEST] * subject.retest
+
+
+def _author(subject: SubjectView, now_ms: int) -> str:
+    """What the log holds against who published a run."""
+    return reproach(subject.marks or (), subject.banned_until_ms, now_ms)
 
 
 def print_tasks(answer: TasksAnswer) -> None:

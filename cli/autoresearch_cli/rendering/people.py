@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoresearch.views import MarkView, Who
+from autoresearch.words import RunState
 from autoresearch_cli.rendering.figures import one_line
 
 
@@ -16,6 +17,12 @@ def person(who: Who) -> str:
 def persons(known_as: Sequence[Who]) -> str:
     """One participant with all its root keys."""
     return ", ".join(person(who) for who in known_as)
+
+
+def reproach(marks: Sequence[MarkView], banned_until_ms: int | None, now_ms: int) -> str:
+    """What the log holds against a participant, in words for a table: its marks, and whether it is banned now."""
+    banned = banned_until_ms is not None and banned_until_ms > now_ms
+    return ", ".join(filter(None, (mark_words(marks), str(RunState.BANNED) if banned else "")))
 
 
 def mark_words(marks: Sequence[MarkView]) -> str:

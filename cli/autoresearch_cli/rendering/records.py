@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, StandingView
 from autoresearch.views import RunView, Who
-from autoresearch.words import MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
+from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
@@ -71,7 +71,7 @@ def standing_lines(standing: StandingView, author: Who, now_ms: int) -> list[tup
         if before.state == RunState.CONFIRMED:
             lines.append(("!", f"was confirmed until {moment(after.time_ms)}: {short(after.id)}"))
     if standing.copy_of:
-        lines.append(("!", f"a copy: {short(standing.copy_of)} of another participant has this checkpoint too"))
+        lines.append(("!", f"{COPY} of {short(standing.copy_of)}: {COPY_SENTENCE}"))
     if standing.retest:
         lines.append(("!", f"{RETEST}: {RETEST_SENTENCE}"))
     if not standing.attested:
