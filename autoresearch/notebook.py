@@ -42,7 +42,7 @@ from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.tasks import Task
-from autoresearch.views import Placed, company, contenders, preferred
+from autoresearch.views import Placed, company, contenders, preferred, who_is
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -50,6 +50,8 @@ IDENTITY_RECORDS = 1000
 _ALL = 1_000_000
 # Of one record.
 _LINKS = 32
+# A profile without a name says nothing of it; of one that is nothing but a space no reader shows anything.
+NO_NAME = " "
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
 CLAIM_MARGIN_SECONDS = 60
 # So many of a task's best are evaluated by others, who need their checkpoints.
@@ -160,6 +162,18 @@ class Notebook:
         if not name or plain_name(name) != name:
             sentence = f"“{one_line(name, 80)}” is no name that can stand in a line beside a key"
             raise UsageError(sentence, hint=f"1 to {NAME_CHARACTERS} characters, without quotes and control characters")
+        return self._publish_profile(name, now_ms)
+
+    def remove_name(self, now_ms: int) -> Record | None:
+        """Say that this participant has no name any more; None where it has none. The log keeps the earlier ones.
+
+        Raises:
+            Refused: no root key speaks for this device, so that what it says of the name counts for nobody.
+        """
+        root = self.identity.root.public
+        return self._publish_profile(NO_NAME, now_ms) if who_is(self.log, root).name else None
+
+    def _publish_profile(self, name: str, now_ms: int) -> Record:
         self.publish_identity(now_ms)
         root = self.identity.root.public
         device = self.device(now_ms)

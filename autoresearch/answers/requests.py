@@ -38,9 +38,9 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Say what this participant calls itself, for all to read."""
+    """Say what this participant calls itself, for all to read; empty: that it has no name any more."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=120)]
+    name: Annotated[str, Meta(max_length=120)]
 
 
 class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

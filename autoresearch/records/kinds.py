@@ -41,6 +41,7 @@ class Identity(Body, frozen=True, kw_only=True):
     """What a root key says of itself: delegates a device key, revokes one, or describes the participant.
 
     ``delegate`` and ``revoke`` are authored by the root key and name the device; ``profile`` by root or device.
+    Its last ``name`` counts: an empty one says nothing of it, one of spaces alone that there is none any more.
     """
 
     action: Literal["delegate", "revoke", "profile"]

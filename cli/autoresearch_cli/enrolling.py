@@ -38,12 +38,15 @@ def name_of(mine: Identity) -> str:
 
 
 def call(name: str) -> None:
-    """Publish what this participant calls itself, through the daemon where one runs."""
+    """Publish what this participant calls itself, empty: nothing any more; through the daemon where one runs."""
     with suppress(DaemonNotRunning), here.client() as client:
         client.call(NameRequest(name=name))
         return
     with Notebook(here.paths()) as notebook:
-        notebook.publish_name(name, here.now_ms())
+        if name:
+            notebook.publish_name(name, here.now_ms())
+        else:
+            notebook.remove_name(here.now_ms())
 
 
 def renew(mine: Identity) -> None:

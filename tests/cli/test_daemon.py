@@ -56,6 +56,16 @@ def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path)
     assert strictly(process("down", "--json").stdout, DownAnswer).state == "was_not_running"
 
 
+def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process, daemon: int) -> None:
+    def name() -> str:
+        return strictly(process("status", "--json").stdout, StatusAnswer).who.name
+
+    assert process("id", "name", "ann").returncode == 0
+    assert name() == "ann"
+    assert process("id", "name", "--remove").returncode == 0
+    assert name() == ""
+
+
 def test_up_says_what_is_wrong_and_what_to_do_when_the_daemon_does_not_start(process: Process, toy: Path) -> None:
     assert process("config", "set", "attestor.host", "smtp.example.org").returncode == 0
     ended = process("up")

@@ -326,7 +326,19 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
         assert said in dict(row[:2] for row in rows(cli("status").stdout))["you"]
     assert cli("status").stdout.count(f"{root.hex()[:8]} “ann”") == 1
     assert dict(row[:2] for row in rows(cli("id", "show").stdout))["name"] == "ann"
-    for wrong in ("", "x" * 25, "two\nlines", "“quoted”"):
+    for words in (("id", "name"), ("id", "name", ""), ("id", "name", "ann", "--remove")):
+        refused = cli(*words)
+        assert refused.exit_code == 2
+        assert "--remove" in refused.stderr
+    assert cli("id", "name", "--remove").exit_code == 0
+    assert "name" not in dict(row[:2] for row in rows(cli("id", "show").stdout))
+    assert f"{root.hex()[:8]} · your word" in cli("status").stdout
+    before = cli("log", "--json").stdout
+    assert cli("id", "name", "--remove").exit_code == 0
+    assert cli("log", "--json").stdout == before, "there was nothing to take away"
+    assert cli("id", "name", "ben").exit_code == 0
+    assert dict(row[:2] for row in rows(cli("id", "show").stdout))["name"] == "ben"
+    for wrong in ("x" * 25, "two\nlines", "“quoted”", " "):
         refused = cli("id", "name", wrong)
         assert refused.exit_code == 2
         assert "1 to 24 characters" in refused.stderr

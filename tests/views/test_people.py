@@ -39,6 +39,16 @@ def test_a_device_and_its_root_key_are_one_participant_with_one_name(village: Vi
     assert who(village.log, ANN.public, village.now_ms).name == "anna"
 
 
+def test_a_name_is_taken_away_by_one_of_spaces_and_not_by_a_profile_that_says_nothing_of_it(village: Village) -> None:
+    named(village, ANN, ROOTS[1], "ann")
+    named(village, ANN, ROOTS[1], "")
+    assert who_is(village.log, ROOTS[1].public).name == "ann"
+    named(village, ROOTS[1], ROOTS[1], " ")
+    assert who_is(village.log, ROOTS[1].public).name == ""
+    named(village, ANN, ROOTS[1], "anna")
+    assert who_is(village.log, ROOTS[1].public).name == "anna"
+
+
 def test_nobody_names_somebody_else(village: Village) -> None:
     named(village, STRANGER, ROOTS[1], "owned")
     named(village, BEN, ROOTS[1], "owned")

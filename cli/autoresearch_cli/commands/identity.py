@@ -86,16 +86,20 @@ def show(*, json: Json = False) -> None:
     epilog=examples(
         ("autoresearch id name ann", "be “ann” beside your key in others' tables"),
         ('autoresearch id name "ann of the tea house"', "with spaces"),
-        ("autoresearch id show --json | jq -r .name", "what it is now"),
+        ("autoresearch id name --remove", "be a key without a name again"),
         see="id show, top, credit",
     )
 )
 def name(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"At most {NAME_CHARACTERS} characters of one line.")],
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help=f"1 to {NAME_CHARACTERS} characters of one line.")] = "",
     *,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the name away.")] = False,
     json: Json = False,
 ) -> None:
     """Choose the name that stands beside your key wherever people look. It proves nothing: names are free for all."""
+    if remove == bool(name):
+        sentence = "a name, or --remove, but not both" if name else "no name was given"
+        raise UsageError(sentence, hint=f"a NAME of 1 to {NAME_CHARACTERS} characters, or --remove to take it away")
     enrolling.call(name)
     _report(loaded(), json=json)
 

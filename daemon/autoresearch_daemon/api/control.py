@@ -94,7 +94,7 @@ async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
 
 
 def post_name(node: NodePort, asked: NameRequest) -> StatusAnswer:
-    """Publish what this participant calls itself."""
+    """Publish what this participant calls itself; with an empty name that it has none any more."""
     return node.call(asked)
 
 
