@@ -7,6 +7,11 @@ import hashlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nacl.bindings import (
+    crypto_core_ed25519_add,
+    crypto_scalarmult_ed25519_base_noclamp,
+    crypto_scalarmult_ed25519_noclamp,
+)
 from nacl.signing import SigningKey
 
 from autoresearch.verification import ecvrf
@@ -94,3 +99,22 @@ def test_an_answer_that_is_not_reduced_proves_nothing() -> None:
     order = 2**252 + 27742317777372353535851937790883648493
     answer = int.from_bytes(proof[48:], "little") + order
     assert ecvrf.verify(PUBLIC, b"run", proof[:48] + answer.to_bytes(32, "little")) is None
+
+
+def test_a_gamma_outside_the_subgroup_of_prime_order_proves_nothing() -> None:
+    """Whoever has the key could make such a proof: a second one for the same output."""
+    secret = ecvrf._clamped(hashlib.sha512(SEED).digest()[:32])
+    point = ecvrf._to_curve(PUBLIC, b"run")
+    nowhere = bytes.fromhex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f")  # of order 2
+    gamma = crypto_core_ed25519_add(ecvrf.prove(SEED, b"run")[:32], nowhere)
+    for nonce in range(1, 100):
+        sums = [
+            crypto_scalarmult_ed25519_base_noclamp(ecvrf._scalar(nonce)),
+            crypto_scalarmult_ed25519_noclamp(ecvrf._scalar(nonce), point),
+        ]
+        challenge = ecvrf._challenge(PUBLIC, point, gamma, *sums)
+        if challenge % 2 == 0:  # twice the point of order 2 is nothing: the equations hold
+            break
+    proof = gamma + challenge.to_bytes(16, "little") + ecvrf._scalar(nonce + challenge * secret)
+    assert ecvrf.output(proof) == ecvrf.output(ecvrf.prove(SEED, b"run"))
+    assert ecvrf.verify(PUBLIC, b"run", proof) is None

@@ -68,6 +68,23 @@ def test_one_failure_opens_a_dispute_and_never_rejects() -> None:
     assert word(*disputed, *split, voices=9).state is RunState.DISPUTED
 
 
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_dispute_is_decided_by_those_who_measured_before_anybody_told(honest: bool) -> None:
+    disputed = (*QUORUM, says(4, passed=False))
+    fixed = {who: b"c%d" % who for who in range(5, 11)}
+    measured = [
+        says(who, passed=honest, number=1)._replace(commitment=own, links=tuple(fixed.values()))
+        for who, own in fixed.items()
+    ]
+    found = RunState.PROVISIONAL if honest else RunState.REFUTED
+    for crowd in (5, 12):  # who repeats what was told outvotes nobody, however many they are
+        late = [
+            says(who, passed=not honest, number=1)._replace(commitment=b"late", links=tuple(fixed.values()))
+            for who in range(11, 11 + crowd)
+        ]
+        assert word(*disputed, *measured, *late, voices=30).state is found
+
+
 def test_a_second_round_that_nobody_asked_for_counts_for_nothing() -> None:
     assert word(*[says(who, number=1, passed=False) for who in (5, 6, 7)]).state is RunState.REPORTED
 
@@ -76,7 +93,9 @@ def test_only_attested_voices_besides_the_author_count_each_once() -> None:
     strangers = [says(who, attested=False) for who in range(10)]
     assert word(*strangers).state is RunState.REPORTED
     own = [Report(AUTHOR, True, (n, b""), EVALUATE) for n in range(10)]
-    assert word(*own).state is RunState.REPORTED
+    assert word(says(1), says(2), *own).state is RunState.REPORTED
+    assert word(*QUORUM, *(report._replace(passed=False) for report in own)).state is RunState.PROVISIONAL
+    assert word(*QUORUM, pairs(1, 0.3), pairs(2, 0.3)._replace(voice=AUTHOR)).state is RunState.PROVISIONAL
     again = [says(1), *(Report(b"v1", True, (n, b""), EVALUATE) for n in range(200, 210))]
     assert word(*again).state is RunState.REPORTED
 

@@ -43,6 +43,17 @@ def test_who_was_right_counts_up_and_nobody_is_marked(story: Story) -> None:
     assert not any(found.marks for found in track_records(story.log).values())
 
 
+def test_who_came_to_the_number_of_a_run_that_is_no_better_was_right_and_its_author_not_wrong(story: Story) -> None:
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    for who in OTHERS[:4]:
+        story.replicate(who, [1.5, 1.51], [1.5, 1.51])
+    assert story.state is RunState.NOT_REPLICATED
+    assert [track_record(story.log, voice(who)).consecutive_valid for who in OTHERS[:4]] == [2, 2, 2, 1]
+    author = track_record(story.log, voice(AUTHOR))
+    assert (author.consecutive_valid, author.refuted, author.marks) == (0, 0, ())
+
+
 def test_a_refuted_run_marks_its_author_and_who_passed_it(story: Story) -> None:
     stamp = story.evaluate(OTHERS[0], 1.2)
     against = [story.evaluate(OTHERS[1], 1.5)]

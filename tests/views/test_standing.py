@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -179,6 +180,23 @@ def test_a_participant_who_was_attested_too_late_verifies_nothing(tmp_path) -> N
         assert judgement(log, story.run.id).voices == 0
         story.evaluate(early, 1.2)
         assert judgement(log, story.run.id).voices == 1
+
+
+@pytest.mark.parametrize("hours", [0, 8])
+def test_who_was_not_drawn_is_not_heard_until_waiting_has_everybody_drawn(tmp_path, hours: int) -> None:
+    network = replace(NETWORK, verify_everybody=2, verify_committee=2)
+    with Log.open(tmp_path / "log.sqlite", network, trust=TRUST) as log:
+        story = Story(log)
+        story.now_ms += hours * 3_600_000
+        lots = {who: ecvrf.output(story.evaluation(who, 1.2).proof) for who in OTHERS}
+        drawn = [who for who in OTHERS if int.from_bytes(lots[who], "big") * len(ROOTS) < 2 << 512]
+        assert 0 < len(drawn) < len(OTHERS)
+        for who in OTHERS:
+            found = duty_for(log, story.run.id, who.public, bytes(who.key), story.now_ms)
+            assert (found is not None) == (hours > 0 or who in drawn)
+        for who in OTHERS:
+            story.evaluate(who, 1.2)
+        assert judgement(log, story.run.id).voices == (len(OTHERS) if hours else len(drawn))
 
 
 def test_what_was_not_committed_to_does_not_count(story: Story) -> None:
