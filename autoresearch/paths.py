@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,8 +135,17 @@ class Paths:
         return Path(gettempdir()) / f"{APP}-{digest}" / name
 
     def create(self) -> None:
-        """Make the folders; those that hold keys, sockets or local state are for this user alone."""
+        """Make the folders; those that hold keys, sockets or local state are for this user alone.
+
+        A folder for sockets elsewhere is made by whoever listens there.
+        """
         for folder in (self.config, self.data, self.cache):
             folder.mkdir(parents=True, exist_ok=True)
-        for folder in (self.state, self.runtime, self.keys, self.spool, self.network, self.socket.parent):
+        for folder in (self.state, self.runtime, self.keys, self.spool, self.network):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def remove_sockets(self) -> None:
+        """Leave nothing of a node that stopped in the system's temporary folder."""
+        if self.socket.parent != self.runtime:
+            with suppress(OSError):
+                self.socket.parent.rmdir()

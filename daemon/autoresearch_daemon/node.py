@@ -170,6 +170,7 @@ class Node:
             await self.exchange.stop()
         self.attesting.close()
         self.local.close()
+        self.paths.remove_sockets()
         self.notebook.close()
 
     def _secrets(self) -> list[Path]:

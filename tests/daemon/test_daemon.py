@@ -86,6 +86,16 @@ def test_a_run_in_hand_when_it_was_killed_is_closed_as_abandoned_and_no_process_
     assert daemon.runs()[1].status == RunStatus.CANCELLED
 
 
+def test_a_daemon_that_stops_leaves_no_socket_and_for_a_long_home_no_folder_elsewhere(tmp_path: Path) -> None:
+    for home in (tmp_path / "home", tmp_path / ("long" * 25)):
+        daemon = Daemon(home, {"AUTORESEARCH_NETWORK_ENABLED": "true"})
+        daemon.start()
+        assert daemon.paths.worker_socket.exists()
+        daemon.stop()
+        assert not [file for file in home.rglob("*") if file.is_socket()]
+        assert daemon.paths.socket.parent == home / "run" or not daemon.paths.socket.parent.exists()
+
+
 def test_a_killed_worker_is_replaced_and_its_run_closed(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task", SLOW_TRAIN)
     daemon.start()

@@ -86,7 +86,7 @@ class Supervisor:
         self.reason = network_reason(NetworkState.STOPPED)
         self.restarts = 0
         self._options = options
-        self._address = f"ipc://{socket}"
+        self._socket, self._address = socket, f"ipc://{socket}"
         self._limits = limits
         self._on_message = on_message
         self._on_lost = on_lost
@@ -102,6 +102,7 @@ class Supervisor:
 
     async def start(self) -> None:
         """Open the link and start the process; does not wait for it."""
+        self._socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._router.bind(self._address)
         self._enter(NetworkState.STARTING)
         self._tasks = [asyncio.create_task(part) for part in (self._receive(), self._send(), self._keep())]
@@ -122,6 +123,7 @@ class Supervisor:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._router.close()
         self._context.term()
+        self._socket.unlink(missing_ok=True)
         self._enter(NetworkState.STOPPED)
 
     def send(self, message: link.FromDaemon) -> None:

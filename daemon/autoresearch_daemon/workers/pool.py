@@ -51,7 +51,7 @@ class Pool:
         on_leaving: Callable[[str], None],
         on_lost: Callable[[str], None],
     ) -> None:
-        self._address = f"ipc://{socket}"
+        self._socket, self._address = socket, f"ipc://{socket}"
         self._devices = devices
         self._on_message = on_message
         self._on_leaving = on_leaving
@@ -65,6 +65,7 @@ class Pool:
 
     async def start(self) -> None:
         """Open the link. Processes are started when they are wanted."""
+        self._socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._router.bind(self._address)
         self._tasks = [asyncio.create_task(part) for part in (self._receive(), self._send(), self._watch())]
 
@@ -95,6 +96,7 @@ class Pool:
         await asyncio.gather(*waits, *self._tasks, return_exceptions=True)
         self._router.close()
         self._context.term()
+        self._socket.unlink(missing_ok=True)
 
     def pids(self) -> dict[str, int]:
         """The process id of each live worker."""
