@@ -76,7 +76,8 @@ class PeerView(Answer, frozen=True, kw_only=True):
     """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never; bytes are those of today.
 
     ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
-    ``device_key``, with which it signs records, is proven; where it keeps that to itself nobody is known behind it.
+    ``device_key``, with which it signs records, is proven, by one that is offline when it was connected last; where it
+    keeps that to itself nobody is known behind it.
     ``who`` is the participant for whom that key speaks, ``attested`` whether its word counts, ``marks`` what the log
     shows it to have done wrong, and ``banned_until_ms`` until when its word does not count, if it was ever banned.
     """

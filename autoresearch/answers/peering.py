@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from autoresearch.answers.models import PeersAnswer, PeerView
 from autoresearch.log import Log
-from autoresearch.views import banned_until, mark_view, records_of, roster_of, who
+from autoresearch.views import TrackRecord, banned_until, mark_view, records_behind, roster_of, who
 
 
 def with_participants(log: Log, answer: PeersAnswer) -> PeersAnswer:
     """The peers with the participants behind those that have proven their device key."""
     now_ms = log.newest_ms()
-    return msgspec.structs.replace(answer, peers=[_with_participant(log, peer, now_ms) for peer in answer.peers])
+    devices = [bytes.fromhex(peer.device_key) for peer in answer.peers if peer.device_key]
+    found = iter(records_behind(log, [(device, now_ms) for device in devices]))
+    peers = [_with_participant(log, peer, next(found), now_ms) if peer.device_key else peer for peer in answer.peers]
+    return msgspec.structs.replace(answer, peers=peers)
 
 
-def _with_participant(log: Log, peer: PeerView, now_ms: int) -> PeerView:
-    if not peer.device_key:
-        return peer
+def _with_participant(log: Log, peer: PeerView, records: Sequence[TrackRecord], now_ms: int) -> PeerView:
     device = bytes.fromhex(peer.device_key)
-    records = records_of(log, device, now_ms)
     return msgspec.structs.replace(
         peer,
         who=who(log, device, now_ms),

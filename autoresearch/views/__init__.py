@@ -7,7 +7,7 @@ from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
 from autoresearch.views.hardware import board_hardware
-from autoresearch.views.marking import banned_until, copied_from, marks_of, records_of, with_marks
+from autoresearch.views.marking import banned_until, copied_from, marks_of, records_behind, with_marks
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
     NOBODY,
@@ -142,7 +142,7 @@ __all__ = [
     "preferred",
     "proof_with",
     "proofs",
-    "records_of",
+    "records_behind",
     "repeated_duty",
     "roster_of",
     "run",

@@ -19,7 +19,7 @@ _DEVICES_MAX = 1000
 
 def with_marks(log: Log, subjects: Sequence[SubjectView]) -> list[SubjectView]:
     """The same subjects with what their authors did wrong, and whose runs they copy."""
-    found = _records_behind(log, [(bytes.fromhex(subject.author), subject.time_ms) for subject in subjects])
+    found = records_behind(log, [(bytes.fromhex(subject.author), subject.time_ms) for subject in subjects])
     originals = copied_from(log) if subjects else {}
     return [
         msgspec.structs.replace(
@@ -39,15 +39,7 @@ def copied_from(log: Log) -> dict[bytes, bytes]:
 
 def marks_of(log: Log, run: Record) -> list[MarkView]:
     """The marks of a run's author, as far as the devices go that it has now or had then."""
-    return _marks(records_of(log, run.author, run.time))
-
-
-def records_of(log: Log, device: bytes, time_ms: int) -> list[TrackRecord]:
-    """What the log shows of who stood behind a device at a time, as far as its devices go that it has now or had then.
-
-    By voice and by root key: what somebody did before it was attested is its own too.
-    """
-    return _records_behind(log, [(device, time_ms)])[0]
+    return _marks(records_behind(log, [(run.author, run.time)])[0])
 
 
 def banned_until(records: Sequence[TrackRecord]) -> int | None:
@@ -55,8 +47,12 @@ def banned_until(records: Sequence[TrackRecord]) -> int | None:
     return max((record.banned_until_ms for record in records if record.banned_until_ms), default=None)
 
 
-def _records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[TrackRecord]]:
-    """The same for several devices and times at once: what they did is looked for together."""
+def records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[TrackRecord]]:
+    """What the log shows of who stood behind each device at its time, looked for once for all together.
+
+    As far as the devices go that they have now or had then. By voice and by root key: what somebody did before it was
+    attested is its own too.
+    """
     roster, newest = roster_of(log), log.records(limit=1)
     voices = [roster.voice(device, time_ms) for device, time_ms in signed]
     devices: set[bytes] = set()

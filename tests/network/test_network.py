@@ -45,6 +45,11 @@ async def test_a_peer_shows_which_device_it_has_and_a_liar_shows_none(tmp_path):
         await until(lambda: greeted(a, b) and greeted(b, a))
         assert greeted(b, a)[0].device_key == honest.public
         assert greeted(a, b)[0].device_key == b"", "it names a device whose key it has not"
+        peer = a.peer
+        await a.network.stop()
+        await until(lambda: not any(known.connected for known in b.network.peers()))
+        known = {known.peer: known for known in b.network.peers()}[peer]
+        assert (known.agent, known.device_key) == ("", honest.public), "who it was is not forgotten"
     finally:
         for node in (a, b):
             await node.network.stop()

@@ -3,6 +3,7 @@
 import random
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 import trio
 from autoresearch_daemon.net.addresses import choose_port, is_peer_id, split_address
@@ -121,6 +122,18 @@ def test_strangers_cannot_push_known_peers_out_of_the_book():
     assert len(book.contacts) == CONTACTS_MAX
     assert {"wanted", "seen"} <= set(book.contacts)
     assert max(len(contact.addresses) for contact in book.contacts.values()) == ADDRESSES_MAX
+
+
+def test_a_book_keeps_which_device_a_peer_proved_last(tmp_path):
+    book, path = AddressBook(), tmp_path / "peers.json"
+    book.proved("nobody knows it", key(1).public)
+    book.connected("peer", 1)
+    for said in (key(1).public, key(2).public, b""):
+        book.proved("peer", said)
+    write_book(path, msgspec.json.encode(book))
+    assert {contact.peer: contact.device_key for contact in load_book(path).contacts.values()} == {
+        "peer": key(2).public
+    }
 
 
 def test_a_damaged_book_is_an_empty_one(tmp_path):

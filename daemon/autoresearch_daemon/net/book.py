@@ -16,7 +16,10 @@ EXCHANGED_MAX = 32
 
 
 class Contact(msgspec.Struct, kw_only=True):
-    """One peer. ``wanted``: a person or the network's manifest named it, so it is always kept connected."""
+    """One peer. ``wanted``: a person or the network's manifest named it, so it is always kept connected.
+
+    ``device_key``: the device that it last proved to have.
+    """
 
     peer: str
     addresses: list[str] = msgspec.field(default_factory=list)
@@ -24,6 +27,7 @@ class Contact(msgspec.Struct, kw_only=True):
     seen_ms: int = 0
     failures: int = 0
     next_ms: int = 0
+    device_key: bytes = b""
 
 
 class AddressBook(msgspec.Struct, kw_only=True):
@@ -52,6 +56,11 @@ class AddressBook(msgspec.Struct, kw_only=True):
             others = [other for other in contact.addresses if other != address]
             contact.addresses = [address, *others][:ADDRESSES_MAX]
         self._forget_surplus()
+
+    def proved(self, peer: str, device_key: bytes) -> None:
+        """A peer has shown which device it has. One that says nothing takes nothing back that it proved before."""
+        if device_key and (contact := self.contacts.get(peer)):
+            contact.device_key = device_key
 
     def failed(self, peer: str, now_ms: int, retry_seconds: float, dice: random.Random) -> None:
         """No address of the peer answered: wait twice as long as the last time, give or take a half."""

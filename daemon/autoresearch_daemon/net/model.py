@@ -73,7 +73,7 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
     ``address`` is a multiaddr, empty when none is known; ``inbound`` means that the peer dialled; ``shut_out`` says
     why the peer is refused for a while, if it is. ``bytes_*`` are those since midnight UTC. ``agent``, ``devices``,
     ``network`` (its id) and ``clock_ahead_ms`` are the connected peer's own word. ``device_key`` is proven: what it
-    signs as is that device.
+    signs as is that device; of a peer that is not connected, what it proved the last time that it was.
     """
 
     peer: str

@@ -143,6 +143,7 @@ class Watch(INotifee):
                 shut_out=self._reasons.get(contact.peer, ""),
                 bytes_in=self._meters.today_with(contact.peer, [])[0],
                 bytes_out=self._meters.today_with(contact.peer, [])[1],
+                device_key=contact.device_key,
             )
             for contact in known
             if contact.peer not in {*now, self._own}
@@ -182,7 +183,8 @@ class Watch(INotifee):
         )
 
     def greeted(self, peer: str, greeting: Greeting, device_key: bytes) -> None:
-        """Keep what a peer says of itself, and has proven, for as long as it is connected."""
+        """Keep what a peer says of itself for as long as it is connected, and what it has proven for longer."""
+        self._book.proved(peer, device_key)
         self._greetings[peer] = (greeting, greeting.time_ms - self._now_ms(), device_key)
         self._on_change()
 
