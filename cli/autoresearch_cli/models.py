@@ -19,7 +19,10 @@ class Problem(Answer, frozen=True, kw_only=True):
 
 
 class UpAnswer(Answer, frozen=True, kw_only=True):
-    """The daemon runs. ``state`` is "started" or "already_running"."""
+    """The daemon runs. ``state`` is "started" or "already_running".
+
+    ``working``: somebody asked it to work, now or before it was stopped.
+    """
 
     schema: str = "autoresearch.up/1"
     state: str

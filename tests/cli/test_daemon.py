@@ -56,6 +56,17 @@ def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path)
     assert strictly(process("down", "--json").stdout, DownAnswer).state == "was_not_running"
 
 
+def test_up_says_whether_the_daemon_goes_on_with_what_it_was_asked_before(process: Process, daemon: int) -> None:
+    assert not strictly(process("up", "--json").stdout, UpAnswer).working
+    assert "autoresearch work" in process("up").stderr
+    process("work")
+    process("down")
+    again = process("up")
+    assert "autoresearch status" in again.stderr
+    assert "autoresearch work" not in again.stderr
+    assert strictly(process("up", "--json").stdout, UpAnswer).working
+
+
 def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process, daemon: int) -> None:
     def name() -> str:
         return strictly(process("status", "--json").stdout, StatusAnswer).who.name

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.answers import WorkRequest
+from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import UpAnswer
 from autoresearch_cli.options import Json, Workers, command_app, examples
@@ -43,7 +44,7 @@ def up(
             _work()
         if workers is not None:
             say("the daemon runs already: --workers counts from its next start (autoresearch down)")
-        _report(UpAnswer(state="already_running", pid=status.pid, working=work), json=json)
+        _report("already_running", status.pid, json=json)
         return
     first = not (here.paths().keys / "device.key").exists()
     process = starting.start(workers=workers, detached=not foreground)
@@ -59,7 +60,7 @@ def up(
         # Half started is worse than not started: leave nothing behind that nobody watches.
         process.terminate()
         raise
-    _report(UpAnswer(state="started", pid=process.pid, working=work), json=json)
+    _report("started", process.pid, json=json)
     if first and not json:
         say("made a root key, which lies in the clear → autoresearch id passphrase encrypts it")
     if foreground:
@@ -72,7 +73,10 @@ def _work() -> None:
         client.work(WorkRequest())
 
 
-def _report(answer: UpAnswer, *, json: bool) -> None:
+def _report(state: str, pid: int | None, *, json: bool) -> None:
+    # What was asked of it before it stopped it goes on with.
+    status = starting.daemon_status()
+    answer = UpAnswer(state=state, pid=pid, working=status is not None and status.state != WorkState.IDLE)
     if json:
         print_json(answer)
         return
