@@ -1,14 +1,15 @@
 """How often luck is taken for progress: changes that change nothing, and how many of them others would confirm.
 
 Each candidate is the best-looking of many by its author's own runs, which is what a swarm would publish; the author's
-runs don't count, so its luck is worth nothing. Other participants run two pairs each, as the network has it.
+runs don't count, so its luck is worth nothing. Other participants run two pairs each, as the network has it; with
+``liar`` the second of them makes up a large loss, for it wants no such run confirmed.
 """
 
 from __future__ import annotations
 
 import random
 
-from autoresearch.verification import EVALUATE, LOOKS, PAIRS, REPLICATE, Report, Rules, judge
+from autoresearch.verification import EVALUATE, MOST_VOICES, PAIRS, REPLICATE, Report, Rules, judge
 from autoresearch.words import RunState
 
 COMPARED = "at most 1 of 100 confirmed; and, by the author's own word, how many look better than their parent"
@@ -16,7 +17,8 @@ NOISE = 0.02
 CANDIDATES = 100
 REPETITIONS = {True: 20, False: 200}
 TRIED = 50
-VERIFIERS = LOOKS[-1] // PAIRS
+VERIFIERS = MOST_VOICES
+LOSS = 1000.0
 # Real improvements, in standard deviations of one run, to see that the rule still finds something.
 EFFECTS = (1, 2, 3, 5)
 
@@ -41,15 +43,19 @@ def measure(*, quick: bool) -> dict[str, float]:
         pairs = [count for state, count in found if state is RunState.CONFIRMED]
         figures[f"confirmed_share_{effect}_sd"] = len(pairs) / len(found)
         figures[f"pairs_{effect}_sd"] = sum(pairs) / max(len(pairs), 1)
+        found = [verified(dice, effect * NOISE, liar=1) for _ in range(CANDIDATES * repetitions // 10)]
+        figures[f"with_liar_{effect}_sd"] = sum(state is RunState.CONFIRMED for state, _ in found) / len(found)
     return figures
 
 
-def verified(dice: random.Random, effect: float) -> tuple[RunState, int]:
+def verified(dice: random.Random, effect: float, *, liar: int | None = None) -> tuple[RunState, int]:
     """The word for a candidate that is really better by ``effect``, and after how many pairs it was said."""
-    rules = Rules()
+    rules, most = Rules(), VERIFIERS + 1
     reports = [Report(bytes([1, who]), attested=True, order=(who, b""), stage=EVALUATE) for who in range(VERIFIERS)]
     for who in range(VERIFIERS):
         pairs = [(dice.gauss(-effect, NOISE), dice.gauss(0.0, NOISE)) for _ in range(PAIRS)]
+        if who == liar:
+            pairs = [(LOSS, 0.0)] * PAIRS
         report = Report(
             bytes([1, who]),
             attested=True,
@@ -59,7 +65,7 @@ def verified(dice: random.Random, effect: float) -> tuple[RunState, int]:
             values=tuple(child for child, _ in pairs),
         )
         reports.append(report)
-        judgement = judge(reports, author=b"", voices=5, rules=rules, noise=NOISE, minimum_effect=0.0)
+        judgement = judge(reports, author=b"", voices=most, rules=rules, noise=NOISE, minimum_effect=0.0)
         if judgement.state is not RunState.PROVISIONAL:
             return judgement.state, (who + 1) * PAIRS
-    return judgement.state, LOOKS[-1]
+    return judgement.state, VERIFIERS * PAIRS

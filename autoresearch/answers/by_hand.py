@@ -121,7 +121,7 @@ def will_count(log: Log, run: bytes, duty: Duty, device: bytes, now_ms: int) -> 
     record = log.get(run)
     if not is_counted(log, record, device, now_ms):
         return "nobody is named in this network, so what comes out counts nothing: it is for you to see"
-    if not is_drawn(log, record, device, now_ms, ecvrf.output(duty.proof), duty.round):
+    if not is_drawn(log, record, device, now_ms, ecvrf.output(duty.proof), duty.stage, duty.round):
         return "this node is not drawn for this run: what comes out does not count; more are drawn while nobody speaks"
     return ""
 

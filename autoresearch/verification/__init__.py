@@ -27,7 +27,7 @@ from autoresearch.verification.evaluating import (
 from autoresearch.verification.interval import margin
 from autoresearch.verification.reports import EVALUATE, REPLICATE, ROUNDS, Report
 from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, judge
-from autoresearch.verification.statistics import ERROR, LOOKS, PAIRS, Finding, judge_pairs
+from autoresearch.verification.statistics import ERROR, LOOKS, MOST_VOICES, PAIRS, Finding, judge_pairs
 
 __all__ = [
     "CONFIRMING_VOICES",
@@ -37,6 +37,7 @@ __all__ = [
     "LOOKS",
     "MEAN_NATS",
     "MISMATCHES",
+    "MOST_VOICES",
     "PAIRS",
     "REPLICATE",
     "ROUNDS",

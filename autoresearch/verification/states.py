@@ -6,8 +6,9 @@ reported → provisional → confirmed | not replicated
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median, median_high, median_low
+from statistics import median, median_high, median_low
 from typing import NamedTuple
 
 from autoresearch.verification.choosing import Rules
@@ -19,7 +20,7 @@ from autoresearch.words import RunState
 # A dispute is decided by two thirds of the new committee.
 DECIDING_SHARE = 2 / 3
 # A confirmation is the word of at least so many participants besides the author, and so is a refutation.
-CONFIRMING_VOICES = 2
+CONFIRMING_VOICES = LOOKS[0]
 # So many standard deviations over seeds honest runs of one program hardly ever lie apart in the middle of all.
 _APART_NOISES = 3.0
 
@@ -28,7 +29,7 @@ class Judgement(NamedTuple):
     """The word for a run; the network's value with its standard error and number of runs; how many voices spoke.
 
     ``value`` is as those of the reports are, the smaller the better.
-    ``improvement`` is the mean difference to the parent that others measured, positive where the run is better.
+    ``improvement`` is the median difference to the parent that others measured, positive where the run is better.
     """
 
     state: RunState
@@ -57,16 +58,19 @@ def judge(
     ``pairs_only``: pairs need no evaluation before them, because none can be made.
     """
     heard = _heard(reports, author)
-    pairs = [report for report in heard if report.stage == REPLICATE]
-    improvements = [value for report in pairs for value in report.improvements][: LOOKS[-1]]
-    values = [value for report in pairs for value in report.values][: LOOKS[-1]]
+    pairs = [report for report in heard if (report.stage, report.round) == (REPLICATE, 0)]
+    finding, relied_on = judge_pairs(
+        [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voices - 1
+    )
+    improvements = [value for place in relied_on for value in pairs[place].improvements]
+    values = [value for place in relied_on for value in pairs[place].values]
     speakers = len({report.voice for report in heard})
     measured = (
         _middle(values, noise) if values else None,
-        standard_error(values, noise=noise) if len(values) > 1 else None,
+        _error(values, noise) if len(values) > 1 else None,
         len(values),
         speakers,
-        fmean(improvements) if improvements else None,
+        median(improvements) if improvements else None,
     )
     if fraud:
         return Judgement(RunState.FRAUD, *measured)
@@ -74,13 +78,10 @@ def judge(
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if not ready or voices < rules.least:
         return Judgement(state, *measured)
-    if len({report.voice for report in pairs}) >= CONFIRMING_VOICES:
-        # What the first found alone decides nothing, however much it says: the others are heard too.
-        least = sum(len(report.improvements) for report in pairs[:CONFIRMING_VOICES])
-        finding = judge_pairs(improvements, noise=noise, minimum_effect=minimum_effect, least=least)
-        if finding is not Finding.OPEN:
-            better = finding is Finding.BETTER
-            state = RunState.CONFIRMED if better else RunState.NOT_REPLICATED
+    if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOICES < voices - 1:
+        finding = Finding.OPEN  # how good it is, is one voice against the other: a third is asked
+    if finding is not Finding.OPEN:
+        state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
     return Judgement(state, *measured)
 
 
@@ -89,8 +90,18 @@ def _middle(values: Sequence[float], noise: float) -> float:
 
     Half of what the first two say is one voice's: it must not lift the number as far as it likes.
     """
-    worse = median_high(values)
-    return worse if worse - median_low(values) > _APART_NOISES * noise else median(values)
+    return median_high(values) if _is_apart(values, noise) else median(values)
+
+
+def _is_apart(values: Sequence[float], noise: float) -> bool:
+    """Whether the two in the middle lie further apart than runs of one program do."""
+    return bool(values) and median_high(values) - median_low(values) > _APART_NOISES * noise
+
+
+def _error(values: Sequence[float], noise: float) -> float:
+    """The standard error of the values; what lies too far out to be of one program counts as if it lay just there."""
+    middle, most = median(values), _APART_NOISES * noise if noise > 0 else math.inf
+    return standard_error([min(max(value, middle - most), middle + most) for value in values], noise=noise)
 
 
 def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:

@@ -10,7 +10,7 @@ from autoresearch.log import Log
 from autoresearch.records import Record, Run
 from autoresearch.verification import (
     EVALUATE,
-    LOOKS,
+    MOST_VOICES,
     PAIRS,
     REPLICATE,
     Report,
@@ -28,6 +28,7 @@ from autoresearch.views.preference import checked, contenders, leading
 from autoresearch.views.reputation import track_record
 from autoresearch.views.standing import (
     counted_reports,
+    evaluated_ms,
     is_counted,
     is_drawn,
     is_pairs_only,
@@ -104,7 +105,7 @@ def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -
         if me in waiting or sum(now_ms - at < patience_ms for at in waiting.values()) >= needed(log, run, stage):
             continue  # it has measured already, or enough others are about to tell
         duty = make_duty(run_id, stage, number, seed)
-        if is_drawn(log, run, device, now_ms, ecvrf.output(duty.proof), number):
+        if is_drawn(log, run, device, now_ms, ecvrf.output(duty.proof), stage, number):
             return duty
     return None
 
@@ -135,9 +136,8 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     elif state in (RunState.REPORTED, RunState.PROVISIONAL) and body.parent is not None:
         author = roster_of(log).voice(run.author, run.time).voice
         spoken = {report.voice for report in heard if report.attested and report.stage == REPLICATE} - {author}
-        pairs = PAIRS * len(spoken)
         enough = voices_at(log, run) >= network_rules(log.network).least
-        if enough and pairs < LOOKS[-1] and (pairs or _is_replicated(log, run, body)):
+        if enough and len(spoken) < MOST_VOICES and (spoken or _is_replicated(log, run, body)):
             yield REPLICATE, 0
 
 
@@ -151,16 +151,11 @@ def _spoke_late(log: Log, run: Record, heard: list[Report]) -> bool:
     rules, voices = network_rules(log.network), voices_at(log, run)
     if voices < rules.everybody:
         return False
-    author = roster_of(log).voice(run.author, run.time).voice
-    first: dict[bytes, int] = {}
-    for report in heard:
-        if (report.stage, report.round, report.attested) == (EVALUATE, 0, True) and report.voice != author:
-            first[report.voice] = min(report.order[0], first.get(report.voice, report.order[0]))
-    if len(first) < rules.quorum:
+    times_ms = evaluated_ms(log, run, heard)
+    if len(times_ms) < rules.quorum:
         return False
-    waited_ms = sorted(first.values())[rules.quorum - 1] - run.time
-    wanted = rules.quorum * expected(rules, 0, waited_ms) // rules.committee
-    return len(first) < min(wanted, voices - 1)
+    wanted = rules.quorum * expected(rules, 0, times_ms[rules.quorum - 1] - run.time) // rules.committee
+    return len(times_ms) < min(wanted, voices - 1)
 
 
 def _is_replicated(log: Log, run: Record, body: Run) -> bool:

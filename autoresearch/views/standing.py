@@ -5,7 +5,7 @@ Depends on the records and on whom the network trusts, never on a clock: a verif
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from autoresearch.log import CommitmentRow, Log, TaskRules
 from autoresearch.records import Record, Run, Task, Verification
@@ -13,6 +13,7 @@ from autoresearch.verification import (
     CONFIRMING_VOICES,
     EVALUATE,
     PAIRS,
+    REPLICATE,
     ROUNDS,
     Findings,
     Judgement,
@@ -136,7 +137,7 @@ def committed(log: Log, run: Record, stage: str, number: int) -> list[Commitment
         if row.output is not None
         and (row.stage, row.round) == (stage, number)
         and is_counted(log, run, row.author, row.time, seq=row.seq)
-        and is_drawn(log, run, row.author, row.time, row.output, number)
+        and is_drawn(log, run, row.author, row.time, row.output, stage, number)
         and roster_of(log).voice(row.author, row.time).voice != author
     ]
 
@@ -169,6 +170,13 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
 
 
 def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
+    evaluations = list(_reports_of(log, run, EVALUATE, run.time))
+    yield from evaluations
+    asked_ms = _pairs_asked_ms(log, run, [report for _, report in evaluations])
+    yield from _reports_of(log, run, REPLICATE, asked_ms)
+
+
+def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
     roster, commitments = roster_of(log), committed_by(log.commitments(run.id))
@@ -176,11 +184,11 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
         record, output = log.get(row.id), row.output
         check = record.body
         assert isinstance(check, Verification)
-        if output is None or check.verdict in ("unavailable", "error"):
+        if output is None or check.stage != stage or check.verdict in ("unavailable", "error"):
             continue
-        if check.round >= ROUNDS.get(check.stage, 0):
+        if check.round >= ROUNDS[stage]:
             continue  # nobody asks for that
-        if not is_drawn(log, run, record.author, record.time, output, check.round):
+        if not _is_drawn(log, run, record.author, record.time, output, check.round, asked_ms):
             continue
         committed = commitment_of(record, commitments)
         if committed is None:
@@ -256,13 +264,41 @@ def tolerance_of(log: Log, task: bytes) -> float | None:
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
 
 
-def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int) -> bool:
-    """Whether a device whose proof stands for ``output`` was drawn by this time for a round on a run."""
+def evaluated_ms(log: Log, run: Record, reports: Iterable[Report]) -> list[int]:
+    """When each of the attested others first said what it measured of a run, the first first."""
+    author = roster_of(log).voice(run.author, run.time).voice
+    first: dict[bytes, int] = {}
+    for report in reports:
+        if (report.stage, report.round, report.attested) == (EVALUATE, 0, True) and report.voice != author:
+            first[report.voice] = min(report.order[0], first.get(report.voice, report.order[0]))
+    return sorted(first.values())
+
+
+def _pairs_asked_ms(log: Log, run: Record, reports: Iterable[Report]) -> int:
+    """Since when pairs are waited for: since a quorum evaluated the run, whose own time is only its author's word.
+
+    Where nothing but pairs can be made, or too few evaluated it, since its own time.
+    """
+    body = run.body
+    assert isinstance(body, Run)
+    times_ms, quorum = evaluated_ms(log, run, reports), needed(log, run, EVALUATE)
+    return run.time if is_pairs_only(log, body) or len(times_ms) < quorum else times_ms[quorum - 1]
+
+
+def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
+    """Whether a device whose proof stands for ``output`` was drawn by this time for a stage and a round on a run."""
+    asked_ms = run.time
+    if stage == REPLICATE:
+        asked_ms = _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
+    return _is_drawn(log, run, device, time_ms, output, number, asked_ms)
+
+
+def _is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int, asked_ms: int) -> bool:
     roster, rules = roster_of(log), network_rules(log.network)
     root = roster.voice(device, time_ms).root
     return is_chosen(
         output,
-        chosen=expected(rules, number, time_ms - run.time),
+        chosen=expected(rules, number, time_ms - asked_ms),
         voices=voices_at(log, run),
         devices=len(roster.devices(root, run.time)),
         rules=rules,

@@ -15,6 +15,7 @@ from autoresearch.verification import (
     ERROR,
     EVALUATE,
     LOOKS,
+    PAIRS,
     Finding,
     challenge_draw,
     commitment_digest,
@@ -99,16 +100,36 @@ def test_challenges_are_drawn_as_the_document_says():
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.0])
-@pytest.mark.parametrize("count", LOOKS[1:])
-def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, count: int):
+@pytest.mark.parametrize("voices", LOOKS)
+def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voices: int):
+    count = PAIRS * voices
     freedom = count + 3 if noise else count - 1
     student = {3: 7.4533, 5: 4.7733, 7: 4.0293, 9: 3.6897, 11: 3.4966}[freedom]
     assert str(student) in SPECIFICATION
-    spread = [0.01 * (-1) ** number for number in range(count)]
+    spread = [0.01, -0.01] * voices
     error = ((count * 0.01**2 + (8 * noise**2 if noise else 0.0)) / freedom / count) ** 0.5
     for factor, finding in [(1.001, Finding.BETTER), (0.999, Finding.NOT_BETTER)]:
         improvements = [student * error * factor + each for each in spread]
-        found = judge_pairs(improvements, noise=noise, minimum_effect=0.0, least=count)
+        pairs = [improvements[place : place + PAIRS] for place in range(0, count, PAIRS)]
+        found = judge_pairs(pairs, noise=noise, minimum_effect=0.0).finding
         # Below the bound more pairs may be asked for; only after the last is there nothing more to hope for.
-        assert found is (finding if factor > 1 or count == LOOKS[-1] else Finding.OPEN)
+        assert found is (finding if factor > 1 or voices == LOOKS[-1] else Finding.OPEN)
     assert pytest.approx(0.01) == ERROR
+
+
+@pytest.mark.parametrize(("noise", "column"), [(0.02, 0), (0.0, 1)])
+@pytest.mark.parametrize("voices", [4, 5, 6])
+def test_against_one_voice_pairs_confirm_from_the_bound_in_the_document_on(noise: float, column: int, voices: int):
+    bound = {4: (2.49, 7.5), 5: (2.76, 5.0), 6: (2.91, 4.24)}[voices][column]
+    assert f"{bound:.2f}" in SPECIFICATION
+    freedom = PAIRS * (voices - 2) + (3 if noise else -1)
+    # What the others found lies so far from their mean: the first of them more, so that three of four would confirm it.
+    off = {4: [0.0, 0.0], 5: [0.01, 0.01, -0.02], 6: [0.02, 0.02, -0.02, -0.02]}[voices]
+    spread = [[each + 0.01, each - 0.01] for each in off]
+    squares = sum(each**2 for two in spread for each in two) + (8 * noise**2 if noise else 0.0)
+    error = (squares / freedom / (PAIRS * len(off))) ** 0.5
+    for factor, finding in [(1.001, Finding.BETTER), (0.999, Finding.NOT_BETTER)]:
+        middle = [[bound * error * factor + each for each in two] for two in spread]
+        pairs = [[-9.0, -9.0], [each + 0.03 for each in middle[0]], *middle]
+        found = judge_pairs(pairs, noise=noise, minimum_effect=0.0, most=voices).finding
+        assert found is finding

@@ -41,25 +41,48 @@ def test_the_authors_word_alone_is_reported() -> None:
 def test_a_quorum_makes_it_provisional_and_pairs_of_two_others_confirm_it() -> None:
     assert word(*QUORUM).state is RunState.PROVISIONAL
     assert word(*QUORUM, pairs(1, 0.3, 0.31)).state is RunState.PROVISIONAL
-    confirmed = word(*QUORUM, pairs(1, 0.3), pairs(2, 0.31))
+    confirmed = word(*QUORUM, pairs(1, 0.3, 0.3), pairs(2, 0.31, 0.31))
     assert confirmed.state is RunState.CONFIRMED
     assert confirmed.value == pytest.approx(0.695)
-    assert (confirmed.runs, confirmed.voices) == (2, 3)
+    assert (confirmed.runs, confirmed.voices) == (4, 3)
 
 
 def test_what_others_find_no_better_is_not_replicated() -> None:
-    nothing = [pairs(who, 0.001, -0.001, 0.002, -0.002) for who in (1, 2)]
+    nothing = [pairs(who, 0.001, -0.001) for who in (1, 2, 3, 4)]
+    assert word(*QUORUM, *nothing[:3]).state is RunState.PROVISIONAL
     assert word(*QUORUM, *nothing).state is RunState.NOT_REPLICATED
 
 
+@pytest.mark.parametrize("lie", [-1e9, -0.3, 0.0])
+@pytest.mark.parametrize("liar", [1, 2, 3, 4])
+def test_one_voice_does_not_keep_a_better_run_from_being_confirmed(liar: int, lie: float) -> None:
+    honest = [pairs(who, 0.11, 0.09) for who in range(1, 7)]
+    mixed = [pairs(who, lie, lie) if who == liar else honest[who - 1] for who in range(1, 7)]
+    found = [word(*QUORUM, *mixed[:count], voices=9).state for count in range(2, 7)]
+    assert RunState.NOT_REPLICATED not in found
+    whole = word(*QUORUM, *mixed, voices=9)
+    assert whole.state is RunState.CONFIRMED
+    assert whole.improvement == pytest.approx(0.1, abs=0.06)
+    # Where there are no more than four others, these have to do.
+    assert word(*QUORUM, *mixed[:4], voices=5).state is RunState.CONFIRMED
+
+
+@pytest.mark.parametrize("lie", [1e9, 1.0, 0.1])
+def test_one_voice_does_not_make_a_run_better_than_it_is(lie: float) -> None:
+    for liar in range(1, 7):
+        mixed = [pairs(who, lie, lie) if who == liar else pairs(who, 0.01, -0.01) for who in range(1, 7)]
+        for count in range(2, 7):
+            assert word(*QUORUM, *mixed[:count], voices=9).state is not RunState.CONFIRMED
+
+
 def test_pairs_without_an_evaluation_confirm_nothing() -> None:
-    assert word(pairs(1, 0.3), pairs(2, 0.3)).state is RunState.REPORTED
+    assert word(pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.3)).state is RunState.REPORTED
 
 
 def test_one_failure_opens_a_dispute_and_never_rejects() -> None:
     disputed = (says(1), says(2), says(3), says(4, passed=False))
     assert word(*disputed).state is RunState.DISPUTED
-    assert word(*disputed, pairs(1, 0.3), pairs(2, 0.3)).state is RunState.DISPUTED
+    assert word(*disputed, pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.3)).state is RunState.DISPUTED
     cleared = [says(who, number=1) for who in (5, 6, 7)]
     assert word(*disputed, *cleared, voices=9).state is RunState.PROVISIONAL
     condemned = [says(who, number=1, passed=False) for who in (5, 6, 7)]
@@ -101,7 +124,7 @@ def test_only_attested_voices_besides_the_author_count_each_once() -> None:
 
 
 def test_a_small_network_gets_as_far_as_provisional() -> None:
-    good = (says(1), pairs(1, 0.3), pairs(2, 0.3))
+    good = (says(1), pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.3))
     assert word(*good, voices=2).state is RunState.PROVISIONAL
     assert word(*QUORUM, *good, voices=3).state is RunState.PROVISIONAL
     assert word(*QUORUM, *good, voices=4).state is RunState.CONFIRMED
@@ -115,12 +138,24 @@ def test_where_there_are_two_it_is_word_against_word() -> None:
     assert word(*against, *third, voices=3).state is RunState.REFUTED
 
 
-def test_one_verifier_of_two_does_not_lift_the_number() -> None:
-    honest, liar = pairs(1, 0.3, 0.31), replace_values(pairs(2, 0.3, 0.3), -50.0)
-    lifted = word(*QUORUM, honest, liar)
-    assert lifted.state is RunState.CONFIRMED
-    assert lifted.value == pytest.approx(0.69)  # the worse of the two in the middle
-    assert word(*QUORUM, honest, liar, pairs(3, 0.3, 0.3)).value == pytest.approx(0.695)  # with three it is the median
+@pytest.mark.parametrize("lie", [-50.0, 50.0, 1e100])
+def test_one_verifier_of_two_moves_the_number_neither_way_and_a_third_is_asked(lie: float) -> None:
+    honest, liar = pairs(1, 0.3, 0.31), replace_values(pairs(2, 0.3, 0.3), lie)
+    assert word(*QUORUM, honest, liar).state is RunState.PROVISIONAL
+    assert word(*QUORUM, honest, liar).value == pytest.approx(max(0.7, lie), abs=0.011)  # the worse for the time being
+    whole = word(*QUORUM, honest, liar, pairs(3, 0.3, 0.3))
+    assert whole.state is RunState.CONFIRMED
+    assert whole.value == pytest.approx(0.7, abs=0.011)  # with three it is the median
+    assert whole.error == pytest.approx(0.02, abs=0.02)
+
+
+def test_whoever_speaks_unasked_after_a_run_is_confirmed_moves_nothing_far() -> None:
+    said = [pairs(1, 0.3, 0.31), pairs(2, 0.3, 0.3), pairs(3, -1e9, -1e9)]
+    before, after = word(*QUORUM, *said[:2]), word(*QUORUM, *said)
+    assert before.state is after.state is RunState.CONFIRMED
+    assert after.value == pytest.approx(before.value, abs=0.011)
+    assert after.improvement == pytest.approx(before.improvement, abs=0.011)
+    assert after.error == pytest.approx(before.error, abs=0.03)
 
 
 def replace_values(report: Report, value: float) -> Report:
@@ -128,7 +163,7 @@ def replace_values(report: Report, value: float) -> Report:
 
 
 def test_fraud_is_fraud_whatever_others_say() -> None:
-    assert word(*QUORUM, pairs(1, 0.3), pairs(2, 0.3), fraud=True).state is RunState.FRAUD
+    assert word(*QUORUM, pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.3), fraud=True).state is RunState.FRAUD
 
 
 def test_a_thousand_keys_with_one_mailbox_have_one_vote() -> None:
@@ -146,16 +181,16 @@ def test_every_word_has_a_sentence() -> None:
 REPORTS = st.lists(
     st.builds(
         Report,
-        voice=st.sampled_from([AUTHOR, b"v1", b"v2", b"v3", b"v4"]),
+        voice=st.sampled_from([AUTHOR, b"v1", b"v2", b"v3", b"v4", b"v5", b"v6", b"v7"]),
         attested=st.booleans(),
         order=st.tuples(st.integers(0, 5), st.binary(min_size=2, max_size=2)),
         stage=st.sampled_from([EVALUATE, REPLICATE]),
         round=st.integers(0, 2),
         passed=st.booleans(),
-        improvements=st.lists(st.floats(-1, 1), max_size=3).map(tuple),
-        values=st.lists(st.floats(-1, 1), max_size=3).map(tuple),
+        improvements=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+        values=st.just(()) | st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
     ),
-    max_size=12,
+    max_size=20,
     unique_by=lambda report: report.order,
 )
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.verification import ERROR, LOOKS, Finding, judge_pairs
-from autoresearch.verification.statistics import _QUANTILES
+from autoresearch.verification import ERROR, MOST_VOICES, PAIRS, Finding, judge_pairs
+from autoresearch.verification.statistics import _QUANTILES, _TRIMMED
 
 NOISE = 0.02
+# The four looks share the error.
+SHARE = ERROR / 4
 
 
 def student(t: float, freedom: int) -> float:
@@ -31,42 +34,70 @@ def student(t: float, freedom: int) -> float:
 
 @pytest.mark.parametrize(("freedom", "quantile"), _QUANTILES.items())
 def test_the_quantiles_leave_out_what_they_should(freedom: int, quantile: float) -> None:
-    assert student(quantile, freedom) == pytest.approx(ERROR / len(LOOKS), rel=1e-3)
+    assert student(quantile, freedom) == pytest.approx(SHARE, rel=1e-3)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["noise known", "noise unknown"])
+@pytest.mark.parametrize("count", _TRIMMED)
+def test_the_bounds_without_the_first_and_the_last_leave_out_what_they_should(count: int, known: bool) -> None:
+    pairs = np.random.default_rng(count).normal(0, math.sqrt(2), (1_000_000, count, PAIRS))
+    middle = np.argsort(pairs.mean(2), axis=1)[:, 1:-1]
+    seen = np.take_along_axis(pairs, middle[:, :, None], axis=1).reshape(len(pairs), -1)
+    freedom = seen.shape[1] - 1 + (4 if known else 0)
+    squares = seen.var(axis=1) * seen.shape[1] + (4 * 2 if known else 0)
+    errors = np.sqrt(squares / freedom / seen.shape[1])
+    share = float(np.mean(seen.mean(1) > _TRIMMED[count][0 if known else 1] * errors))
+    # Six standard deviations of what a million trials show.
+    assert share == pytest.approx(SHARE, abs=6 * math.sqrt(SHARE / len(pairs)))
+
+
+def judged(pairs: list[float], *, most: int = MOST_VOICES, **given: float) -> Finding:
+    """What the pairs of verifiers say, two each."""
+    each = [pairs[place : place + PAIRS] for place in range(0, len(pairs), PAIRS)]
+    return judge_pairs(each, most=most, **given).finding
 
 
 @pytest.mark.parametrize("known", [NOISE, 0.0], ids=["noise known", "noise unknown"])
-def test_what_is_no_better_is_found_better_once_in_a_hundred_at_most(known: float) -> None:
+@pytest.mark.parametrize("most", [4, 6])
+def test_what_is_no_better_is_found_better_once_in_a_hundred_at_most(known: float, most: int) -> None:
     dice = random.Random(7)
     found = 0
     for _ in range(20_000):
-        pairs = [dice.gauss(0, NOISE * math.sqrt(2)) for _ in range(LOOKS[-1])]
-        found += judge_pairs(pairs, noise=known, minimum_effect=0.0) is Finding.BETTER
+        pairs = [dice.gauss(0, NOISE * math.sqrt(2)) for _ in range(most * PAIRS)]
+        found += judged(pairs, most=most, noise=known, minimum_effect=0.0) is Finding.BETTER
     assert found <= 20_000 * ERROR
 
 
-def test_a_large_improvement_needs_two_pairs_and_a_small_one_more() -> None:
-    assert judge_pairs([0.3, 0.31], noise=NOISE, minimum_effect=0.0) is Finding.BETTER
-    assert judge_pairs([0.05, 0.06], noise=NOISE, minimum_effect=0.0) is Finding.OPEN
-    assert judge_pairs([0.05, 0.06] * 4, noise=NOISE, minimum_effect=0.0) is Finding.BETTER
-    assert judge_pairs([0.3], noise=NOISE, minimum_effect=0.0) is Finding.OPEN
+def test_a_large_improvement_needs_two_voices_and_a_small_one_more() -> None:
+    assert judged([0.3, 0.31], noise=NOISE, minimum_effect=0.0) is Finding.OPEN
+    assert judged([0.3, 0.31] * 2, noise=NOISE, minimum_effect=0.0) is Finding.BETTER
+    assert judged([0.03, 0.04] * 2, noise=NOISE, minimum_effect=0.0) is Finding.OPEN
+    assert judged([0.03, 0.04] * 4, noise=NOISE, minimum_effect=0.0) is Finding.BETTER
 
 
 def test_an_improvement_below_the_least_that_counts_does_not_count() -> None:
     pairs = [0.011, 0.0111, 0.0109, 0.011, 0.011, 0.0111, 0.0109, 0.011]
-    assert judge_pairs(pairs, noise=0.0, minimum_effect=0.02) is Finding.NOT_BETTER
-    assert judge_pairs(pairs, noise=0.0, minimum_effect=0.01) is Finding.BETTER
+    assert judged(pairs, noise=0.0, minimum_effect=0.02) is Finding.NOT_BETTER
+    assert judged(pairs, noise=0.0, minimum_effect=0.01) is Finding.BETTER
 
 
 def test_worse_and_equal_are_not_better() -> None:
-    assert judge_pairs([-0.3] * 8, noise=NOISE, minimum_effect=0.0) is Finding.NOT_BETTER
-    assert judge_pairs([0.0] * 8, noise=0.0, minimum_effect=0.0) is Finding.NOT_BETTER
+    assert judged([-0.3] * 8, noise=NOISE, minimum_effect=0.0) is Finding.NOT_BETTER
+    assert judged([0.0] * 8, noise=0.0, minimum_effect=0.0) is Finding.NOT_BETTER
 
 
-@given(st.lists(st.floats(-1, 1), max_size=20), st.floats(0, 1), st.floats(0, 0.1))
-def test_any_pairs_have_a_finding_and_more_than_eight_change_nothing(
-    pairs: list[float], noise: float, least: float
+def test_what_it_rests_on_leaves_out_who_stands_against_the_others() -> None:
+    pairs = [[0.1, 0.11], [-9.0, -9.0], [0.1, 0.12], [0.09, 0.1], [0.1, 0.1], [0.5, 0.4]]
+    for count in (4, 5):
+        assert judge_pairs(pairs[:count], noise=NOISE, minimum_effect=0.0).finding is Finding.OPEN
+    assert judge_pairs(pairs, noise=NOISE, minimum_effect=0.0) == (Finding.BETTER, (0, 2, 3, 4))
+
+
+@given(st.lists(st.tuples(*[st.floats(-1, 1)] * PAIRS), max_size=9), st.floats(0, 1), st.floats(0, 0.1))
+def test_any_pairs_have_a_finding_and_more_than_six_change_nothing(
+    pairs: list[tuple[float, ...]], noise: float, least: float
 ) -> None:
-    finding = judge_pairs(pairs, noise=noise, minimum_effect=least)
-    assert (finding is Finding.OPEN) <= (len(pairs) < LOOKS[-1])
-    if len(pairs) >= LOOKS[-1]:
-        assert finding is judge_pairs(pairs[: LOOKS[-1]], noise=noise, minimum_effect=least)
+    found = judge_pairs(pairs, noise=noise, minimum_effect=least)
+    assert (found.finding is Finding.OPEN) <= (len(pairs) < MOST_VOICES)
+    assert found == judge_pairs(pairs[:MOST_VOICES], noise=noise, minimum_effect=least)
+    assert all(0 <= voice < len(pairs) for voice in found.voices)

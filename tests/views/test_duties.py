@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from autoresearch.identity import Trust
+from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
 from autoresearch.records import Identity, Record
 from autoresearch.verification import EVALUATE, REPLICATE, is_audited, network_rules
@@ -88,25 +88,64 @@ def test_who_was_always_right_has_fewer_runs_replicated_but_always_those_that_wo
     assert duty(village, DOT, newcomer) is not None
 
 
-def test_who_dates_a_run_back_so_that_everybody_is_drawn_has_it_evaluated_by_others_too(tmp_path) -> None:
-    friends, others = PEOPLE[:4], [key(number) for number in range(200, 208)]
-    roots = {who.public: key(300 + number) for number, who in enumerate(others)}
+FRIENDS, OTHERS = PEOPLE[:4], [key(number) for number in range(200, 208)]
+
+
+@pytest.fixture
+def town(tmp_path):
+    """More people than everybody is asked of, of whom one is drawn; a run that its author dated back by eight hours."""
+    roots = {who.public: key(300 + number) for number, who in enumerate(OTHERS)}
     trust = Trust(participants=TRUST.participants | {root.public for root in roots.values()})
-    village = Village.at(tmp_path, trust)
-    for who in others:
-        root = roots[who.public]
-        village.append(root, "identity", Identity(action="delegate", root=root.public, device=who.public))
-        village.append(who, "identity", Identity(action="profile", root=root.public))
-    run = village.run(0.05, "made up", by=friends[0])  # dated back, as others see it
-    village.now_ms += 8 * HOUR_MS
-    village.evaluate(run, 0.05, *friends[1:])
-    village.replicate(run, 2.0, 0.05, *friends[1:3])
-    asked = [who for who in others if (found := duty(village, who, run)) and found.stage == EVALUATE]
-    assert judgement(village.log, run.id).state is RunState.CONFIRMED
-    assert asked == others
-    assert duty(village, asked[0]).run == run.id
-    village.evaluate(run, 1.9, asked[0])
-    assert judgement(village.log, run.id).state is RunState.DISPUTED
-    village.evaluate(run, 1.9, *asked[1:4], number=1)
-    assert judgement(village.log, run.id).state is RunState.REFUTED
-    village.log.close()
+    network = replace(NETWORK, verify_committee=1)
+    with Log.open(tmp_path / "log.sqlite", network, trust=trust) as log:
+        made = Village(log)
+        for who in OTHERS:
+            root = roots[who.public]
+            made.append(root, "identity", Identity(action="delegate", root=root.public, device=who.public))
+            made.append(who, "identity", Identity(action="profile", root=root.public))
+        made.dated_back = made.run(0.05, "made up", by=FRIENDS[0])
+        made.now_ms += 8 * HOUR_MS
+        yield made
+
+
+def test_who_dates_a_run_back_so_that_everybody_is_drawn_has_it_evaluated_by_others_too(town: Village) -> None:
+    run = town.dated_back
+    town.evaluate(run, 0.05, *FRIENDS[1:])
+    town.now_ms += 8 * HOUR_MS
+    town.replicate(run, 2.0, 0.05, *FRIENDS[1:3])
+    asked = [who for who in OTHERS if (found := duty(town, who, run)) and found.stage == EVALUATE]
+    assert judgement(town.log, run.id).state is RunState.CONFIRMED
+    assert asked == OTHERS
+    assert duty(town, asked[0]).run == run.id
+    town.evaluate(run, 1.9, asked[0])
+    assert judgement(town.log, run.id).state is RunState.DISPUTED
+    town.evaluate(run, 1.9, *asked[1:4], number=1)
+    assert judgement(town.log, run.id).state is RunState.REFUTED
+
+
+def test_a_run_that_is_dated_back_has_nobody_drawn_for_its_pairs_before_others_waited(town: Village) -> None:
+    run = town.dated_back
+    town.evaluate(run, 0.05, *FRIENDS[1:])
+    town.replicate(run, 2.0, 0.05, *FRIENDS[1:])  # at once, whoever of them is drawn
+    assert judgement(town.log, run.id).state is RunState.PROVISIONAL
+
+    def asked() -> list[KeyPair]:
+        """Who has pairs to make: the run would lead, and is evaluated by as many as were waited for."""
+        return [who for who in OTHERS if (found := duty(town, who, run)) and found.stage == REPLICATE]
+
+    town.evaluate(run, 0.05, *OTHERS)
+    assert len(asked()) < len(OTHERS) / 2
+    town.now_ms += 8 * HOUR_MS
+    assert asked() == OTHERS
+
+
+def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(village: Village) -> None:
+    run = village.run(1.9, "better")
+    village.evaluate(run, 1.9, ANN, BEN, CEM)
+    village.replicate(run, 2.0, 1e6, ANN)
+    for who in (BEN, CEM, DOT, EVE):
+        assert duty(village, who, run).stage == REPLICATE
+        village.replicate(run, 2.0, 1.9, who)
+    found = judgement(village.log, run.id)
+    assert found.state is RunState.CONFIRMED
+    assert (found.value, found.improvement) == (pytest.approx(1.9, abs=0.01), pytest.approx(0.1, abs=0.01))
