@@ -341,4 +341,7 @@ def test_one_verifier_of_two_lifts_no_number_whichever_way_is_better(story: Stor
         story.replicate(OTHERS[0], [1.5, 1.5], [value, value])
         story.replicate(OTHERS[1], [better * 50 - better * 0.3] * 2, [better * 50] * 2)
         found = judgement(story.log, story.run.id)
+        assert (found.state, found.value) == (RunState.PROVISIONAL, pytest.approx(value))
+        story.replicate(OTHERS[2], [1.5, 1.5], [value, value])
+        found = judgement(story.log, story.run.id)
         assert (found.state, found.value) == (RunState.CONFIRMED, pytest.approx(value))
