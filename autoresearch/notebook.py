@@ -260,19 +260,20 @@ class Notebook:
         """Say as an attestor that a participant showed a mailbox."""
         return self._append("attestation", body, now_ms)
 
-    def withdraw_attestations(self, subject: bytes, now_ms: int, *, reason: str = "") -> int:
-        """Take back what this attestor said of a root key, with any of its devices; returns how often it had."""
+    def withdraw_attestations(self, subject: bytes, now_ms: int, *, reason: str = "") -> list[Attestation]:
+        """Take back what this attestor said of a root key, with any of its devices; returns what that was."""
         root = self.identity.root.public
         devices = {row.key for row in own_devices(self.log, root, now_ms)} | {self.author}
         given = [
-            record.id
+            (record.id, record.body)
             for device in sorted(devices)
             for record in self.log.records(kind="attestation", author=device, limit=_ALL)
             if isinstance(record.body, Attestation) and record.body.subject == subject and record.body.expires > now_ms
         ]
         for start in range(0, len(given), _LINKS):
-            self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=given[start : start + _LINKS])
-        return len(given)
+            links = [record_id for record_id, _ in given[start : start + _LINKS]]
+            self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=links)
+        return [body for _, body in given]
 
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""

@@ -249,6 +249,7 @@ class AttestReason(StrEnum):
     ADDRESS_CAP = "address_cap"
     DOMAIN_CAP = "domain_cap"
     DOMAIN_FULL = "domain_full"
+    WITHDRAWN = "withdrawn"
     PEER_CAP = "peer_cap"
     DAY_CAP = "day_cap"
     NO_SUCH_MAILBOX = "no_such_mailbox"
@@ -277,6 +278,7 @@ ATTEST_SENTENCES: dict[AttestReason, str] = {
     AttestReason.ADDRESS_CAP: "it has written to that address often enough today",
     AttestReason.DOMAIN_CAP: "it has written to that domain often enough today",
     AttestReason.DOMAIN_FULL: "as many mailboxes of that domain are attested as this network counts",
+    AttestReason.WITHDRAWN: "it took back what it had said of that mailbox; only its operator can allow it again",
     AttestReason.PEER_CAP: "this node or this participant has asked often enough today",
     AttestReason.DAY_CAP: "it has sent as many mails today as it sends a day",
     AttestReason.NO_SUCH_MAILBOX: "its mail server refuses mail for that address",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers.attesting import (
+    AllowRequest,
     AttestAnswer,
     AttestationView,
     AttestorAct,
@@ -79,6 +80,7 @@ from autoresearch.answers.waiting import Untold, untold, waiting
 from autoresearch.plain import one_line
 
 __all__ = [
+    "AllowRequest",
     "Answer",
     "AttestAnswer",
     "AttestRefusal",

@@ -45,6 +45,12 @@ class WithdrawRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=T
     reason: Annotated[str, Meta(max_length=2048)] = ""
 
 
+class AllowRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Attest the mailboxes of a participant again of which this attestor took its word back: its root key in hex."""
+
+    participant: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
 class AttestationView(Answer, frozen=True, kw_only=True):
     """One trusted attestor's word that holds now; keys and tag in hex, times in Unix milliseconds."""
 
@@ -93,7 +99,10 @@ class AttestAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AttestorAct(Answer, frozen=True, kw_only=True):
-    """One thing that this attestor did: ``what`` is mailed, attested or refused; why, if refused. Never an address."""
+    """One thing that this attestor did: mailed, attested, refused (``why`` says it), withdrawn or allowed.
+
+    Never an address.
+    """
 
     time_ms: int
     what: str

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import msgspec
 
 from autoresearch.answers import (
+    AllowRequest,
     Answer,
     AttestAnswer,
     AttestorAnswer,
@@ -176,6 +177,10 @@ class Client:
     def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
         """Have the attestor take back what it said of a participant."""
         return self._ask("POST", "/v1/attestor/withdraw", AttestorAnswer, request)
+
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Have the attestor attest a participant's mailbox again."""
+        return self._ask("POST", "/v1/attestor/allow", AttestorAnswer, request)
 
     def stop(self) -> None:
         """Ask the daemon to end; it does so after answering."""

@@ -51,6 +51,10 @@ class SmallDesk:
         self.node.asked.append(("withdraw", request))
         return self.log()
 
+    def allow(self, request):
+        self.node.asked.append(("allow", request))
+        return self.log()
+
     def log(self):
         return AttestorAnswer(attestor="0" * 64, trusted=False, mailed=0, attested=0, refused=0, acts=[])
 

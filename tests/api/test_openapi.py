@@ -12,6 +12,7 @@ PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
     "/v1/attestor/withdraw": {"participant": "0" * 64},
+    "/v1/attestor/allow": {"participant": "0" * 64},
     "/v1/attest": {"address": "you@example.org"},
     "/v1/attest/confirm": {"token": "0" * 32, "signature": "0" * 128},
     "/v1/run": {"folder": "/task"},

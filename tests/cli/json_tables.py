@@ -49,7 +49,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `id add-device` | `autoresearch.add_device/1` |
 | `id backup` | `autoresearch.backup/1` |
 | `id attest`, `confirm` | `autoresearch.attest/1` |
-| `attestor log`, `withdraw` | `autoresearch.attestor/1` |
+| `attestor log`, `withdraw`, `allow` | `autoresearch.attestor/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |
@@ -69,6 +69,7 @@ REQUESTS = {
     "AttestRequest",
     "ConfirmRequest",
     "WithdrawRequest",
+    "AllowRequest",
     "RunAccepted",
     "TrustAnswer",
     "Health",

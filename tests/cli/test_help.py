@@ -29,7 +29,7 @@ GROUPS = {
         "attest",
         "confirm",
     ),
-    "attestor": ("log", "withdraw"),
+    "attestor": ("log", "withdraw", "allow"),
     "task": ("new", "show"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")

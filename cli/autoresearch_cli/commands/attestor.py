@@ -51,7 +51,7 @@ def log(*, json: Json = False) -> None:
         ("autoresearch attestor withdraw KEY", "take back what this attestor said of a participant"),
         ("autoresearch attestor withdraw KEY --reason 'account sold'", "and say why, for all to read"),
         ("autoresearch attestor log --json | jq -r '.acts[].participant'", "whom it attested"),
-        see="network distrust, id revoke",
+        see="attestor allow, network distrust, id revoke",
     )
 )
 def withdraw(
@@ -60,7 +60,10 @@ def withdraw(
     reason: Annotated[str, typer.Option(help="Why, for all to read.")] = "",
     json: Json = False,
 ) -> None:
-    """Take back what this attestor said of a participant, from now on. What was published before keeps its word."""
+    """Take back what this attestor said of a participant, from now on, and refuse its mailbox until you allow it again.
+
+    What was published before keeps its word.
+    """
     from autoresearch.answers import WithdrawRequest
     from autoresearch.networks import parse_key
 
@@ -70,3 +73,27 @@ def withdraw(
         print_json(answer)
     else:
         say("taken back; it counts nowhere from now on, as soon as the others hear of it")
+        say(f"this attestor refuses that mailbox from now on → autoresearch attestor allow {key}")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch attestor allow KEY", "attest that participant's mailbox again, when it asks"),
+        ("autoresearch attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'", "what it took back"),
+        ("autoresearch attestor allow KEY --json", "the same for a program"),
+        see="id attest",
+    )
+)
+def allow(
+    key: Annotated[str, typer.Argument(help="The root key that `attestor withdraw` was given.")], *, json: Json = False
+) -> None:
+    """Attest a mailbox again after `attestor withdraw`: when it is shown anew, for what was taken back stays so."""
+    from autoresearch.answers import AllowRequest
+    from autoresearch.networks import parse_key
+
+    with here.client() as client:
+        answer = client.allow(AllowRequest(participant=parse_key(key).hex()))
+    if json:
+        print_json(answer)
+    else:
+        say("allowed; it counts once the mailbox is shown again → there: autoresearch id attest ADDRESS")

@@ -62,6 +62,7 @@ ROUTES = (
     Route("POST", "/v1/attest/confirm", control.post_confirm),
     Route("GET", "/v1/attestor", control.get_attestor),
     Route("POST", "/v1/attestor/withdraw", control.post_withdraw),
+    Route("POST", "/v1/attestor/allow", control.post_allow),
     Route("POST", "/v1/stop", control.post_stop),
 )
 

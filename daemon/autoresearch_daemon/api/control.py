@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers import (
+    AllowRequest,
     AttestAnswer,
     AttestorAnswer,
     AttestRequest,
@@ -124,8 +125,13 @@ def get_attestor(node: NodePort, _: Nothing) -> AttestorAnswer:
 
 
 def post_withdraw(node: NodePort, asked: WithdrawRequest) -> AttestorAnswer:
-    """Take back what this attestor said of a participant."""
+    """Take back what this attestor said of a participant, and attest its mailbox no more."""
     return node.attesting.withdraw(asked)
+
+
+def post_allow(node: NodePort, asked: AllowRequest) -> AttestorAnswer:
+    """Attest a mailbox again of which this attestor took its word back."""
+    return node.attesting.allow(asked)
 
 
 def post_stop(node: NodePort, _: Nothing) -> Health:

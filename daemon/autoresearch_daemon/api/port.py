@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from autoresearch.answers import (
+    AllowRequest,
     AttestAnswer,
     AttestorAnswer,
     AttestRequest,
@@ -52,6 +53,10 @@ class AttestPort(Protocol):
 
     def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
         """Take back what this attestor said of a participant. Raises Refused, NotFound."""
+        ...
+
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Attest a participant's mailbox again. Raises Refused, NotFound."""
         ...
 
 

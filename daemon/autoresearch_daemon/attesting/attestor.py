@@ -145,7 +145,7 @@ class Attestor:
                 # Between here and the note there is no await: nobody gets a mail more by asking twice at once.
                 mailed = self._ledger.mailed(asked.root, peer, tag, domain, now_ms=now_ms)
                 refuse(cap_reason(self._caps, mailed, is_big=domain == BIG_DOMAIN), tag, domain)
-                refuse(self._domain_reason(tag, domain), tag, domain)
+                refuse(self._mailbox_reason(tag, domain), tag, domain)
                 number = self._ledger.add(Act(now_ms, MAILED, "", asked.root, peer, tag, domain))
             return await self._mail(asked, parties, tag, domain, number)
         finally:
@@ -212,7 +212,7 @@ class Attestor:
             refuse(why)
             assert pending is not None
             refuse(device_reason(self._device(pending.root, pending.device)), pending.tag, pending.domain)
-            refuse(self._domain_reason(pending.tag, pending.domain), pending.tag, pending.domain)
+            refuse(self._mailbox_reason(pending.tag, pending.domain), pending.tag, pending.domain)
             method = await self._method(pending, answer)
             # First, and only once, so that no code is ever good for two.
             refuse(None if self._ledger.end(answer.token) else AttestReason.NO_REQUEST)
@@ -257,8 +257,10 @@ class Attestor:
     def _device(self, root: bytes, device: bytes) -> Device | None:
         return next((row for row in own_devices(self._notebook.log, root, self._now_ms()) if row.key == device), None)
 
-    def _domain_reason(self, tag: bytes, domain: str) -> AttestReason | None:
-        """Whether the domain has as many mailboxes as count, without this one."""
+    def _mailbox_reason(self, tag: bytes, domain: str) -> AttestReason | None:
+        """Whether this attestor took its word for the mailbox back, or its domain has as many others as count."""
+        if self._ledger.is_barred(tag):
+            return AttestReason.WITHDRAWN
         if domain == BIG_DOMAIN:
             return None
         others = roster_of(self._notebook.log).mailboxes(domain, self._now_ms()) - {tag}

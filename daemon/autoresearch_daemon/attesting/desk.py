@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 
 from autoresearch.answers import (
+    AllowRequest,
     AttestAnswer,
     AttestorAct,
     AttestorAnswer,
@@ -24,7 +25,7 @@ from autoresearch.paths import Paths
 from autoresearch.records import DAY_MS
 from autoresearch.settings import Attestor as Settings
 from autoresearch_daemon.attesting.attestor import Attestor
-from autoresearch_daemon.attesting.ledger import ATTESTED, MAILED, REFUSED, Ledger
+from autoresearch_daemon.attesting.ledger import ALLOWED, ATTESTED, MAILED, REFUSED, WITHDRAWN, Act, Ledger
 from autoresearch_daemon.attesting.mailer import disposable_domains, mail_server
 from autoresearch_daemon.attesting.participant import Line, Participant, sentence_of
 from autoresearch_daemon.local import LocalState
@@ -130,9 +131,8 @@ class Desk:
 
     def log(self) -> AttestorAnswer:
         """What this attestor did. Raises Refused when it is none."""
-        if self._ledger is None:
-            raise Refused("this node is no attestor", hint="autoresearch config set attestor.host SERVER")
-        counts, root = self._ledger.counts(), self._notebook.identity.root.public
+        ledger = self._own_ledger()
+        counts, root = ledger.counts(), self._notebook.identity.root.public
         return AttestorAnswer(
             attestor=root.hex(),
             trusted=root in self._notebook.log.trust.attestors,
@@ -150,17 +150,41 @@ class Desk:
                     tag=act.tag.hex(),
                     domain=act.domain,
                 )
-                for act in self._ledger.acts(ACTS)
+                for act in ledger.acts(ACTS)
             ],
         )
 
     def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
-        """Take back what this attestor said of a participant. Raises Refused when it is none, NotFound."""
-        answer = self.log()
-        subject = bytes.fromhex(request.participant)
-        if not self._notebook.withdraw_attestations(subject, self._now_ms(), reason=request.reason):
+        """Take back what this attestor said of a participant, and attest its mailbox no more.
+
+        Raises Refused when it is none, NotFound.
+        """
+        ledger, now_ms, subject = self._own_ledger(), self._now_ms(), bytes.fromhex(request.participant)
+        given = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
+        if not given:
             raise NotFound("this attestor has said nothing of that participant", hint="autoresearch attestor log")
-        return answer
+        for tag, domain in dict.fromkeys((said.tag, said.domain) for said in given):
+            ledger.bar(subject, tag)
+            ledger.add(Act(now_ms, WITHDRAWN, "", subject, "", tag, domain))
+        return self.log()
+
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Attest a participant's mailbox again. Raises Refused when it is none, NotFound."""
+        ledger, subject = self._own_ledger(), bytes.fromhex(request.participant)
+        tags = ledger.allow(subject)
+        if not tags:
+            raise NotFound(
+                "this attestor has taken back nothing of that participant, or allowed it again already",
+                hint="autoresearch attestor log",
+            )
+        for tag in tags:
+            ledger.add(Act(self._now_ms(), ALLOWED, "", subject, "", tag, ""))
+        return self.log()
+
+    def _own_ledger(self) -> Ledger:
+        if self._ledger is None:
+            raise Refused("this node is no attestor", hint="autoresearch config set attestor.host SERVER")
+        return self._ledger
 
     def _there(self) -> Participant:
         if self._participant is None:

@@ -1,4 +1,4 @@
-"""What an attestor has mailed, attested and refused: a small SQLite file. No address and no code is in it."""
+"""What an attestor has mailed, attested, refused and taken back: a small SQLite file, without addresses and codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from autoresearch.attesting import Mailed, Pending
 from autoresearch.records import DAY_MS
 
-MAILED, ATTESTED, REFUSED = "mailed", "attested", "refused"
+MAILED, ATTESTED, REFUSED, WITHDRAWN, ALLOWED = "mailed", "attested", "refused", "withdrawn", "allowed"
 # Whoever asks in vain fills no disk; what was attested stays.
 REFUSALS_KEPT = 10_000
 # After so long nothing is counted by a mail any more.
@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS pending(token BLOB PRIMARY KEY, statement BLOB NOT NU
 CREATE TABLE IF NOT EXISTS act(id INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL, what TEXT NOT NULL,
     why TEXT NOT NULL, root BLOB NOT NULL, peer TEXT NOT NULL, tag BLOB NOT NULL, domain TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS act_by_time ON act(what, time_ms);
+CREATE TABLE IF NOT EXISTS barred(tag BLOB NOT NULL, root BLOB NOT NULL, PRIMARY KEY(tag, root)) WITHOUT ROWID;
 """
 
 
@@ -111,6 +112,20 @@ class Ledger:
     def forget_late(self, now_ms: int) -> None:
         """Drop what can't be answered any more; kept a day longer, so that who comes late is told so."""
         self._connection.execute("DELETE FROM pending WHERE expires_ms < ?", (now_ms - DAY_MS,))
+
+    def bar(self, root: bytes, tag: bytes) -> None:
+        """Attest a mailbox no more, for anybody: what was said of it and this participant was taken back."""
+        self._connection.execute("INSERT OR IGNORE INTO barred VALUES (?, ?)", (tag, root))
+
+    def is_barred(self, tag: bytes) -> bool:
+        """Whether a mailbox is attested no more."""
+        return self._connection.execute("SELECT 1 FROM barred WHERE tag = ? LIMIT 1", (tag,)).fetchone() is not None
+
+    def allow(self, root: bytes) -> list[bytes]:
+        """Attest a participant's mailboxes again; returns the tags of those that were not."""
+        tags = [tag for (tag,) in self._connection.execute("SELECT tag FROM barred WHERE root = ?", (root,))]
+        self._connection.executemany("DELETE FROM barred WHERE tag = ?", [(tag,) for tag in tags])
+        return tags
 
     def acts(self, limit: int) -> list[Act]:
         """The newest acts, the newest first."""
