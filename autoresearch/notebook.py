@@ -42,7 +42,7 @@ from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.tasks import Task
-from autoresearch.views import Placed, company, contenders, preferred, who_is
+from autoresearch.views import Placed, company, contenders, preferred, to_link, who_is
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -244,7 +244,8 @@ class Notebook:
             log=self.blobs.put(log) if log else None,
             checkpoint=kept,
         )
-        links = [plan.parent] if plan.parent else []
+        seen = to_link(self.log, plan.task, self.author, now_ms, parent=plan.parent)
+        links = [*([plan.parent] if plan.parent else []), *seen]
         record = self._append("run", body, now_ms, links=links)
         return self._published(record, body, leader)
 

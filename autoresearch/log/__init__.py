@@ -6,7 +6,7 @@ from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
 from autoresearch.log.partial import PartialBlob
-from autoresearch.log.projection import task_of
+from autoresearch.log.projection import SIGHTINGS_MOST, task_of
 from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
 from autoresearch.log.verdicts import (
     Alike,
@@ -17,9 +17,11 @@ from autoresearch.log.verdicts import (
     Fork,
     FraudRow,
     Head,
+    HeardRow,
     HistoryRow,
     LikeRow,
     MeasuredRow,
+    SightingRow,
     State,
     StoredRun,
     SubjectRow,
@@ -30,6 +32,7 @@ from autoresearch.log.verdicts import (
 
 __all__ = [
     "CHUNK_BYTES",
+    "SIGHTINGS_MOST",
     "Alike",
     "BlobStore",
     "ClaimRow",
@@ -40,6 +43,7 @@ __all__ = [
     "Fork",
     "FraudRow",
     "Head",
+    "HeardRow",
     "HistoryRow",
     "KeptBlob",
     "LikeRow",
@@ -48,6 +52,7 @@ __all__ = [
     "MeasuredRow",
     "MissingBlob",
     "PartialBlob",
+    "SightingRow",
     "State",
     "StoredRun",
     "SubjectRow",

@@ -10,11 +10,11 @@ from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.identity import Trust
-from autoresearch.log.changes import Changes
 from autoresearch.log.connection import transaction
 from autoresearch.log.heads import appending, read_head, write_head
 from autoresearch.log.quota import ALL_DAYS, Stored, bucket
 from autoresearch.log.schema import PROJECTION_VERSION, open_database
+from autoresearch.log.sightings import Sightings
 from autoresearch.log.storing import rebuild, store
 from autoresearch.log.verdicts import Head, State, Verdict
 from autoresearch.records import (
@@ -33,7 +33,7 @@ from autoresearch.records import (
 Key = tuple[int, bytes]
 
 
-class Log(Changes):
+class Log(Sightings):
     """The log of one network in the file ``path``. Open it with :meth:`open`, as a context manager.
 
     ``on_change(came, went)`` is called after each commit here with the keys that came, and those that the quota took.

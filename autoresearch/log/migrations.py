@@ -163,3 +163,20 @@ def entries(database: Database) -> None:
     for statement in _ENTRIES.strip().split(";\n"):
         database.conn.execute(statement)
     database.conn.execute("PRAGMA user_version = 4")
+
+
+# The time of a device's records in their own order is read from the index alone.
+_SIGHTINGS = """
+CREATE TABLE sighting(run BLOB NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(run, n)) WITHOUT ROWID;
+CREATE INDEX sighting_n ON sighting(n);
+DROP INDEX record_author_seq;
+CREATE INDEX record_author_seq ON record(author, seq, time)
+"""
+
+
+@migrations()
+def sightings(database: Database) -> None:
+    """Which runs of others a run says that its author had seen."""
+    for statement in _SIGHTINGS.strip().split(";\n"):
+        database.conn.execute(statement)
+    database.conn.execute("PRAGMA user_version = 5")

@@ -27,7 +27,9 @@ from autoresearch.verification import ecvrf, question, seeds
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
 WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4}
 # Tables that a withdrawal leaves alone. Who verified wrongly, or made up a lineage, can't make it unsaid.
-EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage")
+EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage", "sighting")
+# So many links of a run, besides its parent, say what its author had seen.
+SIGHTINGS_MOST = 8
 COLUMNS = {
     "run": 18,
     "task": 9,
@@ -41,6 +43,7 @@ COLUMNS = {
     "commitment": 10,
     "fraud": 5,
     "lineage": 2,
+    "sighting": 2,
 }
 INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
 
@@ -63,6 +66,8 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
     if isinstance(body, Run):
         chosen = body.seed != seed_for(body.task, body.source_digest, body.replicate)
         named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
+        seen = dict.fromkeys(link for link in record.links if link != body.parent)
+        named += [("sighting", (run, n)) for run in list(seen)[:SIGHTINGS_MOST]]
         return [("run", _run(n, record, body)), *_fraud(n, record, holds=chosen), *named]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)

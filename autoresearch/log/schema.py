@@ -10,9 +10,9 @@ from autoresearch.log.connection import connect, connect_read_only, refusals, tr
 from autoresearch.records import Network
 
 # Raised whenever a projection's meaning changes: the projections are then rebuilt from the records at the next opening.
-PROJECTION_VERSION = 6
+PROJECTION_VERSION = 7
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 def open_database(path: Path, network: Network, *, read_only: bool) -> sqlite3.Connection:

@@ -206,3 +206,26 @@ class LikeRow(NamedTuple):
 
 # By task and what they share.
 Alike = dict[tuple[bytes, bytes], list[LikeRow]]
+
+
+class SightingRow(NamedTuple):
+    """Somebody's record names a run, so that the run was there: a measurement, or a run that links it or builds on it.
+
+    ``built``: it says no more than that it builds on it.
+    """
+
+    author: bytes
+    seq: int
+    time: int
+    built: bool
+
+
+class HeardRow(NamedTuple):
+    """A run in the order in which runs came to this log, by ``n``."""
+
+    n: int
+    id: bytes
+    author: bytes
+    time: int
+    source_digest: bytes
+    checkpoint: bytes | None

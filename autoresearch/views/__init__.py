@@ -7,6 +7,7 @@ from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
 from autoresearch.views.hardware import board_hardware
+from autoresearch.views.linking import to_link
 from autoresearch.views.marking import banned_until, copied_from, marks_of, records_behind, with_marks
 from autoresearch.views.memory import roster_of
 from autoresearch.views.models import (
@@ -157,6 +158,7 @@ __all__ = [
     "subject_view",
     "tier",
     "tier_of",
+    "to_link",
     "tolerance_of",
     "track_record",
     "track_records",

@@ -1,22 +1,19 @@
 """Runs that another participant published before: nobody discovers the same twice.
 
-Credit is the first's, by time and id. Replays come to the same number and the same checkpoint, and nothing is wrong
-with them: a copy is what says that it is a discovery. A time is its author's own word, so nothing that names an earlier
-one makes a copy of what others had measured before anybody spoke of the other.
+Credit is the first's. Replays come to the same number and the same checkpoint, and nothing is wrong with them: a copy
+is what says that it is a discovery. A time is its author's own word: what others had seen first was there first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from autoresearch.log import LikeRow, Log
 from autoresearch.views.memory import checkpoints_of, discoveries_of, memory_of, remembered
-
-# So many attested participants besides the authors must have measured a run to vouch that it was there.
-_WITNESSES = 2
+from autoresearch.views.witnesses import first_of, precedes
 
 
 class Copy(NamedTuple):
@@ -55,45 +52,20 @@ def copies(log: Log) -> list[Copy]:
 def _of_others(log: Log, groups: Iterable[list[LikeRow]]) -> Iterator[tuple[LikeRow, LikeRow]]:
     """Each run with the first that is like it, where that is another participant's.
 
-    Nobody whom the network does not know accuses anybody: a key made today can write yesterday's date.
+    Nobody whom the network does not know accuses anybody: a key made today can write yesterday's date. Nor is one whom
+    it does not know accused of what it wrote before: nobody says when that was there.
     """
     voice = memory_of(log).roster.voice
-    seen = cache(lambda run: _seen(log, run))
     for group in groups:
-        known: list[LikeRow] = []  # those before, of attested participants
+        known = [row for row in group if voice(row.author, row.time).attested]
+        if not known:
+            continue
+        first = first_of(log, known)
+        owner = voice(first.author, first.time).voice
         for row in group:
             said = voice(row.author, row.time)
-            first = next((one for one in known if not _was_seen_before(log, row, one, seen)), None)
-            if first is not None and voice(first.author, first.time).voice != said.voice:
+            if said.voice != owner and (said.attested or first < row) and precedes(log, first, row):
                 yield row, first
-            if said.attested:
-                known.append(row)
-
-
-def _was_seen_before(log: Log, row: LikeRow, other: LikeRow, seen: Callable[[bytes], Mapping[bytes, int]]) -> bool:
-    """Whether others had measured a run before they did the one that names an earlier time."""
-    if len(seen(row.id)) < _WITNESSES:
-        return False
-    voice = memory_of(log).roster.voice
-    authors = {voice(row.author, row.time).voice, voice(other.author, other.time).voice}
-
-    def seen_ms(run: bytes) -> float:
-        """When the last of the witnesses that it takes had committed to a measurement."""
-        times = sorted(time_ms for who, time_ms in seen(run).items() if who not in authors)
-        return times[_WITNESSES - 1] if len(times) >= _WITNESSES else math.inf
-
-    return seen_ms(row.id) < seen_ms(other.id)
-
-
-def _seen(log: Log, run: bytes) -> dict[bytes, int]:
-    """When attested participants first committed to a measurement of a run, by their voices."""
-    voice = memory_of(log).roster.voice
-    first: dict[bytes, int] = {}
-    for said in log.commitments(run):
-        who = voice(said.author, said.time)
-        if said.output is not None and who.attested:
-            first[who.voice] = min(said.time, first.get(who.voice, said.time))
-    return first
 
 
 def _is_impossible(log: Log, row: LikeRow, first: LikeRow) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import TypeVar, cast
@@ -33,11 +33,30 @@ class Endings:
 
 
 @dataclass(slots=True)
+class Chain:
+    """The times of a device's records up to the number ``seq``: the latest, and which records name an earlier one.
+
+    ``dated_back`` has the numbers of these, each with the latest time before it.
+    """
+
+    seq: int = 0
+    latest_ms: int = 0
+    dated_back: dict[int, int] = field(default_factory=dict)
+
+    def extend(self, places: Iterable[tuple[int, int]]) -> None:
+        """Go on with numbers and times in their order."""
+        for seq, time_ms in places:
+            if time_ms < self.latest_ms:
+                self.dated_back[seq] = self.latest_ms
+            self.seq, self.latest_ms = seq, max(self.latest_ms, time_ms)
+
+
+@dataclass(slots=True)
 class Memory:
     """What is known of a log at ``extent``, as ``trust`` has it; ``known``: what depends on any record, by name.
 
-    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task. ``version`` grows whenever
-    something is forgotten: what was begun before is not to be kept.
+    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device.
+    ``version`` grows whenever something is forgotten: what was begun before is not to be kept.
     """
 
     roster: Roster
@@ -52,6 +71,7 @@ class Memory:
     discoveries: Alike = field(default_factory=dict)
     discovered: int = 0
     endings: dict[bytes, Endings] = field(default_factory=dict)
+    chains: dict[bytes, Chain] = field(default_factory=dict)
     known: dict[str, object] = field(default_factory=dict)
 
     def forget(self, runs: set[bytes] | None = None) -> None:
@@ -141,6 +161,16 @@ def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
         return dict(known.statuses), len(known.authors)
 
 
+def signed_ms(log: Log, device: bytes, seq: int, time_ms: int) -> int:
+    """Before when a device did not sign the record with this number and time: that of one before it may be later."""
+    memory = memory_of(log)
+    with _lock:
+        chain = memory.chains.setdefault(device, Chain())
+        if chain.seq < seq:
+            chain.extend(log.times_of(device, chain.seq))
+        return max(time_ms, chain.dated_back.get(seq, 0))
+
+
 def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
     before = memory.extent.row
     kinds = log.kinds_after(before)
@@ -155,6 +185,9 @@ def _refresh(log: Log, memory: Memory, extent: Extent) -> None:
         memory.roster = _roster(log, memory.trust)
     everything = bool(kinds & ABOUT_ALL) or len(memory.frauds) != frauds
     memory.forget(None if everything else log.verified_after(before))
+    for device, seq in log.places_after(before):
+        if device in memory.chains and seq <= memory.chains[device].seq:
+            del memory.chains[device]
     memory.extent = extent
 
 

@@ -13,6 +13,7 @@ from autoresearch.views.company import Company, company, whose
 from autoresearch.views.memory import memory_of
 from autoresearch.views.ranking import measured, unvouched, vouched
 from autoresearch.views.standing import judgement
+from autoresearch.views.witnesses import precedes
 from autoresearch.words import RunState
 
 # As many checked subjects are judged to find those that others stand behind.
@@ -42,6 +43,14 @@ class Placed(NamedTuple):
     def value(self) -> float:
         """What others measured, else what its authors say."""
         return self.row.mean if self.found.value is None else self.found.value
+
+
+class _Published(NamedTuple):
+    """The run that a subject stands by."""
+
+    time: int
+    id: bytes
+    author: bytes
 
 
 def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
@@ -120,12 +129,16 @@ def _checked(log: Log, task: bytes, here: Company, voices: int) -> list[Placed]:
             continue
         program = (row.source_digest, whose(row.author, row.first_time, here).attested)
         other = found.pop(program, None)
-        if other is None or (row.first_time, row.first) < (other.row.first_time, other.row.first):
+        if other is None or precedes(log, _published(row), _published(other.row)):
             other = place(log, row, here)
-        found[program] = other  # the earlier run stands for it
+        found[program] = other  # the first run stands for it
         if len(found) >= CHECKED_MOST:
             break
     return list(found.values())
+
+
+def _published(row: SubjectRow) -> _Published:
+    return _Published(row.first_time, row.first, row.author)
 
 
 def _checkers(log: Log, row: SubjectRow, here: Company) -> set[bytes]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from autoresearch.log import CountedRun, EntryRow, Log, MeasuredRow, SubjectRow, TaskRules, pool, rank
 from autoresearch.views.company import Company, Whose, whose
 from autoresearch.views.hardware import comparing
+from autoresearch.views.witnesses import first_of
 
 # As far down the board as something is looked for where all words are alike.
 BOARD_ROWS = 2000
@@ -61,12 +62,7 @@ def unvouched(log: Log, task: bytes, here: Company, *, up_to: float | None = Non
 
 def vouched_subject(log: Log, subject: tuple[bytes, bytes, float], here: Company) -> SubjectRow | None:
     """A subject as the attested participant stands by it who published it first, or None."""
-    rules = log.rules(subject[0])
-    runs = [
-        [run for run in log.counted_runs(*subject, device) if whose(device, run.time, here).attested]
-        for device in log.entrants(*subject, here.roster.keys)
-    ]
-    return _row(subject, min(filter(None, runs), key=min, default=[]), rules)
+    return _row(subject, _first_runs(log, subject, here, _is_attested, here.roster.keys), log.rules(subject[0]))
 
 
 def subject_as_said(log: Log, subject: tuple[bytes, bytes, float], here: Company) -> SubjectRow | None:
@@ -116,21 +112,25 @@ def _standing(log: Log, entry: EntryRow, here: Company, rules: TaskRules | None,
     for counts, keys in sides:
         if runs := [run for run, said in known if counts(said)]:
             row = _row(entry[:3], runs, rules)
-            return row if row and not (entry.shared and _is_repeated(log, entry, row, here, counts, keys)) else None
+            return None if entry.shared and _is_repeated(log, entry, here, counts, keys) else row
     return None
 
 
-def _is_repeated(
-    log: Log, entry: EntryRow, row: SubjectRow, here: Company, counts: Counts, keys: frozenset[bytes]
-) -> bool:
+def _is_repeated(log: Log, entry: EntryRow, here: Company, counts: Counts, keys: frozenset[bytes]) -> bool:
     """Whether another device whose word counts alike published the program before."""
-    return any(
-        counts(whose(device, run.time, here))
-        for device in log.entrants(*entry[:3], keys)
-        if device != entry.author
-        for run in log.counted_runs(*entry[:3], device)
-        if (run.time, run.id) < (row.first_time, row.first)
-    )
+    return any(run.author != entry.author for run in _first_runs(log, entry[:3], here, counts, keys))
+
+
+def _first_runs(
+    log: Log, subject: tuple[bytes, bytes, float], here: Company, counts: Counts, keys: frozenset[bytes]
+) -> list[CountedRun]:
+    """The runs of a program by the device that published it first, of those whose word counts."""
+    by_first: dict[CountedRun, list[CountedRun]] = {}
+    for device in log.entrants(*subject, keys):
+        runs = [run for run in log.counted_runs(*subject, device) if counts(whose(device, run.time, here))]
+        if runs:
+            by_first[min(runs)] = runs
+    return by_first[first_of(log, by_first)] if by_first else []
 
 
 def _measured(log: Log, found: MeasuredRow, here: Company, rules: TaskRules | None) -> SubjectRow | None:

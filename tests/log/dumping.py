@@ -12,5 +12,7 @@ def dump(log):
     for table in TABLES:
         columns = [row[1] for row in log._connection.execute(f"PRAGMA table_info({table})") if row[1] != "n"]
         contents[table] = sorted(log._connection.execute(f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
+    seen = "SELECT sighting.run, record.id FROM sighting JOIN record ON record.n = sighting.n"
+    contents["sighting"] = sorted(log._connection.execute(seen))
     contents["bucket"] = sorted(log._connection.execute("SELECT * FROM bucket WHERE records > 0"))
     return contents

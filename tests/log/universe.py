@@ -21,11 +21,13 @@ AMPLE = Network(name="ample")
 OTHER_KINDS = ("withdrawal", "merge", "identity", "task", "claim", "note", "verification", "checked", "commitment")
 MODELS = (None, None, BlobRef(sha256=b"m" * 32, size=5))
 ROOT, DEVICES = key(100), (key(1), key(2))
+# They publish runs that link others', too.
+WITNESSES = (key(3), key(4))
 
 
 @st.composite
 def records(draw, network=SMALL, max_size=24):
-    """Signed records of two devices and their root; later ones may name earlier ones."""
+    """Signed records of two devices, their root and two others; later ones may name earlier ones."""
     made = []
     for _ in range(draw(st.integers(1, max_size))):
         made.append(draw(_record(network, made)))
@@ -37,14 +39,17 @@ def records(draw, network=SMALL, max_size=24):
 def _record(draw, network, made):
     ids = [record.id for record in made] or [b"?" * 32]
     kind = draw(st.sampled_from(["run"] * 8 + list(OTHER_KINDS)))
+    links = []
     author = ROOT if kind in ("merge", "identity") else draw(st.sampled_from(DEVICES))
+    if kind == "run" and draw(st.booleans()):
+        author = draw(st.sampled_from(WITNESSES))
+        links = draw(st.lists(st.sampled_from([*ids, b"!" * 32]), max_size=4))
     common = {
         "kind": kind,
         "seq": draw(st.integers(1, 5)),
         "time_ms": NOW_MS - draw(st.integers(0, 2)) * DAY_MS + draw(st.integers(0, 3)),
         "network": network,
     }
-    links = []
     if kind == "run":
         value, status = draw(
             st.sampled_from([(0.1, "ok"), (1.1, "ok"), (1e308, "ok"), (-1e308, "ok"), (None, "diverged")])

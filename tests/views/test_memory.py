@@ -26,10 +26,11 @@ from autoresearch.views import (
     vouched,
 )
 from autoresearch.views.memory import remembered
-from tests.log.universe import DEVICES, ROOT, SMALL, records
+from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
 from tests.records.making import NOW_MS, digest_of, key, pairs, run_body
 
-TRUST = Trust(participants=frozenset({ROOT.public, DEVICES[0].public, DEVICES[1].public, key(7).public}))
+PEOPLE = (ROOT, *DEVICES, *WITNESSES, key(7))
+TRUST = Trust(participants=frozenset(one.public for one in PEOPLE))
 TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for root in (ROOT, DEVICES[0]))]
 
 

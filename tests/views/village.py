@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from autoresearch.identity import KeyPair, Trust
@@ -46,12 +47,26 @@ class Village:
         return self.log.append(author, kind, body, now_ms=self.now_ms, links=links)
 
     def run(
-        self, value: float | None, name: str, *, by: KeyPair = AUTHOR, parent: Record | None = None, **fields: object
+        self,
+        value: float | None,
+        name: str,
+        *,
+        by: KeyPair = AUTHOR,
+        parent: Record | None = None,
+        links: Sequence[Record] = (),
+        **fields: object,
     ) -> Record:
-        """Publish a run, a child of the baseline if none is named."""
+        """Publish a run, a child of the baseline if none is named; ``links`` are what its author had seen besides."""
         above = parent or self.baseline
         body = run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **fields)
-        return self.append(by, "run", body, [above.id] if above else [])
+        return self.append(by, "run", body, [*([above.id] if above else []), *(run.id for run in links)])
+
+    @contextmanager
+    def earlier(self, ms: int) -> Iterator[None]:
+        """What is published meanwhile names a time that is so much earlier."""
+        self.now_ms -= ms
+        yield
+        self.now_ms += ms
 
     def verify(self, who: KeyPair, body: Verification) -> Record:
         """Commit to what was measured, and reveal it."""
