@@ -17,7 +17,7 @@ SELECT said.author, said.seq, said.time, said.built FROM (
 ) AS said LEFT JOIN suspect ON suspect.author = said.author AND suspect.seq <= said.seq
 WHERE suspect.author IS NULL
 """
-_HEARD = "SELECT n, id, author, time, source_digest, checkpoint FROM run"
+_HEARD = "SELECT n, id, task, author, time, source_digest, checkpoint FROM run"
 # As far back as runs are looked through, whoever wrote them.
 _HEARD_MOST = 20_000
 
@@ -53,17 +53,17 @@ class Sightings(Changes):
         found = self._rows(own, device, task)
         query = f"{_HEARD} WHERE n > ? AND +task = ? AND status = 'ok' ORDER BY n DESC LIMIT ?"
         rows = self._rows(query, found[0][0] if found else 0, task, _HEARD_MOST)
-        return [HeardRow(*row) for row in rows if row[2] in among][:limit]
+        return [HeardRow(*row) for row in rows if row[3] in among][:limit]
 
     def heard_run(self, run: bytes) -> HeardRow | None:
         """A run that was taken in and not taken back, or None."""
         found = self._rows(f"{_HEARD} WHERE n = (SELECT n FROM record WHERE id = ?)", run)  # noqa: S608
         return HeardRow(*found[0]) if found else None
 
-    def heard_like(self, task: bytes, row: HeardRow) -> list[HeardRow]:
+    def heard_like(self, row: HeardRow) -> list[HeardRow]:
         """The runs with the same program or the same checkpoint, as they came here; the run itself is among them."""
         query = f"{_HEARD} INDEXED BY %s WHERE task = ? AND %s = ? AND status = 'ok'"
-        found = self._rows(query % ("run_subject", "source_digest"), task, row.source_digest)
+        found = self._rows(query % ("run_subject", "source_digest"), row.task, row.source_digest)
         if row.checkpoint is not None:
-            found += self._rows(query % ("run_checkpoint", "checkpoint"), task, row.checkpoint)
+            found += self._rows(query % ("run_checkpoint", "checkpoint"), row.task, row.checkpoint)
         return sorted({HeardRow(*like) for like in found})

@@ -225,6 +225,7 @@ class HeardRow(NamedTuple):
 
     n: int
     id: bytes
+    task: bytes
     author: bytes
     time: int
     source_digest: bytes

@@ -23,6 +23,7 @@ from autoresearch.verification import (
     seeds,
 )
 from autoresearch.views.company import company, whose
+from autoresearch.views.linking import heard_first
 from autoresearch.views.memory import roster_of
 from autoresearch.views.preference import checked, contenders, leading
 from autoresearch.views.reputation import track_record
@@ -79,7 +80,10 @@ def next_duty(
 def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
     """The runs that may want a verifier, in the order in which they do."""
     here = company(log)
-    yield from (placed.row.first for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH))
+    for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH):
+        # Whoever measures a copy that was dated back vouches for its time: it is the run that is measured.
+        is_new = placed.found.state is RunState.REPORTED
+        yield heard_first(log, placed.row.first) if is_new else placed.row.first
     yield from (
         placed.row.first for placed in checked(log, task, here, voices=1) if placed.found.state is RunState.DISPUTED
     )

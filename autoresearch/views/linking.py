@@ -31,6 +31,16 @@ def to_link(log: Log, task: bytes, device: bytes, now_ms: int, *, parent: bytes 
     return [run for run, _ in zip(turns, range(SIGHTINGS_MOST), strict=False)]
 
 
+def heard_first(log: Log, run: bytes) -> bytes:
+    """The run that was here first of those with its program or its checkpoint; itself where nobody has it.
+
+    Which one that is depends on what came when to this log: nobody has to come to the same.
+    """
+    row = log.heard_run(run)
+    first = _first(log, row) if row else None
+    return first.id if first else run
+
+
 def _first_heard(
     log: Log, task: bytes, device: bytes, now_ms: int, parent: bytes | None
 ) -> Iterator[tuple[bytes, bytes]]:
@@ -39,18 +49,20 @@ def _first_heard(
     me = roster.voice(device, now_ms).voice
     above = log.heard_run(parent) if parent else None
     for row in [*([above] if above else []), *log.heard(task, device, roster.keys, limit=_HEARD_MOST)]:
-        likes = [like for like in log.heard_like(task, row) if roster.voice(like.author, like.time).attested]
-        if likes:
-            first = _first(log, likes)
-            voice = roster.voice(first.author, first.time).voice
-            if voice != me:
-                yield first.id, voice
+        first = _first(log, row)
+        voice = roster.voice(first.author, first.time).voice if first else me
+        if first and voice != me:
+            yield first.id, voice
 
 
-def _first(log: Log, likes: list[HeardRow]) -> HeardRow:
-    """The one that others had seen first, else that came here first: who was away hears of both at once."""
-    first = likes[0]
-    for like in likes[1:]:
-        if was_seen_before(log, like, first):
+def _first(log: Log, row: HeardRow) -> HeardRow | None:
+    """Of attested participants' runs that are like one, the one that others had seen first, else that came here first.
+
+    Who was away hears of both at once, in an order that says nothing.
+    """
+    voice = roster_of(log).voice
+    first: HeardRow | None = None
+    for like in log.heard_like(row):
+        if voice(like.author, like.time).attested and (first is None or was_seen_before(log, like, first)):
             first = like
     return first

@@ -6,7 +6,7 @@ import pytest
 
 from autoresearch.identity import KeyPair
 from autoresearch.records import BlobRef, Record, Withdrawal
-from autoresearch.views import to_link
+from autoresearch.views import copies, next_duty, to_link
 from tests.records.making import NOW_MS, key, pairs, run_body, sealed
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, STRANGER, Village
 
@@ -81,6 +81,19 @@ def test_who_hears_of_a_run_and_its_copy_at_once_follows_who_saw_them(village):
     assert linked(village) == [copy.id]
     ours = [village.run(1.9, name, by=who, links=[honest]) for who, name in ((CEM, "cem's"), (DOT, "dot's"))]
     assert set(linked(village)) == {honest.id, *(run.id for run in ours)}
+
+
+def test_who_heard_of_a_run_before_its_copy_measures_the_run(village):
+    honest = village.run(1.2, "great", by=BEN, checkpoint=MODEL)
+    with village.earlier(HOUR_MS):
+        village.run(1.2, "great", by=EVE, checkpoint=MODEL)
+        village.run(1.2, "rewritten", by=EVE, checkpoint=MODEL)
+    for who in (CEM, DOT):
+        duty = next_duty(village.log, village.task, who.public, bytes(who.key), village.now_ms)
+        assert duty is not None
+        assert duty.run == honest.id
+        village.evaluate(honest, 1.2, who)
+    assert {copy.original for copy in copies(village.log)} == {honest.id}
 
 
 def test_what_was_taken_back_is_not_linked(village):
