@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.identity import KeyPair
@@ -126,6 +126,25 @@ def test_a_device_saw_nothing_before_the_time_of_its_records_before(village):
             village.run(1.9, f"{PEOPLE.index(friend)} lies", by=friend, links=[copy])
     assert standing(village) == honest.id
     assert marks(village, EVE) == [(Mark.COPIER, copy.id)]
+
+
+def test_a_record_that_arrives_late_says_how_early_its_device_may_have_spoken(village):
+    honest = village.run(1.2, "great", by=ANN)
+    for who, name in ((BEN, "ben's"), (CEM, "cem's")):
+        village.run(1.9, name, by=who, links=[honest])
+    copy = copied(village)
+    spoke, lies = [], []
+    for friend in (AUTHOR, DOT):
+        head = village.log.head(friend.public)
+        seq = head.seq if head else 0
+        body = run_body(1.9, source=friend.public)
+        spoke.append(sealed(friend, body, seq=seq + 1, time_ms=village.now_ms))
+        dated_ms = village.now_ms - HOUR_MS + 60_000
+        lies.append(sealed(friend, body, seq=seq + 2, time_ms=dated_ms, links=[copy.id]))
+    village.log.ingest(pairs(lies), now_ms=village.now_ms)
+    assert standing(village) == copy.id, "two friends who never spoke before can lie"
+    village.log.ingest(pairs(spoke), now_ms=village.now_ms)
+    assert standing(village) == honest.id
 
 
 def test_what_strangers_link_moves_nothing(village):
@@ -269,7 +288,12 @@ WRITTEN = st.tuples(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs
+)
 @given(st.lists(WRITTEN, min_size=4, max_size=24), st.randoms(use_true_random=False))
 def test_whatever_arrives_first_the_same_was_there_first(tmp_path_factory, written, order: random.Random):
     village = Village.at(tmp_path_factory.mktemp("log"))
