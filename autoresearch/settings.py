@@ -131,10 +131,15 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
     """Read the settings and where each value came from: "default", "file" or "environment".
 
     Raises:
-        UsageError: the file is not TOML, a key is unknown, or a value has the wrong type or range.
+        UsageError: the file can't be read or is not TOML, a key is unknown, or a value has the wrong type or range.
     """
     types = setting_types()
-    text = path.read_bytes() if path.exists() else b""
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        text = b""
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
     try:
         document = msgspec.toml.decode(text)
     except msgspec.DecodeError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from autoresearch.errors import Refused
 
 BUSY_MS = 30_000
+_DOCTOR = "autoresearch doctor checks disk space and permissions"
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
@@ -92,7 +93,7 @@ def refusals(path: Path | None) -> Iterator[None]:
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_READONLY"):
-            raise Refused(f"{place} is read only.") from error
+            raise Refused(f"{place} is read only.", hint=_DOCTOR) from error
         if name.startswith("SQLITE_FULL"):
             raise Refused("The disk is full; nothing was written.", hint="make room and try again") from error
         if name.startswith("SQLITE_BUSY"):
@@ -100,7 +101,7 @@ def refusals(path: Path | None) -> Iterator[None]:
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
             raise Refused(f"{place} is damaged, or is no database.", hint="restore it from a backup") from error
         if isinstance(error, sqlite3.OperationalError):
-            raise Refused(f"{place} can't be used: {error}.") from error
+            raise Refused(f"{place} can't be used: {error}.", hint=_DOCTOR) from error
         raise
     except OSError as error:
-        raise Refused(f"{place} can't be used: {error.strerror or error}.") from error
+        raise Refused(f"{place} can't be used: {error.strerror or error}.", hint=_DOCTOR) from error

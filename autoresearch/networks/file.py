@@ -92,7 +92,9 @@ def read_manifest(path: Path) -> Manifest:
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {path}") from error
     except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path} can't be read: {error.strerror}", hint="check the path and its permissions"
+        ) from error
     return parse_manifest(text, str(path))
 
 

@@ -62,7 +62,7 @@ def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | 
     RFC 9381: nobody but who has the device's secret key can make it, and there is one output for each question.
     """
     output = ecvrf.verify(author, question(body.run, body.stage, body.round), body.proof)
-    asked = f"of this device for this run, {body.stage}, round {body.round + 1}"
+    asked = f"of this device for this run, {body.stage}, round {body.round}"
     steps = [Step("proof", asked, "does not hold" if output is None else "holds", output is not None)]
     if output is None:
         return steps, None

@@ -113,6 +113,20 @@ def test_a_damaged_log_is_a_sentence(cli: Cli, paths: Paths, command: str) -> No
     assert result.stderr.strip()
 
 
+@pytest.mark.parametrize("name", ["log", "manifest", "settings"])
+@pytest.mark.parametrize("command", ["top", "credit", "verify @", "config show"])
+def test_a_file_that_cannot_be_read_is_a_sentence_with_a_hint(cli: Cli, paths: Paths, name: str, command: str) -> None:
+    paths.create()
+    place = getattr(paths, name)
+    place.mkdir()  # permissions keep nobody out who may do everything
+    result = cli(*command.split())
+    if (name == "settings") == (command == "config show"):
+        assert result.exit_code in (2, 6)
+        assert str(place) in result.stderr
+        assert "→" in result.stderr
+    assert "bug in autoresearch" not in result.stderr
+
+
 def test_settings_that_are_no_toml_are_a_sentence(cli: Cli, paths: Paths) -> None:
     paths.create()
     paths.settings.write_text("work = [")
