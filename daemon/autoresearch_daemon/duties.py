@@ -64,6 +64,12 @@ class Duties:
             logger.info("a run cannot be verified now", run=short_id(duty.run), reason=str(error))
             return None
 
+    def is_wanted(self, name: str, now_ms: int) -> bool:
+        """Whether what was made ready is still wanted of this node: others may have done it while it waited."""
+        check, device = self._checks[name], self._notebook.identity.device
+        duty = duty_for(self._notebook.log, check.run, device.public, bytes(device.key), now_ms)
+        return duty is not None and (duty.stage, duty.round) == (check.stage, check.round)
+
     async def ask(self, run: bytes, now_ms: int) -> Wanted:
         """What a person wants verified: what the protocol wants of this node, or an evaluation.
 

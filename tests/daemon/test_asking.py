@@ -22,7 +22,7 @@ from autoresearch.verification import EVALUATE, ecvrf, question
 from autoresearch.words import Why
 from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
 from tests.daemon.toy import write_toy_task
-from tests.records.making import run_body
+from tests.records.making import commitment, run_body
 from tests.records.making import task_body as published
 
 
@@ -44,6 +44,7 @@ class Elsewhere:
         self.asked: list[bytes] = []
         self.has = True
         self.taken: list[service.Input] = []
+        self.machine = service.Service(workers_wanted=1)
         harness = {name: self.blobs.put(text) for name, text in self.task.harness.items()}
         body = published(self.task.definition())
         baseline = self.blobs.put(self.task.baseline)
@@ -67,7 +68,7 @@ class Elsewhere:
         return Verifying(
             self.place.notebook,
             Events(self.place.local),
-            service.Service(workers_wanted=1),
+            self.machine,
             self.place.paths,
             self.place.local,
             take=self.taken.append,
@@ -90,6 +91,25 @@ def test_the_files_of_run_and_task_come_from_others(tmp_path: Path, place: Place
     assert queued.assignment.name == name
     assert load_task(Path(queued.assignment.task)).digest == elsewhere.task.digest
     assert len(elsewhere.asked) == 2, "the source, which is the baseline too, and the harness"
+
+
+def test_what_is_ready_and_no_longer_wanted_is_put_away(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    elsewhere = Elsewhere(tmp_path, place)
+    verifying = elsewhere.verifying()
+    ready = asyncio.run(verifying._duties.find(elsewhere.task.digest, LATER_MS))
+    assert ready is not None
+    elsewhere.machine.duty = service.DutyReady(*ready)
+    asyncio.run(verifying._look())
+    assert elsewhere.taken == []
+    for who in OTHERS:
+        proof = ecvrf.prove(bytes(who.key), question(elsewhere.run.id, EVALUATE, 0))
+        body = Verification(run=elsewhere.run.id, stage=EVALUATE, verdict="pass", value=0.61, proof=proof)
+        place.comes(who, commitment(who, body), "commitment", seq=2)
+    asyncio.run(verifying._look())
+    assert elsewhere.taken == [service.DutyReady(None)]
 
 
 def test_what_nobody_has_is_a_sentence_and_nothing_is_queued(tmp_path: Path, place: Place) -> None:

@@ -15,7 +15,7 @@ from autoresearch.errors import NotFound, Refused
 from autoresearch.records import BlobRef, Record, Verification, format_id
 from autoresearch.verification import EVALUATE, ecvrf, question, seeds
 from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
-from tests.records.making import DEFINITION, key, run_body, task_body
+from tests.records.making import DEFINITION, commitment, key, run_body, task_body
 
 
 def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_path: Path) -> None:
@@ -34,6 +34,24 @@ def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_
     check = duties.check(found[0])
     assert check is not None
     assert check.source.endswith(" no text")
+
+
+def test_what_others_did_meanwhile_is_wanted_no_more(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.notebook.blobs.put(b"X = 1\n")
+    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1), source=source), "run", seq=4)
+
+    async def fetch(_: BlobRef) -> None:
+        return None
+
+    duties = Duties(place.notebook, fetch)
+    name = asyncio.run(duties.ask(run.id, LATER_MS)).name
+    for who in OTHERS:
+        assert duties.is_wanted(name, LATER_MS)
+        proof = ecvrf.prove(bytes(who.key), question(run.id, EVALUATE, 0))
+        body = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.1, proof=proof)
+        place.comes(who, commitment(who, body), "commitment", seq=2)
+    assert not duties.is_wanted(name, LATER_MS)
 
 
 @pytest.mark.parametrize("field", ["source", "checkpoint"])
