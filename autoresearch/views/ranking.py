@@ -62,7 +62,8 @@ def unvouched(log: Log, task: bytes, here: Company, *, up_to: float | None = Non
 
 def vouched_subject(log: Log, subject: tuple[bytes, bytes, float], here: Company) -> SubjectRow | None:
     """A subject as the attested participant stands by it who published it first, or None."""
-    return _row(subject, _first_runs(log, subject, here, _is_attested, here.roster.keys), log.rules(subject[0]))
+    devices = log.entrants(*subject, here.roster.keys)
+    return _row(subject, _first_runs(log, subject, here, _is_attested, devices), log.rules(subject[0]))
 
 
 def subject_as_said(log: Log, subject: tuple[bytes, bytes, float], here: Company) -> SubjectRow | None:
@@ -118,15 +119,18 @@ def _standing(log: Log, entry: EntryRow, here: Company, rules: TaskRules | None,
 
 def _is_repeated(log: Log, entry: EntryRow, here: Company, counts: Counts, keys: frozenset[bytes]) -> bool:
     """Whether another device whose word counts alike published the program before."""
-    return any(run.author != entry.author for run in _first_runs(log, entry[:3], here, counts, keys))
+    devices = log.entrants(*entry[:3], keys)
+    if devices == [entry.author]:
+        return False
+    return any(run.author != entry.author for run in _first_runs(log, entry[:3], here, counts, devices))
 
 
 def _first_runs(
-    log: Log, subject: tuple[bytes, bytes, float], here: Company, counts: Counts, keys: frozenset[bytes]
+    log: Log, subject: tuple[bytes, bytes, float], here: Company, counts: Counts, devices: Iterable[bytes]
 ) -> list[CountedRun]:
-    """The runs of a program by the device that published it first, of those whose word counts."""
+    """The runs of a program by the device that published it first, of those of these whose word counts."""
     by_first: dict[CountedRun, list[CountedRun]] = {}
-    for device in log.entrants(*subject, keys):
+    for device in devices:
         runs = [run for run in log.counted_runs(*subject, device) if counts(whose(device, run.time, here))]
         if runs:
             by_first[min(runs)] = runs
