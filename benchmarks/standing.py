@@ -7,6 +7,9 @@ after one more verification came in, as a daemon asks it.
 ``crowd`` and ``flooded``: 10,000 runs of a hundred participants that nobody verified, before and after 5,000 runs of
 keys made for it, half of them repetitions of the best programs under earlier times, half programs that claim to be
 better than all; ``after`` one more of these. Processor time.
+
+``linked``: the same crowd, every run links the eight before it, and each of the 200 best programs was published by two
+participants, the second under an earlier time; ``after`` one more run that links eight.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.identity import KeyPair, Trust
-from autoresearch.log import Log
+from autoresearch.log import SIGHTINGS_MOST, Log
 from autoresearch.records import BlobRef, Body, Commitment, Identity, Network, Record, Run, Task, Verification, seal
 from autoresearch.tasks import seed_for
 from autoresearch.verification import EVALUATE, REPLICATE, commitment_digest, ecvrf, question, seeds
@@ -83,7 +86,7 @@ def measure(*, quick: bool) -> dict[str, float]:
         path = Path(folder) / "log.sqlite"
         figures = {"records": float(len(records)), "ingest_ms": _ingest(path, trust, writer, records)}
         figures |= _asked(path, trust, writer, people[-1], more)
-    return figures | _flooded(quick=quick)
+    return figures | _flooded(quick=quick) | _linked(quick=quick)
 
 
 def _asked(
@@ -137,6 +140,29 @@ def _flooded(*, quick: bool) -> dict[str, float]:
         figures = _asked(path, trust, writer, people[-1], [[one] for one in false[:3]], before="crowd_")
         _ingest(path, trust, writer, false[6:])
         return figures | _asked(path, trust, writer, people[-1], [[one] for one in false[3:6]], before="flooded_")
+
+
+def _linked(*, quick: bool) -> dict[str, float]:
+    """The same questions where runs link others, and participants dispute who was first."""
+    people = [KeyPair.from_seed(bytes([3]) * 31 + bytes([number])) for number in range(CROWD)]
+    trust = Trust(participants=frozenset(who.public for who in people))
+    writer, dice = Writer(), random.Random(3)
+    values = [dice.uniform(0.8, 1.2) for _ in range(RUNS[quick])]
+    contested = set(sorted(range(len(values)), key=lambda number: values[number])[: VERIFIED[quick]])
+    task = Task(digest=TASK, name="grammar", definition=DEFINITION, baseline=BLOB, harness={"prepare.py": BLOB})
+    records, runs = [writer.write(people[0], "task", task)], list[Record]()
+    for number, value in enumerate([*values, *[1.0] * 4]):
+        links = tuple(run.id for run in runs[-SIGHTINGS_MOST:])
+        runs.append(writer.write(people[number % CROWD], "run", _run(number, value, None), links))
+        if number in contested:
+            writer.now_ms -= 500_000
+            records.append(writer.write(people[(number + 50) % CROWD], "run", _run(number, value, None)))
+            writer.now_ms += 500_000
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.sqlite"
+        took = _ingest(path, trust, writer, records + runs[:-4])
+        later = [[run] for run in runs[-4:]]
+        return {"linked_ingest_ms": took} | _asked(path, trust, writer, people[-1], later, before="linked_")
 
 
 def _ingest(path: Path, trust: Trust, writer: Writer, records: list[Record]) -> float:

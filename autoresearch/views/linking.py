@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -11,6 +12,8 @@ from autoresearch.views.witnesses import was_seen_before
 
 # So many runs that came last are looked at.
 _HEARD_MOST = 500
+# And so many of one participant: looking for what is like them takes its time.
+_EACH_MOST = 2 * SIGHTINGS_MOST
 
 
 def to_link(log: Log, task: bytes, device: bytes, now_ms: int, *, parent: bytes | None) -> list[bytes]:
@@ -48,7 +51,12 @@ def _first_heard(
     roster = roster_of(log)
     me = roster.voice(device, now_ms).voice
     above = log.heard_run(parent) if parent else None
+    looked_at: Counter[bytes] = Counter()
     for row in [*([above] if above else []), *log.heard(task, device, roster.keys, limit=_HEARD_MOST)]:
+        author = roster.voice(row.author, row.time).voice
+        looked_at[author] += 1
+        if looked_at[author] > _EACH_MOST:
+            continue
         first = _first(log, row)
         voice = roster.voice(first.author, first.time).voice if first else me
         if first and voice != me:
