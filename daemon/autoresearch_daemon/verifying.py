@@ -26,7 +26,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
 from autoresearch.tasks import MAX_FILE_BYTES, Task
-from autoresearch.views import judgement
+from autoresearch.views import judgement, pending
 from autoresearch.words import UNREVEALED, ProofKind, Why
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
@@ -206,8 +206,8 @@ class Verifying:
         self._news.set()
 
     def _tell(self, told: Told) -> None:
-        body = told.body
-        state = judgement(self._notebook.log, body.run).state.value
+        body, log = told.body, self._notebook.log
+        state = judgement(log, body.run).state.value
         data: dict[str, object] = {
             "run": format_id(body.run),
             "id": format_id(told.record.id),
@@ -222,6 +222,9 @@ class Verifying:
         }
         what = f"{body.stage} of {short_id(body.run)}: {body.verdict}"
         kind, text, reason = "verified", f"{what}, the run is {state} now", body.reason
+        # Whoever tells among the first sees the word as it was: the others' words are on their way.
+        if body.verdict != "error" and (others := len(pending(log, log.get(body.run), body.stage, body.round))):
+            text = f"{text}; others who measured it tell next: {others}"
         if not told.revealed:
             kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED
         self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)

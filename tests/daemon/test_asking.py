@@ -112,6 +112,20 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     assert elsewhere.taken == [service.DutyReady(None)]
 
 
+def test_who_tells_first_says_how_many_are_to_tell(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    for who in OTHERS[:2]:
+        place.another_commits(who)
+    verifying = Elsewhere(tmp_path, place).verifying()
+    verifying._reveals.add("check-1", place.measured(place.notebook.identity.device))
+    verifying.reveal()
+    events = place.local.events_since(0)
+    assert events is not None
+    assert events[-1].text.endswith("pass, the run is reported now; others who measured it tell next: 2")
+
+
 def test_what_nobody_has_is_a_sentence_and_nothing_is_queued(tmp_path: Path, place: Place) -> None:
     elsewhere = Elsewhere(tmp_path, place)
     record = elsewhere.says("fail")
