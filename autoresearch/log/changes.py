@@ -32,6 +32,13 @@ ORDER BY run.task, run.{what}, run.time, run.id
 # What was trained, and what is no repetition by its own word.
 _CHECKPOINT = "{0}.status = 'ok' AND {0}.checkpoint IS NOT NULL"
 _DISCOVERY = "{0}.status = 'ok' AND {0}.replicate = 0"
+_LIKE = "SELECT time, id, author, task, source_digest, parent IS NOT NULL FROM run WHERE task = ? AND {} = ? AND {}"
+# Runs that their authors took back, each with the commitments to measure it.
+_TAKEN_BACK = """
+SELECT DISTINCT record.id, commitment.author, commitment.time, commitment.seq FROM withdrawal
+CROSS JOIN record ON record.id = withdrawal.target AND record.author = withdrawal.author AND record.kind = 'run'
+CROSS JOIN commitment ON commitment.run = record.id AND commitment.output IS NOT NULL
+"""
 
 
 class Changes(Entries):
@@ -73,6 +80,18 @@ class Changes(Entries):
             like = LikeRow(*row)
             found[like.task, key].append(like)
         return dict(found)
+
+    def taken_back(self) -> list[tuple[bytes, bytes, int, int]]:
+        """The runs that were withdrawn with each commitment to measure them: run; its author, time and number."""
+        return self._rows(_TAKEN_BACK)
+
+    def like(self, row: LikeRow, *, checkpoint: bytes | None = None) -> list[LikeRow]:
+        """The discoveries of a run's program on its task, or the runs there with a checkpoint where one is given."""
+        what, shared, condition = "checkpoint", checkpoint, _CHECKPOINT
+        if checkpoint is None:
+            what, shared, condition = "source_digest", row.source_digest, _DISCOVERY
+        found = self._rows(_LIKE.format(what, condition.format("run")), row.task, shared)
+        return [LikeRow(*one) for one in found]
 
     def newest_ms(self) -> int:
         """The time of the newest record, Unix milliseconds; 0 without one."""

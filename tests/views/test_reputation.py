@@ -10,6 +10,7 @@ from autoresearch.records import BlobRef, Claim, Identity, Withdrawal, format_id
 from autoresearch.views import (
     board,
     company,
+    copied_from,
     counted_reports,
     is_banned,
     judgement,
@@ -181,6 +182,64 @@ def test_who_was_measured_first_by_two_others_was_there_first(story: Story) -> N
     story.run = copy
     story.evaluate(OTHERS[2], 1.2)
     assert [mark.mark for mark in track_record(story.log, voice(OTHERS[0])).marks] == [Mark.COPIER]
+
+
+def marked(story: Story, who) -> list[Mark]:
+    with Log.open(story.log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
+        assert track_records(fresh) == track_records(story.log), "what is remembered is what a new look finds"
+    return [mark.mark for mark in track_record(story.log, voice(who)).marks]
+
+
+def measured(story: Story, run, *people) -> None:
+    """These people measure a run."""
+    before, story.run = story.run, run
+    for who in people:
+        story.evaluate(who, 1.2)
+    story.run = before
+
+
+def test_a_copy_that_two_others_measured_stays_one_when_it_is_withdrawn(story: Story) -> None:
+    copier, copy = OTHERS[0], run_body(1.2, source=b"child", parent=story.parent.id)
+    measured(story, story.run, *OTHERS[1:3])
+    quick = story.append(copier, "run", copy)
+    assert marked(story, copier) == [Mark.COPIER]
+    story.append(copier, "withdrawal", Withdrawal(), links=[quick.id])
+    assert marked(story, copier) == [], "nobody had measured it: who finds that another had it takes it back"
+
+    slow = story.append(copier, "run", copy)
+    measured(story, slow, OTHERS[1], AUTHOR)
+    story.append(copier, "withdrawal", Withdrawal(), links=[slow.id])
+    assert marked(story, copier) == [], "who published it first and one other are not two others"
+    measured(story, slow, OTHERS[2])
+    assert marked(story, copier) == [Mark.COPIER]
+    assert track_record(story.log, voice(copier)).marks[0].evidence == (story.run.id,)
+    assert copied_from(story.log)[slow.id] == story.run.id
+    story.append(AUTHOR, "withdrawal", Withdrawal(), links=[story.run.id])
+    assert marked(story, copier) == [], "nobody stands by the first any more"
+
+
+def test_a_withdrawn_run_makes_nobody_else_a_copier(story: Story) -> None:
+    withdrawn = story.append(AUTHOR, "run", run_body(1.2, source=b"idea", parent=story.parent.id))
+    measured(story, withdrawn, *OTHERS[1:4])
+    story.append(AUTHOR, "withdrawal", Withdrawal(), links=[withdrawn.id])
+    story.append(OTHERS[0], "run", run_body(1.2, source=b"idea", parent=story.parent.id))
+    assert not any(found.marks for found in track_records(story.log).values())
+
+
+def test_what_a_withdrawn_run_may_be_a_copy_of_is_what_a_run_may(story: Story) -> None:
+    model = BlobRef(sha256=b"m" * 32, size=5)
+    first = story.append(AUTHOR, "run", run_body(1.0, source=b"first", parent=story.run.id, checkpoint=model))
+    measured(story, first, *OTHERS[3:5])
+    bodies = {
+        OTHERS[0]: run_body(0.9, source=b"copy", parent=story.run.id, checkpoint=model),
+        OTHERS[1]: run_body(1.0, source=b"first", parent=story.run.id, checkpoint=model, replicate=1),
+        OTHERS[2]: run_body(1.0, source=b"first", checkpoint=model),
+    }
+    for who, body in bodies.items():
+        run = story.append(who, "run", body)
+        measured(story, run, *OTHERS[3:5])
+        story.append(who, "withdrawal", Withdrawal(), links=[run.id])
+    assert [marked(story, who) for who in bodies] == [[Mark.COPIER], [], []], "two only repeated it"
 
 
 def test_who_repeats_what_a_quorum_said_earns_nothing(story: Story) -> None:
