@@ -54,6 +54,17 @@ def test_what_is_confirmed_or_never_was_has_no_end(village):
     assert confirmed_until(village.log, said.id) is None
 
 
+def test_what_a_dispute_clears_is_confirmed_again_and_has_no_end(village):
+    run = village.run(1.2, "doubted")
+    village.confirm(run, 2.0, 1.2)
+    doubt = village.evaluate(run, 1.9, EVE)[0]
+    assert confirmed_until(village.log, run.id).record == doubt.id
+    village.evaluate(run, 1.2, ANN, BEN, CEM, number=1)
+    states = [change.state for change in states_over_time(village.log, run.id)]
+    assert states[-3:] == [RunState.CONFIRMED, RunState.DISPUTED, RunState.CONFIRMED]
+    assert confirmed_until(village.log, run.id) is None
+
+
 def test_a_demotion_is_told_beside_the_best_that_is_left(village):
     steady = village.run(1.5, "steady", by=ANN)
     village.confirm(steady, 2.0, 1.5)
