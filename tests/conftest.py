@@ -45,6 +45,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
     if times := config.getoption("hunt"):
         items[:] = [item for item in items if is_hypothesis_test(getattr(item, "obj", None))]
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))  # as long as it takes
         # Hypothesis has no public way to change a property's own settings from outside.
         holders = {
             (item.cls, "settings") if item.cls else (item.obj, "_hypothesis_internal_use_settings") for item in items
