@@ -1,8 +1,9 @@
 """How often luck is taken for progress: changes that change nothing, and how many of them others would confirm.
 
 Each candidate is the best-looking of many by its author's own runs, which is what a swarm would publish; the author's
-runs don't count, so its luck is worth nothing. Other participants run two pairs each, as the network has it; with
-``liar`` the second of them makes up a large loss, for it wants no such run confirmed.
+runs don't count, so its luck is worth nothing. Other participants run two pairs each, as the network has it. Where one
+of them lies, it is the second, wants no such run confirmed, and makes up a large loss, a gain that is too large to be
+true, or both; what is counted is the lie that does the most harm.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ CANDIDATES = 100
 REPETITIONS = {True: 20, False: 200}
 TRIED = 50
 VERIFIERS = MOST_VOICES
-LOSS = 1000.0
+# The improvements that a liar makes up: a mean far below the others', far above, and in their midst.
+LIES = ((-1000.0, -1000.0), (1000.0, 1000.0), (1000.0, -999.9))
 # Real improvements, in standard deviations of one run, to see that the rule still finds something.
 EFFECTS = (1, 2, 3, 5)
 
@@ -43,19 +45,19 @@ def measure(*, quick: bool) -> dict[str, float]:
         pairs = [count for state, count in found if state is RunState.CONFIRMED]
         figures[f"confirmed_share_{effect}_sd"] = len(pairs) / len(found)
         figures[f"pairs_{effect}_sd"] = sum(pairs) / max(len(pairs), 1)
-        found = [verified(dice, effect * NOISE, liar=1) for _ in range(CANDIDATES * repetitions // 10)]
-        figures[f"with_liar_{effect}_sd"] = sum(state is RunState.CONFIRMED for state, _ in found) / len(found)
+        against = [[verified(dice, effect * NOISE, lie=lie)[0] for _ in found] for lie in LIES]
+        figures[f"with_liar_{effect}_sd"] = min(states.count(RunState.CONFIRMED) for states in against) / len(found)
     return figures
 
 
-def verified(dice: random.Random, effect: float, *, liar: int | None = None) -> tuple[RunState, int]:
+def verified(dice: random.Random, effect: float, *, lie: tuple[float, ...] = ()) -> tuple[RunState, int]:
     """The word for a candidate that is really better by ``effect``, and after how many pairs it was said."""
     rules, most = Rules(), VERIFIERS + 1
     reports = [Report(bytes([1, who]), attested=True, order=(who, b""), stage=EVALUATE) for who in range(VERIFIERS)]
     for who in range(VERIFIERS):
         pairs = [(dice.gauss(-effect, NOISE), dice.gauss(0.0, NOISE)) for _ in range(PAIRS)]
-        if who == liar:
-            pairs = [(LOSS, 0.0)] * PAIRS
+        if who == 1 and lie:
+            pairs = [(-improvement, 0.0) for improvement in lie]
         report = Report(
             bytes([1, who]),
             attested=True,

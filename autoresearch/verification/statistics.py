@@ -2,10 +2,11 @@
 
 Each pair is one run of the parent and one of the change on the same machine with the same seed; each verifier runs two.
 After the pairs of 2, 3 and 4 verifiers a one-sided t-test asks whether the mean improvement is above zero. Where one of
-the four keeps it from being so, for the other three alone would have found it better, two more are asked, and a last
-test leaves out who found the most and who found the least (a trimmed mean: Tukey and McLaughlin, 1963): a single false
-word, however large, decides nothing. The four looks share the error of 1 % evenly, so that by the union bound a change
-that is no better is confirmed at most once in a hundred times however often it is looked at.
+the four keeps it from being so, for three of them alone would have found it better, two more are asked, and a last
+test leaves out who found the most and who found the least (a trimmed mean: Tukey and McLaughlin, 1963), and takes the
+two pairs of any other to be no further apart than the second widest: a single false word, however large, decides
+nothing. The four looks share the error of 1 % evenly, so that by the union bound a change that is no better is
+confirmed at most once in a hundred times however often it is looked at.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, combinations
 from statistics import fmean
 from typing import NamedTuple
 
@@ -28,9 +29,9 @@ ERROR = 0.01
 PRIOR_PAIRS = 4
 # Student's t at 1 - ERROR / 4, one-sided, by degrees of freedom.
 _QUANTILES = {3: 7.4533, 5: 4.7733, 7: 4.0293, 9: 3.6897, 11: 3.4966}
-# The same for so many voices but the first and the last, where the noise is known and where it is not: from 25 million
-# simulated runs that are no better, rounded up.
-_TRIMMED = {4: (2.49, 7.50), 5: (2.76, 5.00), 6: (2.91, 4.24)}
+# The same for so many voices but the first and the last, none wider than the second widest, where the noise is known
+# and where it is not: from 25 million simulated runs that are no better, rounded up.
+_TRIMMED = {4: (2.56, 8.04), 5: (2.85, 5.45), 6: (3.03, 4.64)}
 
 
 class Finding(StrEnum):
@@ -64,8 +65,9 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
             return Found(Finding.OPEN, spoken)
         if _is_better(improvements[:look], minimum_effect, noise=noise):
             return Found(Finding.BETTER, spoken)
-    _, *others = _by_mean(improvements[: LOOKS[-1]])
-    if not _is_better([improvements[voice] for voice in others], minimum_effect, noise=noise):
+    # Who found too much to be true keeps it from being better as well: the spread grows with it.
+    but_one = combinations(improvements[: LOOKS[-1]], LOOKS[-1] - 1)
+    if not any(_is_better(others, minimum_effect, noise=noise) for others in but_one):
         return Found(Finding.NOT_BETTER, spoken)
     last = max(min(most, MOST_VOICES), LOOKS[-1])
     _, *middle, _ = _by_mean(improvements[:last])
@@ -73,12 +75,24 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     if len(improvements) < last:
         return Found(Finding.OPEN, voices)
     bound = _TRIMMED[last][0 if noise > 0 else 1]
-    better = _is_better([improvements[voice] for voice in voices], minimum_effect, noise=noise, bound=bound)
+    narrowed = _narrowed(improvements[:last])
+    better = _is_better([narrowed[voice] for voice in voices], minimum_effect, noise=noise, bound=bound)
     return Found(Finding.BETTER if better else Finding.NOT_BETTER, voices)
 
 
 def _by_mean(improvements: Improvements) -> list[int]:
     return sorted(range(len(improvements)), key=lambda voice: fmean(improvements[voice]))
+
+
+def _narrowed(improvements: Improvements) -> list[tuple[float, ...]]:
+    """The improvements of each, around the same mean, but no further apart than the second widest are."""
+    widths = [max(pairs) - min(pairs) for pairs in improvements]
+    _, most, *_ = sorted(widths, reverse=True)
+    narrowed = []
+    for pairs, width in zip(improvements, widths, strict=True):
+        mean, share = fmean(pairs), min(most / width, 1.0) if width > 0 else 1.0
+        narrowed.append(tuple(mean + share * (value - mean) for value in pairs))
+    return narrowed
 
 
 def _is_better(improvements: Improvements, minimum_effect: float, *, noise: float, bound: float | None = None) -> bool:

@@ -30,6 +30,7 @@ from autoresearch.views.reputation import track_record
 from autoresearch.views.standing import (
     counted_reports,
     evaluated_ms,
+    first_words,
     is_counted,
     is_drawn,
     is_pairs_only,
@@ -131,8 +132,11 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     body = run.body
     assert isinstance(body, Run)
     pairs_only = is_pairs_only(log, body)
-    if state in (RunState.PROVISIONAL, RunState.CONFIRMED) and not pairs_only and _spoke_late(log, run, heard):
-        yield EVALUATE, 0
+    if state in (RunState.PROVISIONAL, RunState.CONFIRMED) and not pairs_only:
+        # The round that decided: what is said in another changes nothing any more.
+        last = max((report.round for _, report in first_words(log, run) if report.stage == EVALUATE), default=0)
+        if _spoke_late(log, run, heard, last):
+            yield EVALUATE, last
     if state is RunState.REPORTED and not pairs_only:
         yield EVALUATE, 0
     elif state is RunState.DISPUTED:
@@ -145,8 +149,8 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
             yield REPLICATE, 0
 
 
-def _spoke_late(log: Log, run: Record, heard: list[Report]) -> bool:
-    """Whether a committee that waiting had made larger came to a run, and too few of it spoke.
+def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool:
+    """Whether a committee that waiting had made larger came to a run in a round, and too few of it spoke.
 
     A run's time is its author's word. One that is dated back is as if many had been silent for long: everybody is drawn
     at once, its author's friends before all others. Of a committee twice as large twice as many are asked, so that
@@ -155,7 +159,7 @@ def _spoke_late(log: Log, run: Record, heard: list[Report]) -> bool:
     rules, voices = network_rules(log.network), voices_at(log, run)
     if voices < rules.everybody:
         return False
-    times_ms = evaluated_ms(log, run, heard)
+    times_ms = evaluated_ms(log, run, heard, number)
     if len(times_ms) < rules.quorum:
         return False
     wanted = rules.quorum * expected(rules, 0, times_ms[rules.quorum - 1] - run.time) // rules.committee

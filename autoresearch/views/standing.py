@@ -130,14 +130,14 @@ def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
 
 def committed(log: Log, run: Record, stage: str, number: int) -> list[CommitmentRow]:
     """The commitments on a run, for a stage and a round, of those who were drawn and whose word counts."""
-    author = roster_of(log).voice(run.author, run.time).voice
+    author, asked_ms = roster_of(log).voice(run.author, run.time).voice, _asked_ms(log, run, stage)
     return [
         row
         for row in log.commitments(run.id)
         if row.output is not None
         and (row.stage, row.round) == (stage, number)
         and is_counted(log, run, row.author, row.time, seq=row.seq)
-        and is_drawn(log, run, row.author, row.time, row.output, stage, number)
+        and _is_drawn(log, run, row.author, row.time, row.output, number, asked_ms)
         and roster_of(log).voice(row.author, row.time).voice != author
     ]
 
@@ -264,12 +264,12 @@ def tolerance_of(log: Log, task: bytes) -> float | None:
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
 
 
-def evaluated_ms(log: Log, run: Record, reports: Iterable[Report]) -> list[int]:
-    """When each of the attested others first said what it measured of a run, the first first."""
+def evaluated_ms(log: Log, run: Record, reports: Iterable[Report], number: int) -> list[int]:
+    """When each of the attested others first said what it measured of a run in a round, the first first."""
     author = roster_of(log).voice(run.author, run.time).voice
     first: dict[bytes, int] = {}
     for report in reports:
-        if (report.stage, report.round, report.attested) == (EVALUATE, 0, True) and report.voice != author:
+        if (report.stage, report.round, report.attested) == (EVALUATE, number, True) and report.voice != author:
             first[report.voice] = min(report.order[0], first.get(report.voice, report.order[0]))
     return sorted(first.values())
 
@@ -277,20 +277,28 @@ def evaluated_ms(log: Log, run: Record, reports: Iterable[Report]) -> list[int]:
 def _pairs_asked_ms(log: Log, run: Record, reports: Iterable[Report]) -> int:
     """Since when pairs are waited for: since a quorum evaluated the run, whose own time is only its author's word.
 
-    Where nothing but pairs can be made, or too few evaluated it, since its own time.
+    A dispute may have been settled by a quorum before there was one of the first round: whichever was first. Where
+    nothing but pairs can be made, or too few evaluated it in either round, since its own time.
     """
     body = run.body
     assert isinstance(body, Run)
-    times_ms, quorum = evaluated_ms(log, run, reports), needed(log, run, EVALUATE)
-    return run.time if is_pairs_only(log, body) or len(times_ms) < quorum else times_ms[quorum - 1]
+    if is_pairs_only(log, body):
+        return run.time
+    reports, quorum = list(reports), needed(log, run, EVALUATE)
+    rounds = [evaluated_ms(log, run, reports, number) for number in range(ROUNDS[EVALUATE])]
+    return min((times_ms[quorum - 1] for times_ms in rounds if len(times_ms) >= quorum), default=run.time)
 
 
 def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
     """Whether a device whose proof stands for ``output`` was drawn by this time for a stage and a round on a run."""
-    asked_ms = run.time
-    if stage == REPLICATE:
-        asked_ms = _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
-    return _is_drawn(log, run, device, time_ms, output, number, asked_ms)
+    return _is_drawn(log, run, device, time_ms, output, number, _asked_ms(log, run, stage))
+
+
+def _asked_ms(log: Log, run: Record, stage: str) -> int:
+    """Since when it is waited for those who are drawn for a stage."""
+    if stage != REPLICATE:
+        return run.time
+    return _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
 
 
 def _is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int, asked_ms: int) -> bool:

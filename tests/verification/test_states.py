@@ -53,18 +53,23 @@ def test_what_others_find_no_better_is_not_replicated() -> None:
     assert word(*QUORUM, *nothing).state is RunState.NOT_REPLICATED
 
 
-@pytest.mark.parametrize("lie", [-1e9, -0.3, 0.0])
+@pytest.mark.parametrize("noise", [NOISE, 0.0])
+@pytest.mark.parametrize(
+    "lie", [(-1e9, -1e9), (-0.3, -0.3), (0.0, 0.0), (5.0, 5.0), (1e100, 1e100), (1e9, -1e9), (9.1, -8.9), (2.09, -1.9)]
+)
 @pytest.mark.parametrize("liar", [1, 2, 3, 4])
-def test_one_voice_does_not_keep_a_better_run_from_being_confirmed(liar: int, lie: float) -> None:
-    honest = [pairs(who, 0.11, 0.09) for who in range(1, 7)]
-    mixed = [pairs(who, lie, lie) if who == liar else honest[who - 1] for who in range(1, 7)]
-    found = [word(*QUORUM, *mixed[:count], voices=9).state for count in range(2, 7)]
+def test_one_voice_does_not_keep_a_better_run_from_being_confirmed(
+    liar: int, lie: tuple[float, ...], noise: float
+) -> None:
+    honest = [pairs(who, 0.111 + who / 1e3, 0.1 - who / 1e3) for who in range(1, 7)]
+    mixed = [pairs(who, *lie) if who == liar else honest[who - 1] for who in range(1, 7)]
+    found = [word(*QUORUM, *mixed[:count], voices=9, noise=noise).state for count in range(2, 7)]
     assert RunState.NOT_REPLICATED not in found
-    whole = word(*QUORUM, *mixed, voices=9)
+    whole = word(*QUORUM, *mixed, voices=9, noise=noise)
     assert whole.state is RunState.CONFIRMED
     assert whole.improvement == pytest.approx(0.1, abs=0.06)
     # Where there are no more than four others, these have to do.
-    assert word(*QUORUM, *mixed[:4], voices=5).state is RunState.CONFIRMED
+    assert word(*QUORUM, *mixed[:4], voices=5, noise=noise).state is RunState.CONFIRMED
 
 
 @pytest.mark.parametrize("lie", [1e9, 1.0, 0.1])

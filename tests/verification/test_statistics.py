@@ -39,10 +39,15 @@ def test_the_quantiles_leave_out_what_they_should(freedom: int, quantile: float)
 
 @pytest.mark.parametrize("known", [True, False], ids=["noise known", "noise unknown"])
 @pytest.mark.parametrize("count", _TRIMMED)
-def test_the_bounds_without_the_first_and_the_last_leave_out_what_they_should(count: int, known: bool) -> None:
+def test_the_bounds_without_the_first_and_the_last_and_the_widest_leave_out_what_they_should(
+    count: int, known: bool
+) -> None:
     pairs = np.random.default_rng(count).normal(0, math.sqrt(2), (1_000_000, count, PAIRS))
     middle = np.argsort(pairs.mean(2), axis=1)[:, 1:-1]
-    seen = np.take_along_axis(pairs, middle[:, :, None], axis=1).reshape(len(pairs), -1)
+    means, half = pairs.mean(2, keepdims=True), np.abs(np.diff(pairs, axis=2)) / 2
+    half = np.minimum(half, np.sort(half, axis=1)[:, -2:-1])
+    narrowed = np.concatenate([means - half, means + half], axis=2)
+    seen = np.take_along_axis(narrowed, middle[:, :, None], axis=1).reshape(len(pairs), -1)
     freedom = seen.shape[1] - 1 + (4 if known else 0)
     squares = seen.var(axis=1) * seen.shape[1] + (4 * 2 if known else 0)
     errors = np.sqrt(squares / freedom / seen.shape[1])

@@ -139,10 +139,32 @@ def test_a_run_that_is_dated_back_has_nobody_drawn_for_its_pairs_before_others_w
     assert asked() == OTHERS
 
 
-def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(village: Village) -> None:
+@pytest.mark.parametrize("unasked", [False, True])
+def test_who_dates_a_run_back_gains_nothing_by_disputing_it_first(town: Village, unasked: bool) -> None:
+    run = town.dated_back
+    if not unasked:  # a friend doubts it, and the same friends settle that
+        town.evaluate(run, 1.9, FRIENDS[1])
+        town.evaluate(run, 0.05, *FRIENDS[1:], number=1)
+    else:  # or says what nobody asked for
+        town.evaluate(run, 0.05, *FRIENDS[1:])
+        town.evaluate(run, 1.9, FRIENDS[1])
+        town.evaluate(run, 0.05, FRIENDS[0], FRIENDS[1], number=1)
+    town.replicate(run, 2.0, 0.05, *FRIENDS[1:])
+    assert judgement(town.log, run.id).state is RunState.PROVISIONAL
+    number = 0 if unasked else 1
+    asked = [
+        who for who in OTHERS if (found := duty(town, who, run)) and (found.stage, found.round) == (EVALUATE, number)
+    ]
+    assert asked == OTHERS
+    town.evaluate(run, 1.9, *OTHERS, number=number)
+    assert judgement(town.log, run.id).state is (RunState.DISPUTED if unasked else RunState.REFUTED)
+
+
+@pytest.mark.parametrize("lie", [1e6, -1e6])
+def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(village: Village, lie: float) -> None:
     run = village.run(1.9, "better")
     village.evaluate(run, 1.9, ANN, BEN, CEM)
-    village.replicate(run, 2.0, 1e6, ANN)
+    village.replicate(run, 2.0, lie, ANN)
     for who in (BEN, CEM, DOT, EVE):
         assert duty(village, who, run).stage == REPLICATE
         village.replicate(run, 2.0, 1.9, who)
