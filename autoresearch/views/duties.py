@@ -100,15 +100,20 @@ def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -
     """What this device is to do about one run, or None: nothing is wanted, it has spoken, or others are chosen."""
     run, roster = log.get(run_id), roster_of(log)
     me, patience_ms = roster.voice(device, now_ms).voice, network_rules(log.network).patience_ms
-    if roster.voice(run.author, run.time).voice == me or not is_counted(log, run, device, now_ms):
+    author = roster.voice(run.author, run.time).voice
+    if author == me or not is_counted(log, run, device, now_ms):
         return None
     heard = [report for _, report in counted_reports(log, run)]
     for stage, number in _wanted(log, run, heard):
         waiting = pending(log, run, stage, number)
-        if any(report.voice == me and report.stage == stage and report.round == number for report in heard):
-            continue
-        if me in waiting or sum(now_ms - at < patience_ms for at in waiting.values()) >= needed(log, run, stage):
-            continue  # it has measured already, or enough others are about to tell
+        said = [report for report in heard if (report.stage, report.round) == (stage, number)]
+        awaited = needed(log, run, stage)
+        if stage == REPLICATE:  # nobody hears the pairs of more
+            awaited = min(awaited, MOST_VOICES - len({report.voice for report in said if report.attested} - {author}))
+        if me in waiting or any(report.voice == me for report in said):
+            continue  # it has measured already
+        if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
+            continue  # enough others are about to tell
         duty = make_duty(run_id, stage, number, seed)
         if is_drawn(log, run, device, now_ms, ecvrf.output(duty.proof), stage, number):
             return duty

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from autoresearch.log import Log
-from autoresearch.records import Run
+from autoresearch.records import Record, Run
+from autoresearch.verification import Report
 from autoresearch.views.standing import counted_reports, judge_reports
 from autoresearch.words import RunState
 
@@ -24,9 +25,12 @@ def states_over_time(log: Log, run_id: bytes) -> list[Change]:
     run = log.get(run_id)
     if not isinstance(run.body, Run):
         return []
-    # What strangers say changes no state: they cost no time here, however much they say.
-    counted = [(record, report) for record, report in counted_reports(log, run) if report.attested]
-    heard = sorted(counted, key=lambda pair: pair[1].order)
+    # What strangers say, or somebody says again, changes no state: it costs no time here, however much it is.
+    first: dict[tuple[bytes, str, int], tuple[Record, Report]] = {}
+    for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
+        if report.attested:
+            first.setdefault((report.voice, report.stage, report.round), (record, report))
+    heard = list(first.values())
     reports = [report for _, report in heard]
     changes = [Change(judge_reports(log, run, []).state, run.id, run.time)]
     for number, (record, _) in enumerate(heard, start=1):

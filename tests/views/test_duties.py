@@ -8,11 +8,11 @@ import pytest
 
 from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
-from autoresearch.records import Identity, Record
+from autoresearch.records import Identity, Record, Verification
 from autoresearch.verification import EVALUATE, REPLICATE, is_audited, network_rules
 from autoresearch.views import duties, duty_for, judgement, next_duty, track_record
 from autoresearch.words import RunState
-from tests.records.making import NETWORK, key
+from tests.records.making import NETWORK, commitment, key
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, TRUST, Village
 
 HOUR_MS = 3_600_000
@@ -158,6 +158,24 @@ def test_who_dates_a_run_back_gains_nothing_by_disputing_it_first(town: Village,
     assert asked == OTHERS
     town.evaluate(run, 1.9, *OTHERS, number=number)
     assert judgement(town.log, run.id).state is (RunState.DISPUTED if unasked else RunState.REFUTED)
+
+
+def test_nobody_makes_pairs_while_the_last_that_anybody_hears_are_about_to_be_told(town: Village) -> None:
+    run = town.run(1.5, "better")
+    town.now_ms += 8 * HOUR_MS  # everybody is drawn
+    town.evaluate(run, 1.5, *PEOPLE[1:], *OTHERS)
+    town.now_ms += 8 * HOUR_MS
+    town.replicate(run, 2.0, -1e6, FRIENDS[1])
+    town.replicate(run, 2.0, 1.5, *OTHERS[:4])
+    assert duty(town, OTHERS[4], run).stage == duty(town, OTHERS[5], run).stage == REPLICATE
+    made = duty(town, OTHERS[4], run)
+    body = Verification(run=run.id, stage=REPLICATE, verdict="pass", proof=made.proof, seeds=list(made.seeds))
+    town.append(OTHERS[4], "commitment", commitment(OTHERS[4], body), [run.id])
+    assert duty(town, OTHERS[5], run) is None
+    town.now_ms += NETWORK.verify_patience_ms
+    assert duty(town, OTHERS[5], run).stage == REPLICATE  # who commits and never tells keeps nobody from it
+    town.replicate(run, 2.0, 1.5, OTHERS[5])
+    assert judgement(town.log, run.id).state is RunState.CONFIRMED
 
 
 @pytest.mark.parametrize("lie", [1e6, -1e6])

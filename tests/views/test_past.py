@@ -9,7 +9,7 @@ import pytest
 from autoresearch.answers import best_answer, find_task, show_answer
 from autoresearch.log import Log
 from autoresearch.records import format_id
-from autoresearch.views import confirmed_until, states_over_time
+from autoresearch.views import confirmed_until, judge_reports, past, states_over_time
 from autoresearch.words import RunState
 from tests.records.making import NETWORK, pairs
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, TRUST, Village
@@ -43,6 +43,16 @@ def test_a_confirmed_run_that_is_refuted_was_confirmed_until_somebody_came_to_an
     ]
     end = confirmed_until(village.log, run.id)
     assert (end.record, end.time_ms) == (doubt.id, doubt.time)
+
+
+def test_who_says_the_same_again_changes_no_state_and_costs_no_time(village, monkeypatch):
+    run = village.run(1.2, "good")
+    village.confirm(run, 2.0, 1.2)
+    before, looks = states_over_time(village.log, run.id), []
+    village.replicate(run, 2.0, 9.0, *[ANN] * 20)
+    monkeypatch.setattr(past, "judge_reports", lambda *given: looks.append(given) or judge_reports(*given))
+    assert states_over_time(village.log, run.id) == before
+    assert len(looks) == 1 + 3 + 2
 
 
 def test_what_is_confirmed_or_never_was_has_no_end(village):
