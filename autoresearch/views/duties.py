@@ -104,13 +104,15 @@ def duty_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -
     if author == me or not is_counted(log, run, device, now_ms):
         return None
     heard = [report for _, report in counted_reports(log, run)]
+    # A device's first commitment is its last: whether or not that one counts, nothing after it does.
+    fixed = {(row.stage, row.round) for row in log.commitments(run_id) if row.author == device and row.output}
     for stage, number in _wanted(log, run, heard):
         waiting = pending(log, run, stage, number)
         said = [report for report in heard if (report.stage, report.round) == (stage, number)]
         awaited = needed(log, run, stage)
         if stage == REPLICATE:  # nobody hears the pairs of more
             awaited = min(awaited, MOST_VOICES - len({report.voice for report in said if report.attested} - {author}))
-        if me in waiting or any(report.voice == me for report in said):
+        if (stage, number) in fixed or me in waiting or any(report.voice == me for report in said):
             continue  # it has measured already
         if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
             continue  # enough others are about to tell

@@ -178,6 +178,15 @@ def test_nobody_makes_pairs_while_the_last_that_anybody_hears_are_about_to_be_to
     assert judgement(town.log, run.id).state is RunState.CONFIRMED
 
 
+def test_who_measured_before_it_was_drawn_is_not_asked_for_what_can_no_longer_count(town: Village) -> None:
+    run = town.run(1.5, "by hand")
+    early = next(who for who in OTHERS if duty(town, who, run) is None)
+    town.evaluate(run, 1.5, early)
+    town.now_ms += 8 * HOUR_MS  # everybody is drawn
+    assert judgement(town.log, run.id).voices == 0
+    assert [who for who in OTHERS if duty(town, who, run) is None] == [early]
+
+
 @pytest.mark.parametrize("lie", [1e6, -1e6])
 def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(village: Village, lie: float) -> None:
     run = village.run(1.9, "better")
