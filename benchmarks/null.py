@@ -3,7 +3,8 @@
 Each candidate is the best-looking of many by its author's own runs, which is what a swarm would publish; the author's
 runs don't count, so its luck is worth nothing. Other participants run two pairs each, as the network has it. Where one
 of them lies, it is the second, wants no such run confirmed, and makes up a large loss, a gain that is too large to be
-true, or both; what is counted is the lie that does the most harm.
+true, or both; what is counted is the lie that does the most harm. Or it is a friend of the author
+and finds what is no better to be better, by as much as goes through most often.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ TRIED = 50
 VERIFIERS = MOST_VOICES
 # The improvements that a liar makes up: a mean far below the others', far above, and in their midst.
 LIES = ((-1000.0, -1000.0), (1000.0, 1000.0), (1000.0, -999.9))
+# What a friend of the author makes up for a run that is no better: more would stand out against the others.
+FAVOUR = (4 * NOISE, 4 * NOISE)
 # Real improvements, in standard deviations of one run, to see that the rule still finds something.
 EFFECTS = (1, 2, 3, 5)
 
@@ -34,9 +37,11 @@ def measure(*, quick: bool) -> dict[str, float]:
         found = [verified(dice, 0.0) for _ in range(CANDIDATES)]
         confirmed.append(sum(state is RunState.CONFIRMED for state, _ in found))
     lucky = sum(min(dice.gauss(0, NOISE) for _ in range(TRIED)) < dice.gauss(0, NOISE) for _ in range(CANDIDATES))
+    favoured = [verified(dice, 0.0, lie=FAVOUR)[0] for _ in range(CANDIDATES * repetitions // 10)]
     figures = {
         "confirmed": sum(confirmed) / repetitions,
         "confirmed_at_most": max(confirmed),
+        "confirmed_with_friend": CANDIDATES * favoured.count(RunState.CONFIRMED) / len(favoured),
         "of": CANDIDATES,
         "better_by_own_word": lucky,
     }
