@@ -173,15 +173,32 @@ def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool
     return len(times_ms) < min(wanted, voices - 1)
 
 
+def _value_of(log: Log, run_id: bytes | None) -> float | None:
+    """What others measured of a run, else what its author says; None where it is not here, or has no value."""
+    run = log.find(run_id) if run_id else None
+    if run is None or not isinstance(run.body, Run):
+        return None
+    found = judgement(log, run.id).value
+    return run.body.value if found is None else found
+
+
 def _is_replicated(log: Log, run: Record, body: Run) -> bool:
-    """Whether a run that others came to is to be replicated: always when it would lead, else by its author's record."""
+    """Whether a run that others came to is to be replicated: always when it would lead, else by its author's record.
+
+    Never when its author does not even say that it is better than its parent, or than what others measured of that.
+    """
     author = roster_of(log).voice(run.author, run.time).voice
     rules, leader = network_rules(log.network), leading(log, body.task)
-    if leader is None or body.value is None or leader.found.value is None:
-        return True
     task = log.rules(body.task)
     sign = -1.0 if task and task.direction == "maximize" else 1.0
-    if sign * body.value < sign * leader.found.value:
+    if body.value is None:
+        return False
+    if leader is not None and leader.found.value is not None and sign * body.value < sign * leader.found.value:
+        return True
+    above = _value_of(log, body.parent)
+    if above is not None and sign * body.value >= sign * above:
+        return False
+    if leader is None or leader.found.value is None:
         return True
     spoken = [row for row in log.verifications(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
     heard = {record.id for record, report in counted_reports(log, run) if report.attested and report.voice != author}

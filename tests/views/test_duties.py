@@ -187,6 +187,15 @@ def test_who_measured_before_it_was_drawn_is_not_asked_for_what_can_no_longer_co
     assert [who for who in OTHERS if duty(town, who, run) is None] == [early]
 
 
+def test_nobody_makes_pairs_of_what_is_no_better_by_its_authors_own_word(village: Village) -> None:
+    worse, better = village.run(2.1, "worse"), village.run(1.9, "better")
+    for run in (worse, better):
+        village.evaluate(run, run.body.value, ANN, BEN, CEM)
+    assert judgement(village.log, worse.id).state is RunState.PROVISIONAL
+    assert duty(village, DOT, worse) is None
+    assert duty(village, DOT, better).stage == REPLICATE
+
+
 @pytest.mark.parametrize("lie", [1e6, -1e6])
 def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(village: Village, lie: float) -> None:
     run = village.run(1.9, "better")
