@@ -55,20 +55,29 @@ class Duties:
         duty = next_duty(self._notebook.log, task, device.public, bytes(device.key), now_ms, skip=self._skipped(now_ms))
         if duty is None:
             return None
-        times, _ = self._tried.get((duty.run, duty.stage, duty.round), (0, 0))
-        again_ms = now_ms + (AGAIN_MS << min(times, _DOUBLINGS))
-        self._tried[duty.run, duty.stage, duty.round] = times + 1, again_ms
+        times, _ = self._tried.get(_key(duty), (0, 0))
+        self._tried[_key(duty)] = times + 1, now_ms + (AGAIN_MS << min(times, _DOUBLINGS))
         try:
             return await self._ready(duty, DutyWhy.DISPUTE if duty.round else DutyWhy.LOT)
         except AutoresearchError as error:
             logger.info("a run cannot be verified now", run=short_id(duty.run), reason=str(error))
             return None
 
-    def is_wanted(self, name: str, now_ms: int) -> bool:
-        """Whether what was made ready is still wanted of this node: others may have done it while it waited."""
+    def is_next(self, name: str, now_ms: int) -> bool:
+        """Whether what was made ready is still what this node is to do next.
+
+        While it waited others may have done it, or something came that is better by its author's word.
+        """
         check, device = self._checks[name], self._notebook.identity.device
-        duty = duty_for(self._notebook.log, check.run, device.public, bytes(device.key), now_ms)
-        return duty is not None and (duty.stage, duty.round) == (check.stage, check.round)
+        skip = self._skipped(now_ms) - {_key(check)}
+        duty = next_duty(self._notebook.log, check.task, device.public, bytes(device.key), now_ms, skip=skip)
+        return duty is not None and _key(duty) == _key(check)
+
+    def put_back(self, name: str, now_ms: int) -> None:
+        """What was made ready is not done now, and was not tried either."""
+        key = _key(self._checks.pop(name))
+        times, _ = self._tried.get(key, (1, 0))
+        self._tried[key] = times - 1, now_ms
 
     async def ask(self, run: bytes, now_ms: int) -> Wanted:
         """What a person wants verified: what the protocol wants of this node, or an evaluation.
@@ -221,3 +230,7 @@ class Duties:
 
     def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
         return {key for key, (_, again_ms) in self._tried.items() if now_ms < again_ms}
+
+
+def _key(asked: Duty | protocol.Check) -> tuple[bytes, str, int]:
+    return asked.run, asked.stage, asked.round

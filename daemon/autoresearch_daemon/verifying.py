@@ -94,8 +94,8 @@ class Verifying:
 
     async def _look(self) -> None:
         asked, ready = self._machine.asked, self._machine.duty
-        if ready is not None and ready.duty and not self._duties.is_wanted(ready.duty, now_ms()):
-            self._duties.drop(ready.duty)
+        if ready is not None and ready.duty and not self._duties.is_next(ready.duty, now_ms()):
+            self._duties.put_back(ready.duty, now_ms())
             self._take(service.DutyReady(None))
         if asked.working and asked.order.verify_share > 0 and self._machine.duty is None:
             found = await self._duties.find(self._load(asked.order.task).digest, now_ms())

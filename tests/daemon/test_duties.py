@@ -12,7 +12,7 @@ from autoresearch_daemon.duties import AGAIN_MS, Duties
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.records import BlobRef, Record, Verification, format_id
+from autoresearch.records import BlobRef, Record, Verification, format_id, parse_id
 from autoresearch.verification import EVALUATE, ecvrf, question, seeds
 from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
 from tests.records.making import DEFINITION, commitment, key, run_body, task_body
@@ -36,22 +36,37 @@ def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_
     assert check.source.endswith(" no text")
 
 
-def test_what_others_did_meanwhile_is_wanted_no_more(tmp_path: Path) -> None:
+def test_what_others_did_meanwhile_or_something_better_goes_before_what_is_ready(tmp_path: Path) -> None:
     place = Place(tmp_path)
     source = place.notebook.blobs.put(b"X = 1\n")
-    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1), source=source), "run", seq=4)
+    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1, source=b"good"), source=source), "run", seq=4)
+    better = msgspec.structs.replace(run_body(0.6, source=b"better"), source=source)
 
     async def fetch(_: BlobRef) -> None:
         return None
 
     duties = Duties(place.notebook, fetch)
-    name = asyncio.run(duties.ask(run.id, LATER_MS)).name
+
+    def find() -> tuple[str, bytes]:
+        name, shown = asyncio.run(duties.find(better.task, LATER_MS)) or ("", None)
+        return name, parse_id(shown.checked) if shown else b""
+
+    first, subject = find()
+    assert subject == run.id
+    assert duties.is_next(first, LATER_MS)
+    better_run = place.comes(AUTHOR, better, "run", seq=5)
+    assert not duties.is_next(first, LATER_MS)
+    duties.put_back(first, LATER_MS)
+    second, subject = find()
+    assert subject == better_run.id
     for who in OTHERS:
-        assert duties.is_wanted(name, LATER_MS)
-        proof = ecvrf.prove(bytes(who.key), question(run.id, EVALUATE, 0))
-        body = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.1, proof=proof)
+        assert duties.is_next(second, LATER_MS)
+        proof = ecvrf.prove(bytes(who.key), question(better_run.id, EVALUATE, 0))
+        body = Verification(run=better_run.id, stage=EVALUATE, verdict="pass", value=0.6, proof=proof)
         place.comes(who, commitment(who, body), "commitment", seq=2)
-    assert not duties.is_wanted(name, LATER_MS)
+    assert not duties.is_next(second, LATER_MS)
+    duties.put_back(second, LATER_MS)
+    assert find()[1] == run.id
 
 
 @pytest.mark.parametrize("field", ["source", "checkpoint"])
