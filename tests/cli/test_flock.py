@@ -17,6 +17,7 @@ from autoresearch_cli.flock.state import FlockState, done_twice, holding, standi
 from autoresearch_cli.models import DemoAnswer
 
 from autoresearch.answers import Event
+from autoresearch.records import format_id, short_id
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
@@ -54,6 +55,19 @@ def test_a_flock_tells_who_does_what_and_who_has_everything() -> None:
     assert "0 of 2 logs equal" in standing(state)
     state.compare({"peer-1": frozenset({b"a"}), "peer-2": frozenset({b"a"})})
     assert (holding(one), state.is_equal()) == ("1 record, equal, 0 peers", True)
+
+
+def test_what_is_told_while_the_next_is_checked_ends_nothing() -> None:
+    state = FlockState.of(["peer-1"])
+    member = state.members["peer-1"]
+    this, other = b"a" * 32, b"b" * 32
+    for kind, run in (("verified", other), ("committed", this)):
+        text = f"checking {short_id(this)}: wider"
+        state.hear("peer-1", Event(id=1, kind="run_started", time_ms=0, text=text, data={}))
+        state.hear("peer-1", event("progress", fraction=0.5, step=7, loss=2.0))
+        assert state.hear("peer-1", event(kind, run=format_id(run)))
+        assert member.in_hand == (run is other)
+        assert member.doing == (text if member.in_hand else "choosing the next change")
 
 
 def test_a_lost_daemon_is_told_once_and_the_rest_counts() -> None:

@@ -10,6 +10,7 @@ from autoresearch.answers import Event, StatusAnswer
 from autoresearch.records import Record, Run
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_cli.rendering.figures import counted, one_line, percent, value
+from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.status import subject_value
 from autoresearch_cli.watching import finished_line, progress_in, text_in
 
@@ -81,7 +82,8 @@ class FlockState:
                 member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
                 return self._ended(name, event)
             case "committed" | "verified":
-                if member.doing.startswith(CHECKING):
+                # What was measured earlier is told while the next is being measured.
+                if member.doing.startswith(f"{CHECKING} {short(text_in(event, 'run'))}"):
                     member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
                 return Line(f"◇ {name}  {one_line(event.text)}", "dim")
             case "state":
