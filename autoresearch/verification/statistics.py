@@ -62,7 +62,8 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     spoken = tuple(range(min(len(improvements), LOOKS[-1])))
     for look in LOOKS:
         if len(improvements) < look:
-            return Found(Finding.OPEN, spoken)
+            is_all = LOOKS[0] <= most <= len(improvements)  # in a network of four, three speak and no more
+            return Found(Finding.NOT_BETTER if is_all else Finding.OPEN, spoken)
         if _is_better(improvements[:look], minimum_effect, noise=noise):
             return Found(Finding.BETTER, spoken)
     # Who found too much to be true keeps it from being better as well: the spread grows with it.

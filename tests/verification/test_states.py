@@ -80,6 +80,14 @@ def test_one_voice_does_not_make_a_run_better_than_it_is(lie: float) -> None:
             assert word(*QUORUM, *mixed[:count], voices=9).state is not RunState.CONFIRMED
 
 
+@pytest.mark.parametrize("voices", [4, 5, 6, 8, 20])
+def test_when_all_have_spoken_a_run_is_confirmed_or_not_replicated(voices: int) -> None:
+    others = range(1, min(voices, 7))
+    for gain, state in ((0.0, RunState.NOT_REPLICATED), (0.3, RunState.CONFIRMED)):
+        said = [pairs(who, gain + 0.01, gain - 0.01) for who in others]
+        assert word(*QUORUM, *said, voices=voices).state is state
+
+
 def test_pairs_without_an_evaluation_confirm_nothing() -> None:
     assert word(pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.3)).state is RunState.REPORTED
 

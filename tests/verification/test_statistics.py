@@ -91,6 +91,14 @@ def test_worse_and_equal_are_not_better() -> None:
     assert judged([0.0] * 8, noise=0.0, minimum_effect=0.0) is Finding.NOT_BETTER
 
 
+def test_where_no_more_than_three_can_speak_these_decide() -> None:
+    for most in (2, 3):
+        pairs = [0.01, -0.01] * most
+        assert judged(pairs[:-PAIRS], most=most, noise=NOISE, minimum_effect=0.0) is Finding.OPEN
+        assert judged(pairs, most=most, noise=NOISE, minimum_effect=0.0) is Finding.NOT_BETTER
+    assert judged([0.01, -0.01], most=1, noise=NOISE, minimum_effect=0.0) is Finding.OPEN
+
+
 def test_what_it_rests_on_leaves_out_who_stands_against_the_others() -> None:
     pairs = [[0.1, 0.11], [-9.0, -9.0], [0.1, 0.12], [0.09, 0.1], [0.1, 0.1], [0.5, 0.4]]
     for count in (4, 5):
