@@ -11,44 +11,60 @@ from autoresearch_daemon.workers import Pool, protocol
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.running import detect_level
-from tests.daemon.toy import write_toy_task
+from autoresearch.words import RunStatus
+from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
 
 pytestmark = pytest.mark.slow
+
+
+def test_what_is_cancelled_right_after_it_was_approved_is_a_run_that_was_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = protocol.Approve(assignment="a"), protocol.Cancel(assignment="a")
+    heard = asyncio.run(scene(tmp_path, monkeypatch, *answers, train=SLOW_TRAIN))
+    assert isinstance(heard[-1], protocol.Result)
+    assert heard[-1].measurement.status == RunStatus.CANCELLED
 
 
 def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    heard = asyncio.run(scene(tmp_path, monkeypatch, protocol.Approve(assignment="a")))
+    assert isinstance(heard[-1], protocol.Result)
+    assert heard[-1].measurement.status == RunStatus.OK
+
+
+async def scene(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *answers: protocol.FromDaemon, train: str = TRAIN
+) -> list[protocol.FromWorker]:
+    """What a worker says that is told to go when it has proposed something, and answered so."""
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "home"))
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "home")})
     with Notebook(paths) as notebook:
         author = notebook.author
-    task = write_toy_task(tmp_path / "task")
+    task = write_toy_task(tmp_path / "task", train)
     level, _ = detect_level()
+    heard: list[protocol.FromWorker] = []
+    gone = asyncio.Event()
 
-    async def scene() -> list[protocol.FromWorker]:
-        heard: list[protocol.FromWorker] = []
-        gone = asyncio.Event()
+    def on_message(worker: str, message: protocol.FromWorker) -> None:
+        heard.append(message)
+        if isinstance(message, protocol.Ready):
+            work = protocol.Work(
+                assignment="a", task=str(task), given=True, replicate=0, level=int(level), author=author
+            )
+            pool.send(worker, work)
+        elif isinstance(message, protocol.Proposal):
+            pool.want(0)
+            for answer in answers:
+                pool.send(worker, answer)
 
-        def on_message(worker: str, message: protocol.FromWorker) -> None:
-            heard.append(message)
-            if isinstance(message, protocol.Ready):
-                work = protocol.Work(
-                    assignment="a", task=str(task), given=True, replicate=0, level=int(level), author=author
-                )
-                pool.send(worker, work)
-            elif isinstance(message, protocol.Proposal):
-                pool.want(0)
-                pool.send(worker, protocol.Approve(assignment="a"))
-
-        pool = Pool(
-            paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=lambda _: gone.set()
-        )
-        await pool.start()
-        pool.want(1)
-        async with asyncio.timeout(60):
-            await gone.wait()
-        await pool.stop()
-        return heard
-
-    assert isinstance(asyncio.run(scene())[-1], protocol.Result)
+    pool = Pool(
+        paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=lambda _: gone.set()
+    )
+    await pool.start()
+    pool.want(1)
+    async with asyncio.timeout(60):
+        await gone.wait()
+    await pool.stop()
+    return heard

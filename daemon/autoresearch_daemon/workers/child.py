@@ -39,9 +39,12 @@ class Conversation:
         self.loop.call_soon_threadsafe(self.outbox.put_nowait, message)
 
     def ask(self, proposal: protocol.Proposal) -> bool:
-        """Propose something: may it be run? When the assignment was cancelled the answer is no."""
+        """Propose something: may it be run? What comes first counts: an approval, a refusal or the end of it all.
+
+        What was approved is a run, and has a record of how it ended, also when it is cancelled before it begins.
+        """
         self.say(proposal)
-        return self.answers.get() and not self.stop.is_set()
+        return self.answers.get()
 
     def cancelled(self) -> bool:
         """Whether the daemon wants the assignment stopped."""
