@@ -230,7 +230,9 @@ class Watch(INotifee):
             held = {connection: held_by(connection) for connection in self._swarm.get_connections()}
             if sum(held.values()) > BUFFER_BYTES_MAX:
                 self._to_close.append(max(held, key=held.__getitem__))
-            closing, self._to_close = self._to_close, []
+            # Whoever is refused is closed until it is gone: one close may fail, or come to nothing.
+            refused = [connection for connection in held if self.is_refused(peer_of(connection))]
+            closing, self._to_close = dict.fromkeys([*self._to_close, *refused]), []
             for connection in closing:
                 await quietly(connection.close)
 
