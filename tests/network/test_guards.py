@@ -218,6 +218,36 @@ async def test_half_an_answer_is_not_taken_for_a_whole_one(tmp_path):
                     await a.fetch_blob(str(other.get_id()), b"d" * 32, 0, 10)
 
 
+@in_trio
+async def test_a_peer_that_reads_nothing_is_cut_off_all_the_same(tmp_path):
+    """Stock, closing waits until the goodbye is written; cut off meanwhile, it has closed nothing and never does."""
+
+    async def never(size: int | None = None) -> bytes:
+        await trio.sleep_forever()
+
+    async with running(tmp_path / "a") as a, stranger() as other, trio.open_nursery() as nursery:
+        await a.dial(str(other.get_addrs()[0]))
+        peer, swarm = other.get_id(), a._host.get_network()
+        (there,) = other.get_network().get_connections()
+        there.muxed_conn.secured_conn.read = never
+        (here,) = swarm.get_connections(peer)
+
+        async def fill() -> None:
+            with contextlib.suppress(Exception):
+                while True:
+                    await here.muxed_conn._write_frame(bytes(1 << 16))
+
+        nursery.start_soon(fill)
+        written = -1
+        while written != here.muxed_conn.bytes_out:
+            written = here.muxed_conn.bytes_out
+            await trio.sleep(0.2)
+        assert not here.is_closed
+        a.shut_out(str(peer), "reads nothing")
+        await until(lambda: not swarm.get_connections(peer), 5)
+        nursery.cancel_scope.cancel()
+
+
 @pytest.mark.slow
 @in_trio
 async def test_a_frozen_peer_is_dropped(tmp_path):

@@ -8,11 +8,13 @@ import stat
 import pytest
 import trio
 from autoresearch_daemon.net.book import load_book
+from autoresearch_daemon.net.dialling import LOOK_SECONDS as DIALLER_SECONDS
 from autoresearch_daemon.net.dialling import Unreachable
-from autoresearch_daemon.net.host import Refused
+from autoresearch_daemon.net.host import Host, Refused
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX
 from autoresearch_daemon.net.protocols import BlobNotHere
 from autoresearch_daemon.net.streams import StreamBroken
+from libp2p.abc import INotifee
 from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import info_from_p2p_addr
 from libp2p.relay.circuit_v2.pb.circuit_pb2 import HopMessage
@@ -257,18 +259,78 @@ async def test_a_blocked_peer_is_put_out_and_stays_out(tmp_path):
     async with running(tmp_path / "b") as b:
         async with running(tmp_path / "a") as a:
             await b.dial(a.addresses()[0])
-            await a.block(b.peer, blocked=True)
+            a.block(b.peer, blocked=True)
             await until(lambda: not a.watch.is_connected(b.peer))
         async with running(tmp_path / "a") as again:
             assert b.peer in load_book(tmp_path / "a" / "peers.json").blocked
-            for _ in range(3):  # b dials again by itself too; a connection may stand until the janitor comes
-                await until(lambda: not again.watch.is_connected(b.peer))
+            for _ in range(3):  # b dials again by itself too
+                assert not again.watch.is_connected(b.peer)
                 with pytest.raises((Unreachable, StreamBroken)):
                     await (await b.open_sync(again.peer)).receive()
-            await again.block(b.peer, blocked=False)
+            again.block(b.peer, blocked=False)
             await until(lambda: again.watch.is_connected(b.peer))
         with pytest.raises(Refused):
-            await again.block("nobody", blocked=True)
+            again.block("nobody", blocked=True)
+
+
+@in_trio
+async def test_a_peer_that_is_shut_out_is_cut_off_and_comes_no_further_however_often_it_calls(tmp_path):
+    async with running(tmp_path / "a") as a, running(tmp_path / "b") as b:
+        await a.dial(b.addresses()[0])
+        a.shut_out(b.peer, "sent rubbish")
+        calls = Calls(a)
+        while calls.ended < 3:
+            assert not a.watch.is_connected(b.peer)
+            assert [(peer.connected, peer.shut_out) for peer in a.peers() if peer.peer == b.peer] == [
+                (False, "sent rubbish")
+            ]
+            await trio.sleep(0.005)
+
+
+class Calls(INotifee):
+    """Counts the connections of a host that came and went."""
+
+    def __init__(self, host: Host) -> None:
+        self.ended = 0
+        host._host.get_network().register_notifee(self)
+
+    async def connected(self, network, conn) -> None: ...
+
+    async def disconnected(self, network, conn) -> None:
+        self.ended += 1
+
+    async def opened_stream(self, network, stream) -> None: ...
+
+    async def closed_stream(self, network, stream) -> None: ...
+
+    async def listen(self, network, multiaddr) -> None: ...
+
+    async def listen_close(self, network, multiaddr) -> None: ...
+
+
+@in_trio
+async def test_nobody_dials_a_peer_that_it_has_shut_out(tmp_path):
+    async with running(tmp_path / "a") as a:
+        async with running(tmp_path / "b") as b:
+            address = b.addresses()[0]
+            await a.dial(address)
+            a.shut_out(b.peer, "sent rubbish")
+        # Whoever listens there now is called, unless nobody calls.
+        async with trio.open_nursery() as nursery:
+            listeners = await trio.open_tcp_listeners(int(address.split("/")[4]), host="127.0.0.1")
+            called = []
+
+            async def note(stream: trio.SocketStream) -> None:
+                called.append(stream)
+
+            nursery.start_soon(trio.serve_listeners, note, listeners)
+            await trio.sleep(3 * DIALLER_SECONDS)
+            assert not called
+            with pytest.raises(Unreachable, match="peers unblock"):
+                await a.dial(address)
+            a.block(b.peer, blocked=False)
+            await until(lambda: called)
+            nursery.cancel_scope.cancel()
 
 
 @in_trio

@@ -106,8 +106,6 @@ def test_wanted_peers_are_dialled_even_when_no_place_is_free():
     book = AddressBook()
     book.learn("other", ["/ip4/1.2.3.4/tcp/1"])
     book.learn("wanted", ["/ip4/1.2.3.4/tcp/2"], wanted=True)
-    book.learn("blocked", ["/ip4/1.2.3.4/tcp/3"], wanted=True)
-    book.blocked.add("blocked")
     assert [contact.peer for contact in book.due(0, set(), 0)] == ["wanted"]
     assert [contact.peer for contact in book.due(0, {"wanted"}, 1)] == ["other"]
 

@@ -71,15 +71,12 @@ class AddressBook(msgspec.Struct, kw_only=True):
         contact.failures += 1
         contact.next_ms = now_ms + int(seconds * 1000 * dice.uniform(0.5, 1.5))
 
-    def due(self, now_ms: int, connected: set[str], places: int) -> list[Contact]:
+    def due(self, now_ms: int, leave_out: set[str], places: int) -> list[Contact]:
         """Whom to dial now: wanted ones always, of the others as many as there are free ``places``."""
         able = [
             contact
             for contact in self.contacts.values()
-            if contact.peer not in connected
-            and contact.peer not in self.blocked
-            and contact.addresses
-            and contact.next_ms <= now_ms
+            if contact.peer not in leave_out and contact.addresses and contact.next_ms <= now_ms
         ]
         able.sort(key=lambda contact: (contact.failures, -contact.seen_ms))
         wanted = [contact for contact in able if contact.wanted]

@@ -197,7 +197,7 @@ class Child:
             case link.Dial():
                 await host.dial(message.address)
             case link.Block():
-                await host.block(message.peer, blocked=message.blocked)
+                host.block(message.peer, blocked=message.blocked)
             case link.ShutOut():
                 host.shut_out(message.peer, message.reason)
             case link.FetchBlob():

@@ -79,6 +79,8 @@ class Dialler:
                 f"{address} is no address of another peer; one looks like /ip4/192.0.2.1/tcp/4001/p2p/12D3…"
             )
         peer = found[1]
+        if self._watch.is_refused(peer):
+            raise Unreachable(f"{peer} is blocked or shut out here: `autoresearch peers unblock` takes it back in")
         contact = self._book.learn(peer, [found[0]], wanted=True)
         self.save()
         if not self._watch.is_connected(peer) and not await self._try(contact):
@@ -92,7 +94,8 @@ class Dialler:
             while True:
                 connected = self._watch.connected_peers()
                 free = self._options.peers_wanted - len(connected)
-                for contact in self._book.due(self._now_ms(), connected | self._dialling, free):
+                leave_out = connected | self._dialling | self._watch.refused_peers()
+                for contact in self._book.due(self._now_ms(), leave_out, free):
                     if len(self._dialling) < DIALS_AT_ONCE:
                         self._dialling.add(contact.peer)
                         nursery.start_soon(self._dial, contact)

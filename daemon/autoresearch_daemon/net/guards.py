@@ -95,6 +95,16 @@ async def quietly(close: Callable[[], Awaitable[object]]) -> None:
             logger.debug("while closing: %r", error)
 
 
+async def cut(connection: INetConn) -> None:
+    """Close a connection without a word.
+
+    Stock, closing says goodbye first and waits for whoever does not read; cut off meanwhile it has closed nothing, and
+    whoever closes again is told that it is closed.
+    """
+    await quietly(connection.muxed_conn.secured_conn.close)  # type: ignore[attr-defined]
+    await quietly(connection.close)
+
+
 async def dispose(stream: INetStream) -> None:
     """Let go of a stream that this side is done with, also when the peer never closes its own side.
 

@@ -210,11 +210,11 @@ class Host:
         """Connect to an address and keep to it. Raises Refused, Unreachable."""
         await self.dialler.add(address)
 
-    async def block(self, peer: str, *, blocked: bool) -> None:
+    def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer from now on, or no longer. Raises Refused when that is no peer id."""
         if not is_peer_id(peer):
             raise Refused(f"{peer} is no peer id")
-        await self.watch.block(peer, blocked=blocked)
+        self.watch.block(peer, blocked=blocked)
         self.dialler.save()
 
     def shut_out(self, peer: str, reason: str) -> None:

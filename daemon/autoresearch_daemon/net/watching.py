@@ -16,7 +16,7 @@ from autoresearch_daemon.net.book import AddressBook
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.gossip import Router
 from autoresearch_daemon.net.greeting import Greeting
-from autoresearch_daemon.net.guards import GuardedYamux, quietly
+from autoresearch_daemon.net.guards import GuardedYamux, cut
 from autoresearch_daemon.net.meters import Meters
 from autoresearch_daemon.net.model import PeerInfo
 from autoresearch_daemon.net.relaying import is_relayed
@@ -60,6 +60,7 @@ class Watch(INotifee):
         self._reasons: dict[str, str] = {}
         self._greetings: dict[str, tuple[Greeting, int, bytes]] = {}
         self._to_close: list[INetConn] = []
+        self._wake = trio.Event()
 
     # --- libp2p's events ---
 
@@ -68,7 +69,7 @@ class Watch(INotifee):
         peer = peer_of(conn)
         if self.is_refused(peer):
             # Not here: libp2p waits for this call while it adds the connection.
-            self._to_close.append(conn)
+            self._close_soon(conn)
             return
         if peer not in self._since_ms:
             self._since_ms[peer] = self._now_ms()
@@ -100,37 +101,46 @@ class Watch(INotifee):
     # --- questions ---
 
     def is_connected(self, peer: str) -> bool:
-        """Whether a connection to the peer stands."""
-        return any(not c.is_closed for c in self._swarm.get_connections(ID.from_string(peer)))
+        """Whether a connection to the peer stands. One that is refused, and is being closed, does not."""
+        return peer in self._connections()
 
     def connected_peers(self) -> set[str]:
         """The peers with a connection that stands."""
-        found = {peer_of(connection) for connection in self._swarm.get_connections() if not connection.is_closed}
-        return found - {self._own}
+        return set(self._connections())
 
     def called_peers(self) -> set[str]:
         """The connected peers that this host called directly: others may be able to call them too."""
         return {
-            peer_of(connection)
-            for connection in self._swarm.get_connections()
-            if not connection.is_closed
-            and not is_relayed(connection)
-            and getattr(connection, "direction", Direction.UNKNOWN) == Direction.OUTBOUND
+            peer
+            for peer, connections in self._connections().items()
+            if any(
+                not is_relayed(connection) and getattr(connection, "direction", Direction.UNKNOWN) == Direction.OUTBOUND
+                for connection in connections
+            )
         }
 
     def is_refused(self, peer: str) -> bool:
         """Whether the peer is blocked by a person, shut out for its rubbish, or this host itself."""
+        return peer in self.refused_peers()
+
+    def refused_peers(self) -> set[str]:
+        """The peers that a person blocked, those that are shut out for their rubbish, and this host itself."""
         # A way to others through a relay may come back here; then a node would exchange records with itself.
-        if peer == self._own:
-            return True
-        return peer in self._book.blocked or self._banned_until.get(peer, 0.0) > trio.current_time()
+        now = trio.current_time()
+        return {self._own, *self._book.blocked, *(peer for peer, until in self._banned_until.items() if until > now)}
+
+    def _connections(self) -> dict[str, list[INetConn]]:
+        """The connections that stand, by peer."""
+        refused = self.refused_peers()
+        found: dict[str, list[INetConn]] = {}
+        for connection in self._swarm.get_connections():
+            if not connection.is_closed and peer_of(connection) not in refused:
+                found.setdefault(peer_of(connection), []).append(connection)
+        return found
 
     def peers(self) -> list[PeerInfo]:
         """Connected peers first, then those that the book knows."""
-        now: dict[str, list[INetConn]] = {}
-        for connection in self._swarm.get_connections():
-            if not connection.is_closed and peer_of(connection) != self._own:
-                now.setdefault(peer_of(connection), []).append(connection)
+        now = self._connections()
         found = [self._describe(peer, connections) for peer, connections in now.items()]
         known = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
         found += [
@@ -170,9 +180,6 @@ class Watch(INotifee):
             inbound=getattr(first, "direction", Direction.UNKNOWN) == Direction.INBOUND,
             connected_ms=self._since_ms.get(peer, 0),
             seen_ms=self._now_ms(),
-            # One that is refused stands until the janitor comes by.
-            blocked=peer in self._book.blocked,
-            shut_out=self._reasons.get(peer, ""),
             bytes_in=bytes_in,
             bytes_out=bytes_out,
             agent=greeting.agent if greeting else "",
@@ -206,9 +213,9 @@ class Watch(INotifee):
         self._banned_until[peer] = trio.current_time() + BAN_SECONDS
         self._reasons[peer] = reason
         logger.warning("peer %s is shut out for %d minutes: it %s", peer, BAN_SECONDS // 60, reason)
-        self._to_close += self._swarm.get_connections(ID.from_string(peer))
+        self._turn_away(peer)
 
-    async def block(self, peer: str, *, blocked: bool) -> None:
+    def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer's connections from now on, or no longer."""
         if not blocked:
             self._book.blocked.discard(peer)
@@ -216,13 +223,22 @@ class Watch(INotifee):
             self._reasons.pop(peer, None)
             return
         self._book.blocked.add(peer)
-        for connection in list(self._swarm.get_connections(ID.from_string(peer))):
-            await quietly(connection.close)
+        self._turn_away(peer)
+
+    def _turn_away(self, peer: str) -> None:
+        self._close_soon(*self._swarm.get_connections(ID.from_string(peer)))
+        self._on_change()
+
+    def _close_soon(self, *connections: INetConn) -> None:
+        self._to_close += connections
+        self._wake.set()
 
     async def keep(self, router: Router) -> None:
         """The janitor: closes what is to be closed, bounds what grows. Runs until cancelled."""
         while True:
-            await trio.sleep(JANITOR_SECONDS)
+            with trio.move_on_after(JANITOR_SECONDS):
+                await self._wake.wait()
+            self._wake = trio.Event()
             router.forget_deliveries()
             now = trio.current_time()
             self._banned_until = {peer: until for peer, until in self._banned_until.items() if until > now}
@@ -230,11 +246,10 @@ class Watch(INotifee):
             held = {connection: held_by(connection) for connection in self._swarm.get_connections()}
             if sum(held.values()) > BUFFER_BYTES_MAX:
                 self._to_close.append(max(held, key=held.__getitem__))
-            # Whoever is refused is closed until it is gone: one close may fail, or come to nothing.
-            refused = [connection for connection in held if self.is_refused(peer_of(connection))]
-            closing, self._to_close = dict.fromkeys([*self._to_close, *refused]), []
-            for connection in closing:
-                await quietly(connection.close)
+            closing, self._to_close = dict.fromkeys(self._to_close), []
+            async with trio.open_nursery() as nursery:
+                for connection in closing:
+                    nursery.start_soon(cut, connection)
 
 
 def peer_of(connection: INetConn) -> str:
