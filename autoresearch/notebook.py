@@ -152,34 +152,26 @@ class Notebook:
         if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in said):
             self._append("identity", IdentityBody(action="profile", root=root.public), now_ms)
 
-    def publish_name(self, name: str, now_ms: int) -> Record:
-        """Say what this participant calls itself, for all to read; the last word counts.
+    def publish_name(self, name: str, now_ms: int) -> Record | None:
+        """Say what this participant calls itself, for all to read; the last word counts, the log keeps the others.
+
+        Empty: that it has no name any more; None where it has none.
 
         Raises:
             UsageError: it can't stand in a line beside a key.
             Refused: no root key speaks for this device, so that it would be nobody's name.
         """
-        if not name or plain_name(name) != name:
+        root = self.identity.root.public
+        if not name and not who_is(self.log, root).name:
+            return None
+        if plain_name(name) != name:
             sentence = f"“{one_line(name, 80)}” is no name that can stand in a line beside a key"
             raise UsageError(sentence, hint=f"1 to {NAME_CHARACTERS} characters, without quotes and control characters")
-        return self._publish_profile(name, now_ms)
-
-    def remove_name(self, now_ms: int) -> Record | None:
-        """Say that this participant has no name any more; None where it has none. The log keeps the earlier ones.
-
-        Raises:
-            Refused: no root key speaks for this device, so that what it says of the name counts for nobody.
-        """
-        root = self.identity.root.public
-        return self._publish_profile(NO_NAME, now_ms) if who_is(self.log, root).name else None
-
-    def _publish_profile(self, name: str, now_ms: int) -> Record:
         self.publish_identity(now_ms)
-        root = self.identity.root.public
         device = self.device(now_ms)
         if device is None or device.state is not DeviceState.ACTIVE:
             raise Refused("no root key speaks for this device in this network yet", hint="autoresearch id renew")
-        return self._append("identity", IdentityBody(action="profile", root=root, name=name), now_ms)
+        return self._append("identity", IdentityBody(action="profile", root=root, name=name or NO_NAME), now_ms)
 
     def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:
         """Let a device, this one if none is named, speak for the root key for a while from now on."""

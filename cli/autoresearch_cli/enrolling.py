@@ -43,10 +43,7 @@ def call(name: str) -> None:
         client.call(NameRequest(name=name))
         return
     with Notebook(here.paths()) as notebook:
-        if name:
-            notebook.publish_name(name, here.now_ms())
-        else:
-            notebook.remove_name(here.now_ms())
+        notebook.publish_name(name, here.now_ms())
 
 
 def renew(mine: Identity) -> None:

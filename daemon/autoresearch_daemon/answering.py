@@ -137,11 +137,7 @@ class Answering:
 
     def call(self, request: NameRequest) -> StatusAnswer:
         """Publish what this participant calls itself, or that it has no name any more."""
-        notebook = self._node.notebook
-        if request.name:
-            notebook.publish_name(request.name, now_ms())
-        else:
-            notebook.remove_name(now_ms())
+        self._node.notebook.publish_name(request.name, now_ms())
         return self.status()
 
     def take_trust(self) -> TrustAnswer:
