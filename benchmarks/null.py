@@ -22,8 +22,8 @@ TRIED = 50
 VERIFIERS = MOST_VOICES
 # The improvements that a liar makes up: a mean far below the others', far above, and in their midst.
 LIES = ((-1000.0, -1000.0), (1000.0, 1000.0), (1000.0, -999.9))
-# What a friend of the author makes up for a run that is no better: more would stand out against the others.
-FAVOUR = (4 * NOISE, 4 * NOISE)
+# What a friend of the author makes up for a run that is no better, in standard deviations of one run.
+FAVOURS = (2, 3, 4, 5, 6, 1000)
 # Real improvements, in standard deviations of one run, to see that the rule still finds something.
 EFFECTS = (1, 2, 3, 5)
 
@@ -37,11 +37,14 @@ def measure(*, quick: bool) -> dict[str, float]:
         found = [verified(dice, 0.0) for _ in range(CANDIDATES)]
         confirmed.append(sum(state is RunState.CONFIRMED for state, _ in found))
     lucky = sum(min(dice.gauss(0, NOISE) for _ in range(TRIED)) < dice.gauss(0, NOISE) for _ in range(CANDIDATES))
-    favoured = [verified(dice, 0.0, lie=FAVOUR)[0] for _ in range(CANDIDATES * repetitions // 10)]
+    favoured = [
+        [verified(dice, 0.0, lie=(gain * NOISE,) * PAIRS)[0] for _ in range(CANDIDATES * repetitions // 10)]
+        for gain in FAVOURS
+    ]
     figures = {
         "confirmed": sum(confirmed) / repetitions,
         "confirmed_at_most": max(confirmed),
-        "confirmed_with_friend": CANDIDATES * favoured.count(RunState.CONFIRMED) / len(favoured),
+        "confirmed_with_friend": max(CANDIDATES * found.count(RunState.CONFIRMED) / len(found) for found in favoured),
         "of": CANDIDATES,
         "better_by_own_word": lucky,
     }
