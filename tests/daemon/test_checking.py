@@ -11,9 +11,11 @@ from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.research import Bench, Model, measure, plan_as_it_stands
-from autoresearch.running import detect_level
 from autoresearch.tasks import Task, shipped_task, source_digest
 from autoresearch.verification import Findings, ecvrf, passes, seeds, text_seeds
+from tests.refereeing.conftest import Trained, trained
+
+__all__ = ["trained"]  # the fixture
 
 pytestmark = pytest.mark.slow
 
@@ -31,21 +33,14 @@ CHEATS = {
 }
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    folder = tmp_path_factory.mktemp("checking")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
-    return Bench(detect_level()[0], 1, "cpu", folder / "cache", folder)
+@pytest.fixture
+def bench(trained: Trained) -> Bench:
+    return trained.bench
 
 
-@pytest.fixture(scope="module")
-def honest(bench: Bench) -> tuple[Path, float]:
-    plan = plan_as_it_stands(TASK, TRAIN)
-    measurement, outcome = measure(TASK, msgspec.structs.replace(plan, budget=plan.budget / 100), bench)
-    assert outcome.checkpoint is not None
-    assert measurement.value is not None
-    return outcome.checkpoint.rename(bench.scratch / "honest.safetensors"), measurement.value
+@pytest.fixture
+def honest(trained: Trained) -> tuple[Path, float]:
+    return trained.checkpoint, trained.value
 
 
 def check(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from autoresearch.research import Bench
+from autoresearch.research import Bench, Model
 from autoresearch.running import detect_level
 from autoresearch.tasks import Task
 from autoresearch.verification import GAP_ERRORS, Findings, passes
 from benchmarks.contamination import Trained, asked, train
 from benchmarks.library_task import library_task
+from tests.conftest import Once
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +37,15 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 @pytest.fixture(scope="module")
-def honest(task: Task, bench: Bench) -> Trained:
-    return train(task, bench)
+def honest(task: Task, bench: Bench, once: Once) -> Trained:
+    def make(folder: Path) -> None:
+        found = train(task, replace(bench, scratch=folder))
+        found.model.checkpoint.rename(folder / "honest.safetensors")
+        (folder / "value").write_text(repr(found.value))
+
+    folder = once("contamination", make)
+    model = Model(task.baseline.decode(), folder / "honest.safetensors")
+    return Trained(model, float((folder / "value").read_text()), seconds=0.0)
 
 
 def gap(task: Task, bench: Bench, trained: Trained, parent: Trained | None) -> float:
