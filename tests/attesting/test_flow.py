@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from autoresearch_daemon.attesting.mailer import PASSWORD_VARIABLE
 from msgspec.structs import replace
 
-from autoresearch.answers import AllowRequest, WithdrawRequest
 from autoresearch.attesting import (
     TRIES,
     Attested,
@@ -26,36 +22,8 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.identity import KeyPair, domain_tag, mail_tag, mailbox
 from autoresearch.records import DAY_MS, Network, Refusal, admit
 from autoresearch.views import roster_of
-from tests.attesting.postoffice import PASSWORD, PostOffice, post_office
-from tests.attesting.town import TEA, House, Town, pairs, town
-
-ADDRESS = "Ada.Lovelace+notes@example.org"
-MINUTE_MS = 60_000
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostOffice]:
-    with post_office(tmp_path_factory.mktemp("office")) as made:
-        yield made
-
-
-@pytest.fixture
-def place(tmp_path: Path, office: PostOffice) -> Iterator[Town]:
-    office.mails.clear()
-    office.senders.clear()
-    office.refused.clear()
-    with town(tmp_path, office) as made:
-        yield made
-
-
-def texts(place: Town, address: str = ADDRESS) -> list[str]:
-    return place.office.text_to(address)
-
-
-async def become_attested(place: Town, house: House, address: str = ADDRESS) -> None:
-    await house.ask(address)
-    for text in texts(place, address)[-2:]:
-        await house.confirm(text)
+from tests.attesting.postoffice import PASSWORD
+from tests.attesting.town import ADDRESS, MINUTE_MS, TEA, Town, become_attested, pairs, texts
 
 
 async def test_two_codes_and_the_participant_is_attested_for_all_to_see(place: Town) -> None:
@@ -236,56 +204,6 @@ async def test_an_attestation_of_another_network_is_none(place: Town) -> None:
     assert [verdict.state.value for verdict in again] == ["duplicate"]
 
 
-async def test_nobody_gets_many_mails_whoever_asks(place: Town) -> None:
-    for number in range(4):
-        house = place.add(f"bomber-{number}")
-        await house.ask("victim@example.org")
-        await house.ask("Victim+x@example.org")
-    assert len(texts(place, "victim@example.org")) + len(texts(place, "Victim+x@example.org")) <= 3 * 3
-    last = await house.ask("victim@example.org")
-    assert {refusal.reason for refusal in last.refused} == {"it has written to that address often enough today"}
-    place.clock.ms += DAY_MS + MINUTE_MS
-    assert len((await house.ask("victim@example.org")).awaited) == 2
-
-
-async def test_a_node_asks_for_so_many_mails_a_day(tmp_path: Path, office: PostOffice) -> None:
-    with town(tmp_path, office, attestors=2, mails_per_peer="2") as place:
-        ada = place.houses["ada"]
-        for number in range(3):
-            answer = await ada.ask(f"mailbox{number}@gmail.com")
-        assert {refusal.why for refusal in answer.refused} == {"peer_cap"}
-
-
-async def test_an_address_that_the_server_refuses_is_said_to_be_so_and_counts(place: Town) -> None:
-    place.office.refused["gone@example.org"] = "550 5.1.1"
-    ada = place.houses["ada"]
-    answer = await ada.ask("gone@example.org")
-    assert {refusal.reason for refusal in answer.refused} == {"its mail server refuses mail for that address"}
-    assert answer.awaited == []
-    log = place.houses["attestor-0"].desk.log()
-    assert log.mailed == 1
-    assert log.acts[0].why == "no_such_mailbox"
-
-
-async def test_a_server_that_says_later_is_asked_again_later(place: Town) -> None:
-    place.office.refused["slow@example.org"] = "451 4.7.1"
-    ada = place.houses["ada"]
-    answer = await ada.ask("slow@example.org")
-    assert {refusal.why for refusal in answer.refused} == {"not_sent"}
-    assert place.houses["attestor-0"].desk.log().mailed == 0
-
-
-async def test_a_server_that_takes_a_mail_and_hangs_up_floods_no_mailbox(tmp_path: Path) -> None:
-    with post_office(tmp_path) as office, town(tmp_path, office, attestors=2, mails_per_address="1") as place:
-        office.hangs_up = True
-        ada = place.houses["ada"]
-        first, second = await ada.ask(ADDRESS), await ada.ask(ADDRESS)
-        assert {refusal.why for refusal in first.refused} == {"not_sent"}
-        assert {refusal.why for refusal in second.refused} == {"address_cap"}
-        assert len(office.mails) == 2
-        assert "SMTPServerDisconnected" in place.houses["attestor-0"].desk.warnings()[0]
-
-
 async def test_another_attestor_is_asked_in_place_of_one_that_says_no(place: Town) -> None:
     ada = place.houses["ada"]
     order = attestors_in_order(ada.root.public, place.manifest.trust.attestors, now_ms=place.clock.ms)
@@ -332,68 +250,6 @@ async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> 
     assert ada.desk.warnings() == []
     place.clock.ms += 170 * DAY_MS
     assert ada.roster().voice(ada.root.public, place.clock()).attested
-
-
-async def test_an_attestor_takes_back_what_it_said(place: Town) -> None:
-    ada = place.houses["ada"]
-    await become_attested(place, ada)
-    key = ada.root.public.hex()
-    said = [house for name, house in place.houses.items() if name != "ada" and house.desk.log().attested]
-    said[0].desk.withdraw(WithdrawRequest(participant=key, reason="account sold"))
-    place.share()
-    assert not ada.is_attested()
-    assert ada.desk.standing().reason == "1 of 2 attestors have seen a mailbox"
-    with pytest.raises(NotFound, match="said nothing of that participant"):
-        said[0].desk.withdraw(WithdrawRequest(participant="0" * 64))
-    with pytest.raises(Refused, match="no attestor"):
-        ada.desk.withdraw(WithdrawRequest(participant=key))
-
-
-async def test_a_mailbox_of_which_a_word_was_taken_back_is_refused_until_the_operator_allows_it(place: Town) -> None:
-    ada = place.houses["ada"]
-    await become_attested(place, ada)
-    key = ada.root.public.hex()
-    said = [house for name, house in place.houses.items() if name != "ada" and house.desk.log().attested]
-    for house in said:
-        house.desk.withdraw(WithdrawRequest(participant=key))
-        house.close()
-        house.open()
-        assert house.desk.log().acts[0].what == "withdrawn"
-    place.share()
-    again = await ada.ask(ADDRESS)
-    assert [refusal.why for refusal in again.refused] == ["withdrawn"] * 2
-    assert len(again.awaited) == 1
-    other = place.add("another key")
-    assert "withdrawn" in {refusal.why for refusal in (await other.ask("Ada.Lovelace+more@example.org")).refused}
-    assert not (await other.ask("somebody.else@example.org")).refused, "it is the mailbox that is refused"
-
-    said[0].desk.allow(AllowRequest(participant=key))
-    assert said[0].desk.log().acts[0].what == "allowed"
-    with pytest.raises(NotFound, match="allowed it again already"):
-        said[0].desk.allow(AllowRequest(participant=key))
-    with pytest.raises(Refused, match="no attestor"):
-        ada.desk.allow(AllowRequest(participant=key))
-    place.clock.ms += DAY_MS
-    await become_attested(place, ada)
-    assert ada.is_attested()
-
-
-async def test_a_code_that_is_on_its_way_is_refused_when_the_word_is_taken_back(place: Town) -> None:
-    ada, other = place.houses["ada"], place.add("another key")
-    await become_attested(place, ada)
-    await other.ask(ADDRESS)
-    for name, house in place.houses.items():
-        if name.startswith("attestor") and house.desk.log().attested:
-            house.desk.withdraw(WithdrawRequest(participant=ada.root.public.hex()))
-    refused = 0
-    for text in texts(place)[-2:]:
-        try:
-            await other.confirm(text)
-        except Refused as error:
-            assert "took back" in str(error)  # noqa: PT017 - not all of the attestors had said something
-            refused += 1
-    assert refused
-    assert not other.is_attested()
 
 
 async def test_a_domain_with_as_many_voices_as_count_gets_no_more(place: Town) -> None:
@@ -453,61 +309,3 @@ async def test_without_attestors_within_reach_it_says_so(place: Town) -> None:
 async def test_an_attestor_answers_rubbish_with_a_no(place: Town, rubbish: bytes) -> None:
     reply = await place.houses["attestor-0"].desk.reply("somebody", rubbish)
     assert decode_reply(reply or b"") == No(why="garbled")
-
-
-async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, office: PostOffice) -> None:
-    (tmp_path / "wrong").write_text("guess\n")
-    (tmp_path / "wrong").chmod(0o600)
-    with town(tmp_path, office, password_file=str(tmp_path / "wrong")) as place:
-        answer = await place.houses["ada"].ask(ADDRESS)
-        warning = place.houses["attestor-0"].desk.warnings()[0]
-    assert {refusal.why for refusal in answer.refused} == {"not_sent"}
-    assert "the attestor's last mail was not sent: SMTPAuthenticationError 535" in warning
-
-
-async def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path: Path, office: PostOffice) -> None:
-    with town(tmp_path, office, ca_file="") as place:
-        answer = await place.houses["ada"].ask(ADDRESS)
-    assert {refusal.why for refusal in answer.refused} == {"not_sent"}
-
-
-async def test_a_server_without_starttls_gets_neither_password_nor_mail(tmp_path: Path) -> None:
-    with post_office(tmp_path, tls=False) as plain, town(tmp_path, plain) as place:
-        answer = await place.houses["ada"].ask(ADDRESS)
-        assert {refusal.why for refusal in answer.refused} == {"not_sent"}
-        assert plain.mails == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"from_address": "nobody"}, "from_address"),
-        ({"password_file": ""}, "has no password"),
-        ({"password_file": "/nowhere"}, "password_file: there is no /nowhere"),
-        ({"security": "none", "host": "mail.example.org"}, "in the clear"),
-        ({"security": "none", "host": "mail.example.org", "user": "", "password_file": ""}, "in the clear"),
-        ({"ca_file": "/nowhere"}, "ca_file"),
-        ({"disposable_file": "/nowhere"}, "disposable_file"),
-    ],
-)
-def test_settings_that_can_not_work_are_a_sentence_at_the_start(
-    tmp_path: Path, office: PostOffice, changes: dict[str, str], sentence: str
-) -> None:
-    with pytest.raises(AutoresearchError, match=sentence), town(tmp_path, office, **changes):
-        pass
-
-
-def test_a_password_that_others_can_read_is_refused(tmp_path: Path, office: PostOffice) -> None:
-    office.settings(tmp_path / "open")
-    (tmp_path / "open").chmod(0o644)
-    with pytest.raises(Refused, match="Others can read"), town(tmp_path, office, password_file=str(tmp_path / "open")):
-        pass
-
-
-async def test_the_password_may_come_from_the_environment(
-    tmp_path: Path, office: PostOffice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
-    with town(tmp_path, office, password_file="") as place:
-        assert len((await place.houses["ada"].ask(ADDRESS)).awaited) == 2
-        assert PASSWORD not in repr(place.houses["attestor-0"].desk._server)

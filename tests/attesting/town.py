@@ -23,6 +23,8 @@ from tests.attesting.postoffice import PostOffice
 from tests.identity.dkim_mail import Dns
 from tests.records.making import NOW_MS
 
+ADDRESS = "Ada.Lovelace+notes@example.org"
+MINUTE_MS = 60_000
 TEA = Network(name="tea", nonce=bytes(16), tag_memory_bytes=8192, tag_passes=1)
 
 
@@ -178,3 +180,15 @@ def town(
         made.add("ada")
         opened.callback(lambda: [house.close() for house in made.houses.values()])
         yield made
+
+
+def texts(place: Town, address: str = ADDRESS) -> list[str]:
+    """The mails to an address, the oldest first."""
+    return place.office.text_to(address)
+
+
+async def become_attested(place: Town, house: House, address: str = ADDRESS) -> None:
+    """Ask for codes and give them back, as somebody with the mailbox does."""
+    await house.ask(address)
+    for text in texts(place, address)[-2:]:
+        await house.confirm(text)

@@ -19,13 +19,6 @@ from tests.views.village import ANN, AUTHOR, BEN, CEM, EVE, PEOPLE, ROOTS, STRAN
 COST = {"cpu_ms": 24_000, "metrics": {"work": 1e12, "flops": 3e11}}
 
 
-@pytest.fixture
-def village(tmp_path):
-    made = Village.at(tmp_path)
-    yield made
-    made.log.close()
-
-
 def of(log, who):
     """The facts of one of the village's people."""
     root = ROOTS[PEOPLE.index(who)].public.hex() if who in PEOPLE else who.public.hex()

@@ -24,13 +24,6 @@ def short_board(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duties, "CHECKED_ROWS", 1)
 
 
-@pytest.fixture
-def village(tmp_path):
-    made = Village.at(tmp_path)
-    yield made
-    made.log.close()
-
-
 def duty(village: Village, who, run: Record | None = None):
     seed = bytes(who.key)
     if run is not None:

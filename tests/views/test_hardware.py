@@ -17,11 +17,9 @@ TASK = digest_of(CLOCKED)
 
 
 @pytest.fixture
-def village(tmp_path):
-    made = Village.at(tmp_path)
-    made.append(AUTHOR, "task", task_body(CLOCKED))
-    yield made
-    made.log.close()
+def village(village):
+    village.append(AUTHOR, "task", task_body(CLOCKED))
+    return village
 
 
 def run(village: Village, value: float, name: str, *, by=AUTHOR, device: str = "fast", **fields: object) -> Record:

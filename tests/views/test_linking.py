@@ -15,11 +15,9 @@ MODEL = BlobRef(sha256=b"m" * 32, size=5)
 
 
 @pytest.fixture
-def village(tmp_path):
-    opened = Village.at(tmp_path)
-    opened.now_ms += 10 * HOUR_MS
-    yield opened
-    opened.log.close()
+def village(village):
+    village.now_ms += 10 * HOUR_MS
+    return village
 
 
 def linked(village: Village, who: KeyPair = ANN, parent: Record | None = None) -> list[bytes]:

@@ -12,14 +12,7 @@ from autoresearch.records import format_id
 from autoresearch.views import confirmed_until, judge_reports, past, states_over_time
 from autoresearch.words import RunState
 from tests.records.making import NETWORK, pairs
-from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, TRUST, Village
-
-
-@pytest.fixture
-def village(tmp_path):
-    made = Village.at(tmp_path)
-    yield made
-    made.log.close()
+from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, TRUST
 
 
 def demote(village):

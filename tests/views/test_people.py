@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,6 @@ from autoresearch.records import Identity
 from autoresearch.views import board, company, credit, who, who_is
 from tests.records.making import NETWORK, key
 from tests.views.village import ANN, BEN, ROOTS, STRANGER, Village
-
-
-@pytest.fixture
-def village(tmp_path: Path) -> Iterator[Village]:
-    made = Village.at(tmp_path)
-    yield made
-    made.log.close()
 
 
 def named(village: Village, by: KeyPair, root: KeyPair, name: str) -> None:

@@ -23,13 +23,6 @@ STRANGERS = [key(60), key(61)]
 STATES = st.sampled_from(list(RunState))
 
 
-@pytest.fixture
-def village(tmp_path):
-    made = Village.at(tmp_path)
-    yield made
-    made.log.close()
-
-
 def chosen(village, me=None):
     here = company(village.log, me.public if me else None)
     return preferred(village.log, village.task, here).row.first

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from autoresearch.log import Log
 from autoresearch.records import Merge, Record, Verification, Withdrawal
 from autoresearch.verification import REPLICATE, ecvrf, question
 from autoresearch.views import evaluations, merge_of, proof_with, proofs
 from autoresearch.words import CONSEQUENCE_SENTENCES, PROOF_SENTENCES, Consequence, ProofKind
 from tests.records.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
-from tests.views.village import ANN, AUTHOR, BEN, CEM, ROOTS, STRANGER, TRUST, Village
-
-
-@pytest.fixture
-def village(tmp_path: Path) -> Iterator[Village]:
-    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
-        yield Village(log)
+from tests.views.village import ANN, AUTHOR, BEN, CEM, ROOTS, STRANGER, Village
 
 
 def fork(village: Village, *, of: Record) -> Record:

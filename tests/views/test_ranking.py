@@ -33,13 +33,6 @@ SECOND = key(200)  # another device of the first participant
 BUDGET = 1e12
 
 
-@pytest.fixture
-def village(tmp_path):
-    made = Village.at(tmp_path)
-    yield made
-    made.log.close()
-
-
 def flood(village: Village, values: Sequence[float], *, source: bytes | None = None, time_ms: int = NOW_MS) -> None:
     """As many runs of keys that were made for it, each run a program of its own or all the same one."""
     made: dict[int, list[Record]] = {}
