@@ -7,7 +7,7 @@ reported → provisional → confirmed | not replicated
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median, median_high, median_low
 from typing import NamedTuple
 
@@ -29,7 +29,8 @@ class Judgement(NamedTuple):
     """The word for a run; the network's value with its standard error and number of runs; how many voices spoke.
 
     ``value`` is as those of the reports are, the smaller the better.
-    ``improvement`` is the median difference to the parent that others measured, positive where the run is better.
+    ``improvement`` is the median difference to the parent that others measured, positive where the run is better; it
+    too is the worse of the two in the middle where these lie far apart.
     """
 
     state: RunState
@@ -59,18 +60,18 @@ def judge(
     """
     heard = _heard(reports, author)
     pairs = [report for report in heard if (report.stage, report.round) == (REPLICATE, 0)]
-    finding, relied_on = judge_pairs(
+    finding, count = judge_pairs(
         [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voices - 1
     )
-    improvements = [value for place in relied_on for value in pairs[place].improvements]
-    values = [value for place in relied_on for value in pairs[place].values]
+    improvements = [value for report in pairs[:count] for value in report.improvements]
+    values = [value for report in pairs[:count] for value in report.values]
     speakers = len({report.voice for report in heard})
     measured = (
-        _middle(values, noise) if values else None,
+        _middle(values, noise, worse=median_high) if values else None,
         _error(values, noise) if len(values) > 1 else None,
         len(values),
         speakers,
-        median(improvements) if improvements else None,
+        _middle(improvements, noise, worse=median_low) if improvements else None,
     )
     if fraud:
         return Judgement(RunState.FRAUD, *measured)
@@ -85,12 +86,12 @@ def judge(
     return Judgement(state, *measured)
 
 
-def _middle(values: Sequence[float], noise: float) -> float:
+def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:
     """The median; the worse of the two in the middle where these lie too far apart to be runs of one program.
 
     Half of what the first two say is one voice's: it must not lift the number as far as it likes.
     """
-    return median_high(values) if _is_apart(values, noise) else median(values)
+    return worse(values) if _is_apart(values, noise) else median(values)
 
 
 def _is_apart(values: Sequence[float], noise: float) -> bool:

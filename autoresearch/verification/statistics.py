@@ -4,7 +4,7 @@ Each pair is one run of the parent and one of the change on the same machine wit
 After the pairs of 2, 3 and 4 verifiers whoever found the most is left out, and a one-sided t-test at 1 % asks whether
 the mean improvement of the others is above zero. So a friend of the author gains little by what it makes up: the others
 are wrong once in a hundred looks. Where there is none the best of them is left out, and a change that is no better is
-confirmed far less than once in a hundred times, all looks together.
+confirmed less than once in a hundred times, all looks together, unless the noise is far above what the task says.
 
 Where one of the four keeps it from being better, for three of them alone would have found it so, two more are asked,
 and a last test leaves out who found the most and who found the least (a trimmed mean: Tukey and McLaughlin, 1963), and
@@ -47,10 +47,10 @@ class Finding(StrEnum):
 
 
 class Found(NamedTuple):
-    """What the pairs say so far, and which voices that rests on, by their place."""
+    """What the pairs say so far, and how many of the first verifiers were heard for it."""
 
     finding: Finding
-    voices: tuple[int, ...]
+    heard: int
 
 
 Improvements = Sequence[Sequence[float]]
@@ -63,7 +63,7 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     runs is taken to vary by √2 of it. ``minimum_effect`` is the least mean improvement that counts. ``most`` verifiers
     can speak; what comes after the sixth says nothing.
     """
-    spoken = tuple(range(min(len(improvements), LOOKS[-1])))
+    spoken = min(len(improvements), LOOKS[-1])
     looks = LOOKS if noise > 0 else LOOKS[1:]  # how wide they spread is not to be seen from two pairs alone
     for look in looks:
         if len(improvements) < look:
@@ -76,14 +76,13 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     if not any(_is_better(three, minimum_effect, noise=noise) for three in but_one):
         return Found(Finding.NOT_BETTER, spoken)
     last = max(min(most, MOST_VOICES), LOOKS[-1])
-    _, *middle, _ = _by_mean(improvements[:last])
-    voices = tuple(sorted(middle))
     if len(improvements) < last:
-        return Found(Finding.OPEN, voices)
-    bound = _TRIMMED[last][0 if noise > 0 else 1]
+        return Found(Finding.OPEN, len(improvements))
+    _, *middle, _ = _by_mean(improvements[:last])
     narrowed = _narrowed(improvements[:last])
-    better = _is_better([narrowed[voice] for voice in voices], minimum_effect, noise=noise, bound=bound)
-    return Found(Finding.BETTER if better else Finding.NOT_BETTER, voices)
+    bound = _TRIMMED[last][0 if noise > 0 else 1]
+    better = _is_better([narrowed[voice] for voice in middle], minimum_effect, noise=noise, bound=bound)
+    return Found(Finding.BETTER if better else Finding.NOT_BETTER, last)
 
 
 def _by_mean(improvements: Improvements) -> list[int]:

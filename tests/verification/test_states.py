@@ -171,6 +171,26 @@ def test_whoever_speaks_unasked_after_a_run_is_confirmed_moves_nothing_far() -> 
     assert after.error == pytest.approx(before.error, abs=0.03)
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("lie", [-1e9, 1e9])
+def test_one_verifier_moves_the_number_and_the_improvement_no_further_than_runs_of_one_program_lie_apart(
+    count: int, lie: float
+) -> None:
+    """Before, a friend of the author that found a huge gain against the parent doubled it where only two spoke, and one
+    of four among whom the last test decides made the number as bad as it liked."""
+    honest = [pairs(who, 0.1 + who / 1e3, 0.1 - who / 1e3) for who in range(1, count + 1)]
+    for liar in range(count):
+        for gain in (-1e9, 0.0, 0.1, 1e9):
+            said = pairs(liar + 1, gain, gain)._replace(values=(lie, lie))
+            found = word(*QUORUM, *honest[:liar], said, *honest[liar + 1 :], voices=count + 1, noise=0.02)
+            if found.state is RunState.CONFIRMED:
+                assert found.improvement <= 0.1 + 3 * 0.02
+                assert found.value >= 0.9 - 3 * 0.02
+            if count > 2:
+                assert found.value == pytest.approx(0.9, abs=3 * 0.02)
+                assert found.improvement == pytest.approx(0.1, abs=3 * 0.02)
+
+
 def replace_values(report: Report, value: float) -> Report:
     return report._replace(values=(value,) * len(report.values))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.verification import ERROR, MOST_VOICES, PAIRS, Finding, judge_pairs
+from autoresearch.verification import ERROR, LOOKS, MOST_VOICES, PAIRS, Finding, judge_pairs
 from autoresearch.verification.statistics import _QUANTILES, _TRIMMED
 
 NOISE = 0.02
@@ -88,6 +88,21 @@ def test_a_friend_of_the_author_brings_little_luck_through(known: float, most: i
         assert found.count(Finding.BETTER) <= share * len(seen)
 
 
+@pytest.mark.parametrize(
+    ("known", "most", "shares"),
+    [(NOISE, 6, (0.96, 0.99)), (NOISE, 4, (0.85, 0.99)), (0.0, 6, (0.75, 0.99)), (0.0, 4, (0.12, 0.43))],
+)
+def test_a_single_liar_buries_no_large_gain(known: float, most: int, shares: tuple[float, ...]) -> None:
+    dice = random.Random(6)
+    for effect, share in zip((3, 5), shares, strict=True):
+        seen = [[dice.gauss(effect, math.sqrt(2)) * NOISE for _ in range(most * PAIRS)] for _ in range(1_500)]
+        for lie in ((-1000.0, -1000.0), (-1000.0, -994.0), (-3.0, 9.0), (-1000.0, 1001.0), (1000.0, 1000.0)):
+            for pairs in seen:
+                pairs[:PAIRS] = [NOISE * value for value in lie]
+            found = [judged(pairs, most=most, noise=known, minimum_effect=NOISE / 2) for pairs in seen]
+            assert found.count(Finding.BETTER) >= share * len(seen)
+
+
 def test_where_the_noise_is_not_known_two_verifiers_confirm_nothing() -> None:
     pairs = [[0.3, 0.31], [0.3, 0.3]]
     assert judge_pairs(pairs, noise=0.0, minimum_effect=0.0).finding is Finding.OPEN
@@ -121,11 +136,11 @@ def test_where_no_more_than_three_can_speak_these_decide() -> None:
     assert judged([0.01, -0.01], most=1, noise=NOISE, minimum_effect=0.0) is Finding.OPEN
 
 
-def test_what_it_rests_on_leaves_out_who_stands_against_the_others() -> None:
+def test_whoever_stands_against_the_others_decides_nothing_and_all_six_are_heard() -> None:
     pairs = [[0.1, 0.11], [-9.0, -9.0], [0.1, 0.12], [0.09, 0.1], [0.1, 0.1], [0.5, 0.4]]
     for count in (4, 5):
-        assert judge_pairs(pairs[:count], noise=NOISE, minimum_effect=0.0).finding is Finding.OPEN
-    assert judge_pairs(pairs, noise=NOISE, minimum_effect=0.0) == (Finding.BETTER, (0, 2, 3, 4))
+        assert judge_pairs(pairs[:count], noise=NOISE, minimum_effect=0.0) == (Finding.OPEN, count)
+    assert judge_pairs(pairs, noise=NOISE, minimum_effect=0.0) == (Finding.BETTER, 6)
 
 
 @given(st.lists(st.tuples(*[st.floats(-1, 1)] * PAIRS), max_size=9), st.floats(0, 1), st.floats(0, 0.1))
@@ -135,4 +150,4 @@ def test_any_pairs_have_a_finding_and_more_than_six_change_nothing(
     found = judge_pairs(pairs, noise=noise, minimum_effect=least)
     assert (found.finding is Finding.OPEN) <= (len(pairs) < MOST_VOICES)
     assert found == judge_pairs(pairs[:MOST_VOICES], noise=noise, minimum_effect=least)
-    assert all(0 <= voice < len(pairs) for voice in found.voices)
+    assert min(len(pairs), LOOKS[-1]) <= found.heard <= len(pairs)
