@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
 
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError
@@ -28,6 +29,8 @@ ASKING = "autoresearch_daemon.net.asking"
 ASK_SECONDS = 60.0
 # A node may have many addresses; some of them are enough to begin with.
 OWN_ADDRESSES = 4
+STARTING = "starting"
+POLL_SECONDS = 0.1
 INSTALL_HINT = 'apt install gcc python3-dev libgmp-dev; pip install "autoresearch-p2p[network]"'
 
 
@@ -108,14 +111,21 @@ def join(found: Manifest) -> tuple[Manifest, bool]:
     return joined, can_connect()
 
 
-def own_addresses() -> list[str]:
-    """What others need to reach this node: nothing with the daemon down, loopback only when there is nothing else."""
+def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:
+    """What others need to reach this node: nothing with the daemon down, loopback only when there is nothing else.
+
+    A network that is starting has none yet; it is given ``patience_seconds``.
+    """
     try:
         with here.client() as client:
-            found = client.peers().addresses
+            answer = client.peers()
+            deadline = time.monotonic() + patience_seconds
+            while answer.network.state == STARTING and not answer.addresses and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS)
+                answer = client.peers()
     except DaemonNotRunning:
         return []
-    return not_only_here(found)
+    return not_only_here(answer.addresses)
 
 
 def to_be_sent(manifest: Manifest, addresses: list[str]) -> Manifest:

@@ -23,6 +23,7 @@ from autoresearch.records import BlobRef, Record, Run, Task, parse_stored
 from autoresearch.research import device_name
 from autoresearch.settings import Settings, named_devices
 from autoresearch.sync import Finished, KeyIndex
+from autoresearch_daemon.addressees import check_dialled, named_peer
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.net import Handlers as NetworkHandlers
@@ -185,8 +186,9 @@ class Exchange:
         )
 
     async def block(self, peer: str, *, blocked: bool) -> None:
-        """Refuse a peer from now on, or no longer. Raises AutoresearchError when it is no peer id."""
-        await self.network.block(peer, blocked=blocked)
+        """Refuse a peer, named by its id or the end of it, from now on, or no longer. Raises AutoresearchError."""
+        named = named_peer(peer, self.peers().peers, own=self.me())
+        await self.network.block(named, blocked=blocked)
 
     def offer(self, manifest: Manifest) -> None:
         """Give nodes who ask which network this is this manifest from now on."""
@@ -197,8 +199,9 @@ class Exchange:
         return [f"peer {peer.peer} is shut out: it {peer.shut_out}" for peer in self.network.peers() if peer.shut_out]
 
     def dial(self, address: str) -> None:
-        """Begin to connect to an address; it is remembered and tried again. Raises UsageError when it is none."""
+        """Begin to connect to an address; it is remembered and tried again. Raises UsageError, Refused."""
         check_peer_address(address, "the address")
+        check_dialled(address, self.peers().peers, own=self.me())
         self._spawn(self._quietly(self.network.dial(address), address))
 
     def _introduce(self, peer: str) -> bytes:

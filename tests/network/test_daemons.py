@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_cli.models import Check, DoctorAnswer
+from autoresearch_cli.rendering.peers import PEER_CHARACTERS
 from autoresearch_daemon.clock import now_ms
 
 from autoresearch.answers import PeersAnswer, find_task, published_task
@@ -286,14 +287,17 @@ def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> No
     assert seen.bytes_in > 0
     assert peers_of(second).network.exchanged_ms
 
-    blocked = autoresearch(first, "peers", "block", peers_of(second).peer)
+    told = peers_of(second).peer
+    blocked = autoresearch(first, "peers", "block", told[-PEER_CHARACTERS:])
     assert blocked.returncode == 0, blocked.stderr
     wait_for(lambda: peers_of(second).network.connected == 0)
     first.stop()
     first.start()
     wait_for(lambda: peers_of(first).network.state == "running")
     assert [peer.blocked for peer in peers_of(first).peers] == [True]
-    assert autoresearch(first, "peers", "unblock", peers_of(second).peer).returncode == 0
+    again = autoresearch(first, "peers", "add", address_of(second))
+    assert (again.returncode, f"autoresearch peers unblock {told}" in again.stderr) == (6, True), again.stderr
+    assert autoresearch(first, "peers", "unblock", told).returncode == 0
     wait_for(lambda: peers_of(second).network.connected == 1)
     assert autoresearch(first, "peers", "block", "nobody").returncode == 6
 

@@ -274,9 +274,19 @@ async def test_a_blocked_peer_is_put_out_and_stays_out(tmp_path):
 
 
 @in_trio
+async def test_a_peer_that_is_blocked_before_anybody_met_it_is_listed_as_blocked(tmp_path):
+    stranger = "12D3KooWGHjaEjeuY2ewZ6bWqfPyMxMDtGghWeoTv6jhzyiJ4pEM"
+    async with running(tmp_path / "a") as a:
+        a.block(stranger, blocked=True)
+        assert [(peer.peer, peer.blocked, peer.connected) for peer in a.watch.peers()] == [(stranger, True, False)]
+        a.block(stranger, blocked=False)
+        assert a.watch.peers() == []
+
+
+@in_trio
 async def test_a_peer_that_is_shut_out_is_cut_off_and_comes_no_further_however_often_it_calls(tmp_path):
     async with running(tmp_path / "a") as a, running(tmp_path / "b") as b:
-        await a.dial(b.addresses()[0])
+        await b.dial(a.addresses()[0])
         a.shut_out(b.peer, "sent rubbish")
         calls = Calls(a)
         while calls.ended < 3:

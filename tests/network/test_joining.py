@@ -68,7 +68,9 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
     second = Daemon(tmp_path / "b", settings)
     try:
         first.start()
+        at_once = command(first, "network", "invite")
         wait_for(lambda: bool(peers_of(first).addresses))
+        assert read_invite(at_once.stdout).bootstrap == (address_of(first),), at_once.stderr
         said = first.status().records  # what a node says of itself at its start
         assert said
         assert command(first, "network", "trust", "ab" * 32).returncode == 0

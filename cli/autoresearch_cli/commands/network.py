@@ -27,6 +27,7 @@ from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
 
+STARTING_SECONDS = 15.0
 app = command_app("The network this node is in: found one, join one, invite others.")
 apps = {"network": app}
 
@@ -141,7 +142,8 @@ def show(*, json: Json = False) -> None:
 def invite(*, json: Json = False) -> None:
     """Print an invite: a word that says all there is to know, with this node's addresses when the daemon is up."""
     manifest = here.manifest()
-    addresses = joining.own_addresses()
+    # Who asks right after `up` gets the addresses too: libp2p takes seconds to start.
+    addresses = joining.own_addresses(patience_seconds=STARTING_SECONDS)
     answer = _answer(manifest, here.paths().manifest, addresses)
     if json:
         print_json(answer)

@@ -13,7 +13,9 @@ from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.peers import print_peers
 
 RUNNING = "running"
-PeerId = Annotated[str, typer.Argument(metavar="PEER", help="A peer id, as `peers` shows it: 12D3KooW….")]
+PeerId = Annotated[
+    str, typer.Argument(metavar="PEER", help="A peer id, 12D3KooW…, or the end of one, as `peers` shows it.")
+]
 app = command_app(no_args_is_help=False)
 apps = {"peers": app}
 

@@ -159,11 +159,16 @@ class Watch(INotifee):
             if contact.peer not in {*now, self._own}
             and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
         ]
-        listed = {peer.peer for peer in found}
+        listed = {self._own, *(peer.peer for peer in found)}
         found += [
-            PeerInfo(peer=peer, address="", connected=False, shut_out=reason)
-            for peer, reason in self._reasons.items()
-            if peer not in listed
+            PeerInfo(
+                peer=peer,
+                address="",
+                connected=False,
+                blocked=peer in self._book.blocked,
+                shut_out=self._reasons.get(peer, ""),
+            )
+            for peer in sorted({*self._book.blocked, *self._reasons} - listed)
         ]
         return found[:200]
 
