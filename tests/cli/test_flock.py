@@ -13,7 +13,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_cli.flock.state import FlockState, done_twice, holding, standing
+from autoresearch_cli.flock import show
+from autoresearch_cli.flock.state import FlockState, done_twice, holding, row, standing
 from autoresearch_cli.models import DemoAnswer
 
 from autoresearch.answers import Event
@@ -82,6 +83,24 @@ def test_a_lost_daemon_is_told_once_and_the_rest_counts() -> None:
     for name in ("peer-1", "peer-3"):
         state.hear(name, event("state", why="runs_done", reason="done"))
     assert state.is_over()
+
+
+def test_nobody_says_that_all_are_equal_when_one_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    state = FlockState.of(["peer-1", "peer-2", "peer-3"])
+    everything = frozenset({b"a"})
+    state.compare(dict.fromkeys(state.members, everything))
+    assert standing(state).endswith("all logs equal")
+    state.lose("peer-2", "was killed (SIGKILL)")
+    state.compare({"peer-1": everything, "peer-2": frozenset(), "peer-3": everything})
+    assert standing(state).endswith("the 2 logs left equal")
+    assert row(state.members["peer-2"]) == "peer-2  was killed (SIGKILL)  0 records, 1 behind"
+    for left, equal, said in (
+        (3, True, "all hold the same records and the same best"),
+        (2, True, "those that are left hold the same records and the same best"),
+        (2, False, "stopped before those that are left had everything"),
+    ):
+        show.sum_up(DemoAnswer(runs=1, failed=0, peers=3, peers_left=left, equal=equal))
+        assert said in capsys.readouterr().err.splitlines()
 
 
 def test_runs_that_repeat_others_are_counted_and_stopped_ones_are_not() -> None:

@@ -7,8 +7,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from autoresearch_cli.flock.state import FlockState, Line, holding, standing
-from autoresearch_cli.rendering.figures import percent
+from autoresearch_cli.flock.state import FlockState, Line, holding, row, standing
 from autoresearch_cli.rendering.output import say, wants_color
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class FlockDisplay:
         self._spoken = now
         say(standing(self._state))
         for member in self._state.members.values():
-            say(f"  {member.name}  {percent(member.fraction)}  {member.doing}  {member.note}  {holding(member)}")
+            say(f"  {row(member)}")
 
 
 def picture(state: FlockState) -> Table:

@@ -67,7 +67,7 @@ def demo_of_many(
     if json:
         print_json(answer)
     else:
-        _sum_up(answer)
+        sum_up(answer)
 
 
 def _share(
@@ -238,7 +238,8 @@ def _answer(daemons: list[Daemon], state: FlockState) -> DemoAnswer:
     )
 
 
-def _sum_up(answer: DemoAnswer) -> None:
+def sum_up(answer: DemoAnswer) -> None:
+    """Say what a demo reached."""
     lost = f", {counted(answer.peers - answer.peers_left, 'daemon')} lost" if answer.peers_left < answer.peers else ""
     say(f"{counted(answer.runs, 'run')} by {counted(answer.peers, 'daemon')}{lost}; {answer.failed} failed, "
         f"{answer.done_twice} done twice")  # fmt: skip
@@ -248,7 +249,6 @@ def _sum_up(answer: DemoAnswer) -> None:
     if answer.attested:
         words = ", ".join(f"{number} {state}" for state, number in sorted(answer.states.items()))
         say(f"{counted(answer.attested, 'attested participant')}; of all runs: {words}")
-    say(
-        "all hold the same records and the same best" if answer.equal else "they were stopped before all had everything"
-    )
+    who = "all" if not lost else "those that are left"
+    say(f"{who} hold the same records and the same best" if answer.equal else f"stopped before {who} had everything")
     say(f"→ AUTORESEARCH_HOME={answer.home} autoresearch lineage @, or best --code; the next demo begins anew")

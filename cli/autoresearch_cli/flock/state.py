@@ -142,8 +142,21 @@ def standing(state: FlockState) -> str:
     parts.append(f"{counted(state.runs, 'run')}, {state.failed} failed")
     alive = state.alive()
     equal = sum(1 for member in alive if not member.behind)
-    parts.append("all logs equal" if equal == len(alive) else f"{equal} of {len(alive)} logs equal")
+    same = "all logs equal" if len(alive) == len(state.members) else f"the {counted(len(alive), 'log')} left equal"
+    parts.append(same if equal == len(alive) else f"{equal} of {len(alive)} logs equal")
     return " · ".join(parts)
+
+
+def row(member: Member) -> str:
+    """One member in a line of text: how far it is, what it does, what it holds."""
+    parts = [
+        member.name,
+        percent(member.fraction) if member.in_hand else "",
+        member.doing,
+        member.note,
+        holding(member),
+    ]
+    return "  ".join(filter(None, parts))
 
 
 def holding(member: Member) -> str:
