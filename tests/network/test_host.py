@@ -318,6 +318,7 @@ class Calls(INotifee):
     async def listen_close(self, network, multiaddr) -> None: ...
 
 
+@pytest.mark.slow
 @in_trio
 async def test_nobody_dials_a_peer_that_it_has_shut_out(tmp_path):
     async with running(tmp_path / "a") as a:
