@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean, median
 from typing import NamedTuple
 
 from autoresearch.log import Log
-from autoresearch.records import Record, format_id
+from autoresearch.records import Record, Run, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Report, in_time, network_rules
 from autoresearch.views.bans import Ban, bans
 from autoresearch.views.copies import copies
@@ -22,6 +23,8 @@ from autoresearch.words import Mark, RunState
 
 # A run of which others say that it is what its author says.
 UPHELD = frozenset({RunState.PROVISIONAL, RunState.CONFIRMED, RunState.NOT_REPLICATED})
+# Of honest pairs hardly any are so many standard deviations of one run from the median of all who ran them.
+_APART_NOISES = 4.0
 
 
 class Marked(NamedTuple):
@@ -123,12 +126,22 @@ def _events(log: Log, run: Record) -> Iterator[_Event]:
     timely = in_time(
         [report for _, report in reports], min(network_rules(log.network).quorum, max(voices_at(log, run) - 1, 1))
     )
+    assert isinstance(run.body, Run)
+    rules = log.rules(run.body.task)
+    apart = _apart([report for _, report in reports if report.stage == REPLICATE], rules.noise if rules else 0.0)
     for record, report in reports:
-        if report.stage == REPLICATE and state is RunState.REFUTED:
+        if report.stage == REPLICATE and (state is RunState.REFUTED or report.voice in apart):
             continue  # whoever ran the program beside its parent said nothing of the author's number
         # Who repeats what others had said was not right by its own doing; who was wrong was wrong.
         if report in timely or report.passed != (state in UPHELD):
             yield _verifier(run, record, report, state)
+
+
+def _apart(pairs: Sequence[Report], noise: float) -> set[bytes]:
+    """The voices that found another improvement than most. Not wrong, for machines differ, nor right."""
+    means = {report.voice: fmean(report.improvements) for report in pairs}
+    middle = median(means.values()) if means else 0.0
+    return {voice for voice, mean in means.items() if abs(mean - middle) > _APART_NOISES * noise > 0}
 
 
 def _verifier(run: Record, record: Record, report: Report, state: RunState) -> _Event:

@@ -275,6 +275,19 @@ def test_whoever_ran_pairs_of_a_run_that_was_refuted_was_not_wrong(story: Story)
     assert [(record.upheld, record.overruled) for record in found] == [(1, 0), (1, 0)]
 
 
+@pytest.mark.parametrize("lie", [-9.0, 9.0])
+def test_whoever_finds_another_improvement_than_most_was_neither_right_nor_wrong(story: Story, lie: float) -> None:
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    story.replicate(OTHERS[0], [1.2 + lie, 1.2 + lie], [1.2, 1.2])
+    for who in OTHERS[1:6]:
+        story.replicate(who, [1.5, 1.5], [1.2, 1.21])
+    assert story.state is RunState.CONFIRMED
+    found = [track_record(story.log, voice(who)) for who in OTHERS[:6]]
+    assert [record.consecutive_valid for record in found] == [1, 2, 2, 1, 1, 1]  # the first for its evaluation alone
+    assert not any(record.overruled for record in found)
+
+
 def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> None:
     steps = [
         lambda: story.evaluate(OTHERS[0], 1.2),
