@@ -20,8 +20,9 @@ CANDIDATES = 100
 REPETITIONS = {True: 20, False: 200}
 TRIED = 50
 VERIFIERS = MOST_VOICES
-# The improvements that a liar makes up: a mean far below the others', far above, and in their midst.
-LIES = ((-1000.0, -1000.0), (1000.0, 1000.0), (1000.0, -999.9))
+# The improvements that a liar makes up: a mean far below the others' (also so wide apart that it leaves the widest of
+# them as it is), far above, and in their midst.
+LIES = ((-1000.0, -1000.0), (-1000.0, -1000.0 + 12 * NOISE), (1000.0, 1000.0), (1000.0, -999.9))
 # What a friend of the author makes up for a run that is no better, in standard deviations of one run.
 FAVOURS = (2, 3, 4, 5, 6, 1000)
 # Real improvements, in standard deviations of one run, to see that the rule still finds something.
