@@ -18,6 +18,11 @@ def one_line(text: str, characters: int) -> str:
     return plain if len(plain) <= characters else plain[: characters - 1] + "…"
 
 
+def with_article(noun: str) -> str:
+    """“a run”, “an identity”: the kind of a record inside a sentence."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def plain_name(text: str) -> str:
     """A name that a participant gave itself, fit to stand in quotes beside its key; empty when nothing is left of it.
 

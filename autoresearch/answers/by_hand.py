@@ -8,6 +8,7 @@ from autoresearch.answers.counting import HOUR_MS, way_to_count
 from autoresearch.errors import Refused, UsageError
 from autoresearch.identity import Voice
 from autoresearch.log import Log
+from autoresearch.plain import with_article
 from autoresearch.records import Record, Run, short_id
 from autoresearch.verification import EVALUATE, ecvrf, network_rules
 from autoresearch.views import (
@@ -41,7 +42,7 @@ def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
     record = log.get(run_id)
     name = short_id(run_id)
     if not isinstance(record.body, Run):
-        raise UsageError(f"{name} is a {record.kind}, not a run.", hint="autoresearch log --kind run")
+        raise UsageError(f"{name} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run")
     _check_run(log, record, record.body, name)
     me = roster_of(log).voice(device, now_ms)
     if roster_of(log).voice(record.author, record.time).voice == me.voice or record.author == device:

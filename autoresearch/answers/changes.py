@@ -10,6 +10,7 @@ from autoresearch.answers.finding import task_of
 from autoresearch.answers.models import DiffAnswer, LineageAnswer
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log, MissingBlob
+from autoresearch.plain import with_article
 from autoresearch.records import BlobRef, Run, format_id, short_id
 from autoresearch.views import lineage
 
@@ -80,7 +81,9 @@ def run_body(log: Log, run_id: bytes) -> Run:
     """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
     record = log.get(run_id)
     if not isinstance(record.body, Run):
-        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.", hint="autoresearch log --kind run")
+        raise UsageError(
+            f"{format_id(run_id)} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run"
+        )
     return record.body
 
 

@@ -53,8 +53,8 @@ def counts(log: Log, device: bytes, now_ms: int) -> bool | None:
     return roster_of(log).voice(device, now_ms).attested
 
 
-def nothing_to_verify(log: Log, device: bytes, now_ms: int) -> str:
-    """Why a node that is asked to verify has nothing to do."""
+def nothing_to_verify(log: Log, device: bytes, now_ms: int, task: bytes | None = None) -> str:
+    """Why a node that is asked to verify runs of ``task`` has nothing to do."""
     me = roster_of(log).voice(device, now_ms)
     if not log.trust.attestors and not log.trust.participants:
         return f"this network names nobody whose word counts, so nobody verifies → {way_to_count(log, me.root)}"
@@ -62,6 +62,8 @@ def nothing_to_verify(log: Log, device: bytes, now_ms: int) -> str:
         return f"this network does not count this participant's word → {way_to_count(log, me.root)}"
     if is_banned(log, me.voice, now_ms, device=device, seq=2**62):
         return "this participant's word does not count for a while → autoresearch credit me"
+    if task is not None and not log.ranked(task, limit=1) and any(row.digest != task for row in log.tasks()):
+        return "nobody has published a run of its task → autoresearch task list, then autoresearch work TASK"
     return "nothing wants this node's verification now"
 
 

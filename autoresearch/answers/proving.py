@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch.answers.proofs import ProofAnswer, ProofStep, proof_view
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log
-from autoresearch.plain import one_line
+from autoresearch.plain import one_line, with_article
 from autoresearch.proving import (
     NOT_ITS_RECORD,
     Given,
@@ -74,7 +74,7 @@ def stated(log: Log, record_id: bytes) -> Record:
             raise NotFound(f"nobody whose word counts evaluated {short_id(record_id)}", hint="autoresearch verify ID")
         return log.get(found[0])
     if not isinstance(record.body, Verification):
-        raise UsageError(f"a {record.kind} states no value.", hint="the id of a run or of a verification")
+        raise UsageError(f"{with_article(record.kind)} states no value.", hint="the id of a run or of a verification")
     return record
 
 
@@ -140,7 +140,7 @@ def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
     if isinstance(record.body, Verification):
         return check_verifier_seeds(given, log.network)
     if not isinstance(record.body, Run):
-        raise UsageError(f"a {record.kind} has no seed.", hint="the id of a run or of a verification")
+        raise UsageError(f"{with_article(record.kind)} has no seed.", hint="the id of a run or of a verification")
     here = blobs.find(record.body.source.sha256)
     # No node records a larger program, and reading one would take minutes.
     source = blobs.get(here.sha256) if here is not None and here.size <= MAX_FILE_BYTES else None
@@ -150,7 +150,7 @@ def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
 def _lineage(log: Log, record: Record, given: Given) -> Outcome:
     body = record.body
     if not isinstance(body, Run):
-        raise UsageError(f"a {record.kind} has no parent.", hint="the id of a run")
+        raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
     if body.parent is None:
         return Outcome((), holds=False, sentence="the run names no parent")
     return check_lineage(given, _given(log, body.parent), log.network)

@@ -6,6 +6,7 @@ import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.log import Log, StoredRun, SubjectRow
+from autoresearch.plain import with_article
 from autoresearch.records import Run, format_id, parse_id
 from autoresearch.verification import Judgement, margin
 from autoresearch.views.company import company
@@ -42,7 +43,9 @@ def run(log: Log, run_id: bytes) -> RunView:
     """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
     record = log.get(run_id)
     if not isinstance(record.body, Run):
-        raise UsageError(f"{format_id(run_id)} is a {record.kind}, not a run.", hint="autoresearch log --kind run")
+        raise UsageError(
+            f"{format_id(run_id)} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run"
+        )
     return run_view(log, StoredRun(record, log.forked(record)))
 
 

@@ -18,7 +18,7 @@ First steps:
 
 \b
 Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 ambiguous id,
-6 refused, 7 timed out, 130 interrupted.
+6 refused, 7 timed out, 8 a proof does not hold, 130 interrupted.
 """
 
 

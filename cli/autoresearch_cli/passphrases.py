@@ -15,15 +15,18 @@ DESCRIPTOR = "AUTORESEARCH_PASSPHRASE_FD"
 _BYTES_MAX = 1024
 
 
-def passphrase(what: str, *, confirm: bool = False) -> str:
-    """The passphrase for ``what``. Raises UsageError when nobody can be asked and none is given."""
+def passphrase(what: str, *, confirm: bool = False, instead: str = "") -> str:
+    """The passphrase for ``what``. Raises UsageError when nobody can be asked and none is given.
+
+    ``instead`` is what else a person may do then.
+    """
     given = _given()
     if given:
         return given
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             f"the passphrase {what} is needed, and there is no terminal to ask at",
-            hint=f"set {VARIABLE}, or {DESCRIPTOR} to an open file descriptor",
+            hint="; ".join(filter(None, (f"set {VARIABLE}, or {DESCRIPTOR} to an open file descriptor", instead))),
         )
     return str(typer.prompt(f"Passphrase {what}", hide_input=True, confirmation_prompt=confirm, err=True))
 

@@ -179,5 +179,10 @@ class Answering:
             storage=self._node.keeper.status(),
             warnings=self._node.warnings(),
         )
-        part = verifying_part(self._node.service, self._node.notebook, self._node.verifying.waiting())
+        part = verifying_part(
+            self._node.service,
+            self._node.notebook,
+            self._node.verifying.waiting(),
+            task_digest=task.digest if task else None,
+        )
         return msgspec.structs.replace(status, verifying=part)

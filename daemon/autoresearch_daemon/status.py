@@ -79,14 +79,16 @@ def status_answer(
     )
 
 
-def verifying_part(service: Service, notebook: Notebook, measured: Sequence[WaitingStatus]) -> VerifyingStatus:
+def verifying_part(
+    service: Service, notebook: Notebook, measured: Sequence[WaitingStatus], *, task_digest: bytes | None
+) -> VerifyingStatus:
     """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it."""
     log, asked = notebook.log, service.asked
     part = verifying_status(log, notebook.author, now_ms())
     share = asked.order.verify_share if asked.working else 0.0
     checks = any(worker.assignment and worker.assignment.duty for worker in service.workers.values())
     idle = share > 0 and not checks and service.duty is None
-    note = nothing_to_verify(log, notebook.author, now_ms()) if idle else ""
+    note = nothing_to_verify(log, notebook.author, now_ms(), task_digest) if idle else ""
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoresearch.answers import check_asked, check_new, show_answer, too_few, will_count
+from autoresearch.answers import check_asked, check_new, nothing_to_verify, show_answer, too_few, will_count
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.identity import Trust
 from autoresearch.records import DAY_MS, Attestation, Verification, Withdrawal, short_id
@@ -85,8 +85,18 @@ def test_proven_fraud_needs_no_verification_and_the_cheater_verifies_nothing(vil
 def test_other_records_and_unknown_ids_are_no_runs(village):
     check = village.evaluate(village.run(1.2, "good", by=BEN), 1.2, ANN)[0]
     assert "is a verification, not a run" in refused(village, check.id, CEM, error=UsageError)[0]
+    profile = village.log.records(kind="identity", limit=1)[0]
+    assert "is an identity, not a run" in refused(village, profile.id, CEM, error=UsageError)[0]
     with pytest.raises(NotFound):
         check_asked(village.log, b"\x00" * 32, ANN.public, village.now_ms)
+
+
+def test_who_verifies_a_task_that_nobody_ran_is_told_of_the_others(village):
+    def said(task=None):
+        return nothing_to_verify(village.log, ANN.public, village.now_ms, task)
+
+    assert said() == said(village.task) == "nothing wants this node's verification now"
+    assert said(b"\x01" * 32).endswith("→ autoresearch task list, then autoresearch work TASK")
 
 
 def test_a_second_measurement_is_refused_before_and_after_it_is_told(village):

@@ -34,6 +34,7 @@ GROUPS = {
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
+EVERY += [("peers", name) for name in ("add", "block", "unblock")]
 HEAVY = {"torch", "libp2p", "aiohttp", "trio", "zmq", "structlog", "multiaddr"}
 LISTING = """
 import sys
@@ -89,6 +90,12 @@ def test_groups_without_a_command_show_their_help(cli: Cli) -> None:
     for group, names in GROUPS.items():
         shown = cli(group).output
         assert all(name in shown for name in names)
+
+
+def test_help_and_guide_name_the_same_exit_codes(cli: Cli) -> None:
+    told = " ".join(cli("--help").stdout.split()).partition("Exit codes: ")[2]
+    table = (DOCS / "cli.md").read_text(encoding="utf-8").partition("| exit code | means |")[2].partition("\n\n")[0]
+    assert re.findall(r"(\d+) [a-z]", told) == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
 
 
 def test_the_version_is_printed(cli: Cli) -> None:

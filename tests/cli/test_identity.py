@@ -23,6 +23,7 @@ def rows(cli: Cli) -> dict[str, str]:
 
 def test_without_a_terminal_somebody_must_say_how_the_root_key_lies(cli: Cli, paths: Paths) -> None:
     refused = cli("id", "new")
+    assert "--no-passphrase" in refused.stderr
     assert refused.exit_code == 2
     assert "AUTORESEARCH_PASSPHRASE" in refused.stderr
     assert not (paths.keys / "root.key").exists()

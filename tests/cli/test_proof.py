@@ -115,6 +115,14 @@ def test_what_is_no_proof_does_not_hold_and_has_an_exit_status_of_its_own(cli: C
     assert cli("proof", format_id(task.id)).exit_code == 8
 
 
+def test_a_variable_that_a_script_did_not_set_is_not_everything(cli: Cli, village: Village) -> None:
+    village.run(0.9, "fine", by=CEM)
+    for words in (("proof",), ("proof", "--participant"), ("credit",)):
+        assert cli(words[0]).exit_code == 0
+        unset = cli(*words, "")
+        assert (unset.exit_code, unset.stdout, "→" in unset.stderr) == (2, "", True), words
+
+
 def test_a_fork_and_a_lineage_are_checked_and_a_merge_is_named(cli: Cli, village: Village) -> None:
     made_up = orphan(village)
     result = cli("proof", format_id(made_up.id))

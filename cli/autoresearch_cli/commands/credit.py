@@ -27,18 +27,19 @@ apps = {"credit": app}
 )
 def credit(
     participant: Annotated[
-        str, typer.Argument(metavar="[PARTICIPANT]", help="me, the beginning of a key, or a name. Left out: everybody.")
-    ] = "",
+        str | None,
+        typer.Argument(metavar="[PARTICIPANT]", help="me, the beginning of a key, or a name. Left out: everybody."),
+    ] = None,
     *,
     json: Json = False,
 ) -> None:
     """What participants have done that others can count: no points, every fact with the records that show it."""
     with open_notebook() as notebook:
-        answer = credit_answer(notebook.log, participant or None, author=notebook.me)
+        answer = credit_answer(notebook.log, participant, author=notebook.me)
     if json:
         print_json(answer)
         return
-    if participant:
+    if participant is not None:
         print_participant(answer)
         say("→ autoresearch show ID shows each record")
         if check := how_to_check(mark for row in answer.participants for mark in row.marks):

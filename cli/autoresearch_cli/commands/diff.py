@@ -8,6 +8,7 @@ import typer
 
 from autoresearch.answers import diff_answer
 from autoresearch.errors import NotFound, UsageError
+from autoresearch.plain import with_article
 from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import open_notebook, with_blobs
@@ -48,7 +49,8 @@ def diff(
             shown = notebook.show(reference)
             if shown.run is None:
                 raise UsageError(
-                    f"{reference} is a {shown.record.kind}, not a run", hint="autoresearch show " + reference
+                    f"{reference} is {with_article(shown.record.kind)}, not a run",
+                    hint="autoresearch show " + reference,
                 )
             if shown.run.parent is None:
                 raise NotFound(

@@ -60,7 +60,11 @@ def new(
 ) -> None:
     """Make a root key and a device key. The daemon does so at its first start, in the clear, when there are none."""
     here.paths().create()
-    secret = None if no_passphrase else passphrase("for the new root key", confirm=True)
+    secret = (
+        None
+        if no_passphrase
+        else passphrase("for the new root key", confirm=True, instead="or leave it in the clear: --no-passphrase")
+    )
     made = create_identity(here.paths().keys, passphrase=secret)
     _report(made, encrypted=secret is not None, json=json)
     if secret is not None and not json:

@@ -37,27 +37,28 @@ apps = {"proof": app}
 )
 def proof(
     reference: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="[ID]",
             help="A record to check: one of a fork, a run, a verification. Left out: all that is proved.",
             autocompletion=complete_reference,
         ),
-    ] = "",
+    ] = None,
     *,
     participant: Annotated[
-        str,
+        str | None,
         typer.Option("--participant", metavar="PARTICIPANT", help="Only against: me, the beginning of a key, a name."),
-    ] = "",
+    ] = None,
     kind: Annotated[
         ProofKind | None, typer.Option("--kind", help="Only this kind; of a record, which of those it may prove.")
     ] = None,
     json: Json = False,
 ) -> None:
     """What records prove against their authors; with an ID, checked here. Ends with 8 when it does not hold."""
-    if reference and participant:
+    if reference is not None and participant is not None:
         raise UsageError("an ID and --participant can't be combined", hint="ask for one record, or for one participant")
-    if not reference:
+    # An empty one is a variable that a script did not set: nothing was checked, so it must not end as if it held.
+    if reference is None:
         _list(participant, kind, json=json)
         return
     with open_notebook() as notebook:
@@ -72,9 +73,9 @@ def proof(
         raise typer.Exit(DOES_NOT_HOLD)
 
 
-def _list(participant: str, kind: ProofKind | None, *, json: bool) -> None:
+def _list(participant: str | None, kind: ProofKind | None, *, json: bool) -> None:
     with open_notebook() as notebook:
-        answer = proofs_answer(notebook.log, participant or None, kind=kind, author=notebook.me)
+        answer = proofs_answer(notebook.log, participant, kind=kind, author=notebook.me)
     if json:
         print_json(answer)
         return

@@ -28,6 +28,7 @@ from autoresearch.answers import (
     top_answer,
 )
 from autoresearch.errors import UsageError
+from autoresearch.plain import with_article
 from autoresearch.records import KINDS
 from autoresearch_daemon.api.requests import (
     Difference,
@@ -93,7 +94,9 @@ def get_run(shelf: Shelf, asked: OneRecord) -> ShowAnswer:
     """One run, whole."""
     shown = get_record(shelf, asked)
     if shown.run is None:
-        raise UsageError(f"{shown.record.id} is a {shown.record.kind}, not a run.", hint="GET /v1/records/{id}")
+        raise UsageError(
+            f"{shown.record.id} is {with_article(shown.record.kind)}, not a run.", hint="GET /v1/records/{id}"
+        )
     return shown
 
 
