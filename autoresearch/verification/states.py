@@ -63,8 +63,9 @@ def judge(
     finding, count = judge_pairs(
         [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voices - 1
     )
-    improvements = [value for report in pairs[:count] for value in report.improvements]
-    values = [value for report in pairs[:count] for value in report.values]
+    told = pairs[:count] if count >= CONFIRMING_VOICES else []  # one alone is no number of the network's
+    improvements = [value for report in told for value in report.improvements]
+    values = [value for report in told for value in report.values]
     speakers = len({report.voice for report in heard})
     measured = (
         _middle(values, noise, worse=median_high) if values else None,

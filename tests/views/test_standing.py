@@ -327,6 +327,14 @@ def test_who_commits_again_and_again_and_never_tells_is_waited_for_once(story):
     assert wanted(story, OTHERS[3], story.now_ms + patience_ms // 4)
 
 
+def test_one_verifier_alone_is_no_number_of_the_networks(story: Story) -> None:
+    for who in OTHERS[:3]:
+        story.evaluate(who, 1.2)
+    story.replicate(OTHERS[0], [1.5, 1.5], [0.1, 0.1])
+    found = judgement(story.log, story.run.id)
+    assert (found.state, found.value, found.improvement) == (RunState.PROVISIONAL, None, None)
+
+
 def test_one_verifier_of_two_lifts_no_number_whichever_way_is_better(story: Story) -> None:
     definition = DEFINITION | {"metric": {"name": "accuracy", "direction": "maximize", "noise": 0.02}}
     for task, better in ((DEFINITION, -1.0), (definition, 1.0)):
