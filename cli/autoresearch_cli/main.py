@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated, Literal
 
 import typer
@@ -58,4 +60,17 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
+    open_closed_streams()
     app()
+
+
+def open_closed_streams() -> None:
+    """Let standard streams that the caller closed (``>&-``) lead nowhere.
+
+    Else the next file that is opened, here or in a daemon that is started, would have the number of standard output.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
