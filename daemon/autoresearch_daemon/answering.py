@@ -25,7 +25,7 @@ from autoresearch.answers import (
     way_to_count,
     with_participants,
 )
-from autoresearch.errors import Refused
+from autoresearch.errors import Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import BlobRef
 from autoresearch.views import roster_of
@@ -64,6 +64,10 @@ class Answering:
         folder = request.task and str(existing_folder(request.task))
         self._node.load(folder or self._node.settings.work.task)
         share = self._node.settings.work.verify_share if request.verify_share is None else request.verify_share
+        if share >= 1 and request.runs is not None:
+            raise UsageError(
+                "runs are experiments, and who only checks others' makes none", hint="name a time: --for 2h"
+            )
         if share >= 1 and not roster_of(self.log).voice(self.author(), now_ms()).attested:
             raise Refused(
                 "this network does not count this participant's word, so there is nothing for it to verify",

@@ -72,6 +72,8 @@ def test_who_is_trusted_from_now_on_verifies_without_a_restart(daemon: Daemon) -
     me = load_identity(daemon.paths.keys).root.public
     command(daemon, "network", "trust", me.hex(), "--participant")
     assert daemon.post("/v1/work", verify_share=1.0).status_code == 200
+    never_done = daemon.post("/v1/work", verify_share=1.0, runs=2)
+    assert (never_done.status_code, "name a time" in never_done.text) == (400, True)
 
 
 def test_a_file_that_somebody_edits_is_followed_and_one_that_cannot_be_is_named(daemon: Daemon) -> None:

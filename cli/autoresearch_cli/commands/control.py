@@ -21,9 +21,9 @@ apps = {"pause": pause_app, "resume": resume_app, "finish": finish_app}
         see="resume, finish, work, down",
     )
 )
-def pause(*, how_long: For = "", json: Json = False) -> None:
+def pause(*, how_long: For = None, json: Json = False) -> None:
     """Stop the run in hand and take no other, for ever or for a while."""
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
     with here.client() as client:
         _report(client.pause(PauseRequest(until_ms=until_ms)), json=json)
 

@@ -45,7 +45,7 @@ apps = {"demo": app}
 def demo(
     *,
     runs: Runs = None,
-    how_long: For = "",
+    how_long: For = None,
     workers: Workers = None,
     peers: Annotated[
         int, typer.Option("--peers", min=1, max=PEERS_MAX, help="So many daemons, in a network of their own.")
@@ -56,7 +56,7 @@ def demo(
     json: JsonLines = False,
 ) -> None:
     """Watch this machine propose a change, train it and measure it, again and again. Ctrl-C ends it cleanly."""
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
     # A terminal that closes or a plain `kill` ends the demo as Ctrl-C does, so that no daemon is left behind.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)

@@ -29,14 +29,14 @@ apps = {"work": app}
 )
 def work(
     task: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="[TASK]",
             help="A task folder, or a published task's name. Left out: the one in the settings, or the one that ships.",
         ),
-    ] = "",
+    ] = None,
     *,
-    how_long: For = "",
+    how_long: For = None,
     runs: Runs = None,
     verify_share: Annotated[
         float | None,
@@ -55,8 +55,8 @@ def work(
     if only is not None and verify_share is not None:
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long else None
-    folder = str(_folder(task)) if task else ""
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
+    folder = str(_folder(task)) if task is not None else ""
     with here.client() as client:
         status = client.work(WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share))
         if json:
@@ -74,6 +74,8 @@ def work(
 
 def _folder(task: str) -> Path:
     """The folder that was named; for a published task's name a folder of the cache, written when it is missing."""
+    if not task:  # a variable that a script did not set, not a wish for whatever comes by default
+        raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
     if "/" in task or Path(task).exists():
         return here.existing_folder(task)
     from autoresearch.answers import published_task
