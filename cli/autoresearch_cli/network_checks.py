@@ -86,15 +86,15 @@ def listening(answer: PeersAnswer, wanted: str) -> Check:
 
 
 def reachable(answer: PeersAnswer) -> Check:
-    """Whether somebody from elsewhere ever called here."""
+    """Whether somebody who is connected called here."""
     hosts = [host_and_port(address)[0] for address in answer.addresses]
     called = [peer for peer in answer.peers if peer.connected and peer.inbound]
     if called:
         return Check(name="reachable", result=OK, detail=f"{counted(len(called), 'peer')} called this node")
     if any(is_public(host) for host in hosts):
-        detail = "this machine has a public address, but nobody has called it yet"
+        detail = "this machine has a public address, but nobody who is connected called it"
         return Check(name="reachable", result=OK, detail=detail)
-    detail = "nobody has called this node, and its addresses are private: it is behind a router"
+    detail = "nobody who is connected called this node, and its addresses are private: it is behind a router"
     fix = "nothing has to be done, calling others is enough; to be called, forward the port on the router"
     return Check(name="reachable", result=OK, detail=detail, fix=fix)
 
@@ -109,16 +109,19 @@ def beginnings(peers: list[PeerView]) -> Iterator[Check]:
         yield Check(name="beginning", result=FAILED, detail="it knows no node and looks for none", fix=fix)
     if not named and settings.lan:
         yield Check(name="beginning", result=OK, detail="it looks for nodes on the local network")
-    connected = {peer.peer: peer for peer in peers if peer.connected}
+    known = {peer.peer: peer for peer in peers}
     for address in named:
-        yield beginning(address, connected)
+        yield beginning(address, known)
 
 
-def beginning(address: str, connected: dict[str, PeerView]) -> Check:
+def beginning(address: str, known: dict[str, PeerView]) -> Check:
     """Whether a node that is named as a beginning answers."""
     where, _, peer = address.partition("/p2p/")
-    if peer in connected:
+    if peer in known and known[peer].connected:
         return Check(name="beginning", result=OK, detail=f"{where} is connected")
+    if peer in known and is_refused(known[peer]):
+        fix = f"autoresearch peers unblock {peer}"
+        return Check(name="beginning", result=WARNING, detail=f"{where} is refused here: {peer}", fix=fix)
     host, port = host_and_port(where)
     try:
         with socket.create_connection((host, port), CONNECT_SECONDS):
@@ -143,10 +146,20 @@ def company(peers: list[PeerView]) -> Check:
     if connected and len(strangers) == len(connected):
         fix = "they and this node must join the same network: autoresearch network show, there and here"
         return Check(name="peers", result=FAILED, detail="all connected peers are in another network", fix=fix)
+    refused = [peer for peer in peers if is_refused(peer)]
+    if not connected and refused:
+        detail = f"nobody is connected now, and {counted(len(refused), 'peer')} may not: blocked or shut out here"
+        fix = "autoresearch peers lists them; autoresearch peers unblock PEER takes one back in"
+        return Check(name="peers", result=WARNING, detail=detail, fix=fix)
     if not connected:
         fix = "see the lines above; records wait here and go out when somebody comes"
         return Check(name="peers", result=WARNING, detail="nobody is connected now", fix=fix)
     return Check(name="peers", result=OK, detail=f"{counted(len(connected) - len(strangers), 'peer')} connected")
+
+
+def is_refused(peer: PeerView) -> bool:
+    """Whether this node refuses the peer: a person blocked it, or its rubbish did."""
+    return peer.blocked or bool(peer.shut_out)
 
 
 def clocks(peers: list[PeerView]) -> Check | None:
