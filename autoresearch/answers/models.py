@@ -373,9 +373,9 @@ class RunAccepted(Answer, frozen=True, kw_only=True):
 class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
-    ``id`` grows by one; ``kind`` is one of run_started, progress, run_finished, run_failed, best, committed,
-    verified, confirmed, demoted, proof, trust, state, worker, record. Progress events have id 0 and are not replayed.
-    ``stale`` says that the listener missed something.
+    ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
+    committed, verified, confirmed, demoted, proof, trust, state, worker, record. Progress events have id 0 and are
+    not replayed. ``stale`` says that the listener missed something.
     """
 
     id: int

@@ -32,7 +32,7 @@ class Watch:
         if self.only is not None and key != self.only:
             return False
         match event.kind:
-            case "run_started":
+            case "run_started" | "check_started":
                 self._titles[key] = event.text
                 self.display.progress(key, event.text, 0.0, "")
             case "progress":
@@ -40,6 +40,9 @@ class Watch:
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
+            case "committed" | "verified" | "proof":
+                self.display.ended(key)
+                self._titles.pop(key, None)
             case "confirmed" | "demoted" | "trust":
                 self.display.line(one_line(event.text), style="bold")
             case "state" | "worker":

@@ -228,6 +228,11 @@ class Node:
                 self.pool.want(count)
             case service.Assign(worker, assignment):
                 self.pool.send(worker, self._work_message(assignment))
+                if assignment.duty and (seen := self.service.workers[worker].run):
+                    about = msgspec.to_builtins(seen)
+                    self.events.tell(
+                        "check_started", seen.title, now_ms(), worker=worker, assignment=assignment.name, **about
+                    )
             case service.Approve(worker, assignment):
                 self._approve(worker, assignment)
             case service.Decline(worker, assignment):

@@ -64,11 +64,20 @@ def test_what_is_told_while_the_next_is_checked_ends_nothing() -> None:
     this, other = b"a" * 32, b"b" * 32
     for kind, run in (("verified", other), ("committed", this)):
         text = f"checking {short_id(this)}: wider"
-        state.hear("peer-1", Event(id=1, kind="run_started", time_ms=0, text=text, data={}))
+        state.hear("peer-1", Event(id=1, kind="check_started", time_ms=0, text=text, data={}))
         state.hear("peer-1", event("progress", fraction=0.5, step=7, loss=2.0))
         assert state.hear("peer-1", event(kind, run=format_id(run)))
         assert member.in_hand == (run is other)
         assert member.doing == (text if member.in_hand else "choosing the next change")
+
+
+def test_a_check_that_is_stopped_is_no_failed_run() -> None:
+    state = FlockState.of(["peer-1"])
+    state.hear("peer-1", Event(id=1, kind="check_started", time_ms=0, text="checking b3xk: wider", data={}))
+    line = state.hear("peer-1", Event(id=2, kind="run_failed", time_ms=0, text="evaluate of b3xk: stopped", data={}))
+    assert line is not None
+    assert line.text == "◇ peer-1  evaluate of b3xk: stopped"
+    assert (state.runs, state.failed, state.members["peer-1"].in_hand) == (0, 0, False)
 
 
 def test_a_lost_daemon_is_told_once_and_the_rest_counts() -> None:

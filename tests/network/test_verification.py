@@ -150,6 +150,8 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert best.run.id == best.confirmed.id
     assert asked(author, "/v1/top", TopAnswer).subjects[0].id == best.confirmed.id
     wait_for(lambda: all(told(daemon, "confirmed") for daemon in daemons))
+    assert all(told(verifier, "check_started") for verifier in verifiers)
+    assert not told(author, "check_started")
 
     accounts = asked(verifiers[0], "/v1/credit", CreditAnswer).participants
     earned = next(row for row in accounts if best.confirmed.id in row.confirmed)

@@ -74,13 +74,15 @@ class FlockState:
         """Take one event of a member in; what is worth a line of its own comes back."""
         member = self.members[name]
         match event.kind:
-            case "run_started":
+            case "run_started" | "check_started":
                 member.doing, member.fraction, member.note, member.in_hand = one_line(event.text), 0.0, "", True
             case "progress":
                 member.fraction, member.note = progress_in(event)
             case "run_finished" | "run_failed":
+                checked = member.doing.startswith(CHECKING)
                 member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
-                return self._ended(name, event)
+                # A check that was stopped is nobody's run.
+                return Line(f"◇ {name}  {one_line(event.text)}", "dim") if checked else self._ended(name, event)
             case "committed" | "verified":
                 # What was measured earlier is told while the next is being measured.
                 if member.doing.startswith(f"{CHECKING} {short(text_in(event, 'run'))}"):
