@@ -57,8 +57,8 @@ class RunState(StrEnum):
 RUN_STATE_SENTENCES: dict[RunState, str] = {
     RunState.REPORTED: "its author's word alone",
     RunState.PROVISIONAL: "others measured it and came to the same number",
-    RunState.CONFIRMED: "others ran it against its parent with seeds of their own, and it is better",
-    RunState.NOT_REPLICATED: "others ran it against its parent with seeds of their own, and it is not better",
+    RunState.CONFIRMED: "others ran it beside its parent, with seeds that nobody chose, and it is better",
+    RunState.NOT_REPLICATED: "others ran it beside its parent, with seeds that nobody chose, and it is not better",
     RunState.DISPUTED: "somebody came to another number; others are asked",
     RunState.REFUTED: "others measured it and came to another number",
     RunState.FRAUD: "its own records prove that it is false",

@@ -26,6 +26,16 @@ def test_every_state_and_reason_has_its_sentence() -> None:
         assert set(sentences) == (set(verification.ROUNDS) if kind is str else set(kind)), name
 
 
+def test_the_page_about_verification_explains_every_state_in_the_words_that_commands_print() -> None:
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", (ROOT / "docs/verification.md").read_text(), re.MULTILINE))
+    assert {state.value for state in words.RunState} <= rows.keys()
+    for said in (
+        rows["confirmed"],
+        *(words.RUN_STATE_SENTENCES[words.RunState(s)] for s in ("confirmed", "not replicated")),
+    ):
+        assert "ran it beside its parent, with seeds that nobody chose" in said
+
+
 def test_every_error_is_drawn_in_the_tree_with_its_exit_status() -> None:
     drawn = errors.__doc__ or ""
     for name, kind in vars(errors).items():

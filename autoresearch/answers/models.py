@@ -286,8 +286,8 @@ class StateChange(Answer, frozen=True, kw_only=True):
 class StandingView(Answer, frozen=True, kw_only=True):
     """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
 
-    ``value`` is the median of others' runs with seeds of their own, on new text where the task can write any, with its
-    standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies further than
+    ``value`` is the median of others' runs with seeds that nobody chose, on new text where the task can write any, with
+    its standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies further than
     ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first. ``retest``:
     the run that it builds on was refuted. ``copy_of`` is another participant's run that had its checkpoint or program
     before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false where the network names
