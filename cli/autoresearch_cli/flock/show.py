@@ -52,7 +52,8 @@ def demo_of_many(
     office = PostOffice() if attested else None
     if office:
         places, asked = [*places, *office.attestors()], [*asked, *[None] * ATTESTORS]
-    say(f"starting {len(places)} daemons, each with a home of its own; they make a network of their own")
+    attestors = f", {ATTESTORS} of them attestors, which run nothing" if office else ""
+    say(f"starting {len(places)} daemons{attestors}, each with a home of its own; they make a network of their own")
     with flock(places, found=office.found_network if office else plain_network, tell=say) as daemons:
         if office:
             with office.open():
@@ -248,7 +249,9 @@ def sum_up(answer: DemoAnswer) -> None:
         say(f"best {answer.metric} {value(answer.best)} (baseline: {value(answer.best_before)}){floor}")
     if answer.attested:
         words = ", ".join(f"{number} {state}" for state, number in sorted(answer.states.items()))
-        say(f"{counted(answer.attested, 'attested participant')}; of all runs: {words}")
+        of_runs = f"; of all runs: {words}" if words else ""
+        say(f"{counted(answer.attested, 'attested participant')}{of_runs}")
     who = "all" if not lost else "those that are left"
-    say(f"{who} hold the same records and the same best" if answer.equal else f"stopped before {who} had everything")
+    same = "the same records and the same best" if answer.runs > answer.failed else "the same records"
+    say(f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything")
     say(f"→ AUTORESEARCH_HOME={answer.home} autoresearch lineage @, or best --code; the next demo begins anew")
