@@ -11,17 +11,11 @@ import pytest
 
 from autoresearch.answers import confirmation_subject
 from autoresearch.errors import Refused
-from tests.attesting.postoffice import PostOffice, post_office
+from tests.attesting.postoffice import PostOffice
 from tests.attesting.town import TEA, House, Town, town
 from tests.identity.dkim_mail import Signing, mail, rsa_key, rsa_record
 
 ADDRESS = "Ada+notes@example.org"
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostOffice]:
-    with post_office(tmp_path_factory.mktemp("office")) as made:
-        yield made
 
 
 @pytest.fixture
