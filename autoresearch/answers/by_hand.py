@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from autoresearch.answers.counting import HOUR_MS, way_to_count
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import Refused
 from autoresearch.identity import Voice
 from autoresearch.log import Log
-from autoresearch.plain import with_article
 from autoresearch.records import Record, Run, short_id
 from autoresearch.verification import EVALUATE, ecvrf, network_rules
 from autoresearch.views import (
@@ -20,6 +19,7 @@ from autoresearch.views import (
     is_drawn,
     judged,
     roster_of,
+    run_body,
     track_record,
     who,
 )
@@ -39,11 +39,8 @@ def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
         UsageError: it is no run.
         Refused: the run is nothing to measure, or this participant's word on it would not count.
     """
-    record = log.get(run_id)
-    name = short_id(run_id)
-    if not isinstance(record.body, Run):
-        raise UsageError(f"{name} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run")
-    _check_run(log, record, record.body, name)
+    body, record, name = run_body(log, run_id), log.get(run_id), short_id(run_id)
+    _check_run(log, record, body, name)
     me = roster_of(log).voice(device, now_ms)
     if roster_of(log).voice(record.author, record.time).voice == me.voice or record.author == device:
         raise Refused(
@@ -52,7 +49,7 @@ def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
         )
     if log.trust.attestors or log.trust.participants:
         _check_word(log, record, device, me, now_ms)
-    return record.body
+    return body
 
 
 def _check_run(log: Log, record: Record, run: Run, name: str) -> None:

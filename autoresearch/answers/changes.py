@@ -8,11 +8,10 @@ from autoresearch.answers.boards import task_status
 from autoresearch.answers.difference import genome_changes, unified_diff
 from autoresearch.answers.finding import task_of
 from autoresearch.answers.models import DiffAnswer, LineageAnswer
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused
 from autoresearch.log import BlobStore, Log, MissingBlob
-from autoresearch.plain import with_article
-from autoresearch.records import BlobRef, Run, format_id, short_id
-from autoresearch.views import lineage
+from autoresearch.records import BlobRef, format_id, short_id
+from autoresearch.views import lineage, run_body
 
 # Sources have at most 1 MiB and logs little more; what a stranger's record names may be anything.
 MAXIMUM_TEXT_BYTES = 8 << 20
@@ -75,16 +74,6 @@ def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
     if not blobs.has(checkpoint.sha256):
         raise MissingBlob(f"The checkpoint of {short_id(run_id)}", checkpoint, log.get(run_id).author)
     return blobs.open(checkpoint.sha256)
-
-
-def run_body(log: Log, run_id: bytes) -> Run:
-    """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
-    record = log.get(run_id)
-    if not isinstance(record.body, Run):
-        raise UsageError(
-            f"{format_id(run_id)} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run"
-        )
-    return record.body
 
 
 def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: str) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from autoresearch.answers.boards import best_subject
-from autoresearch.answers.changes import run_body
 from autoresearch.answers.finding import FoundTask, find_task
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import Log
 from autoresearch.records import parse_id, short_id
-from autoresearch.views import best_of, company
+from autoresearch.views import best_of, company, run_body
 
 _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.log import task_of
+from autoresearch.plain import with_article
 from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
 from autoresearch.records import Network, Run, format_id
 
@@ -15,7 +16,7 @@ def check_lineage(run: Given, parent: Given, network: Network) -> Outcome:
     if child is None or above is None:
         return failed(steps, NOT_ITS_RECORD)
     if not isinstance(child.body, Run):
-        return failed(steps, f"the record is a {child.kind}, not a run")
+        return failed(steps, f"the record is {with_article(child.kind)}, not a run")
     named = child.body.parent
     steps.append(Step("parent", format_id(named) if named else "none", format_id(above.id), named == above.id))
     if named != above.id:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.errors import UsageError
+from autoresearch.plain import with_article
 from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
 from autoresearch.records import Network, Run, Verification
 from autoresearch.tasks import seed_for, source_digest
@@ -19,7 +20,7 @@ def check_run_seed(run: Given, network: Network, *, source: bytes | None = None)
         return failed(steps, NOT_ITS_RECORD)
     body = record.body
     if not isinstance(body, Run):
-        return failed(steps, f"the record is a {record.kind}, not a run")
+        return failed(steps, f"the record is {with_article(record.kind)}, not a run")
     same_program = None
     found = "the source is not on this machine"
     if source is not None:
@@ -46,7 +47,7 @@ def check_verifier_seeds(verification: Given, network: Network) -> Outcome:
         return failed(steps, NOT_ITS_RECORD)
     body = record.body
     if not isinstance(body, Verification):
-        return failed(steps, f"the record is a {record.kind}, not a verification")
+        return failed(steps, f"the record is {with_article(record.kind)}, not a verification")
     more, output = proof_steps(record.author, body)
     steps += more
     if output is None:

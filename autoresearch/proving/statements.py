@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autoresearch.plain import with_article
 from autoresearch.proving.seeds import proof_steps
 from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
 from autoresearch.records import Commitment as CommitmentBody
@@ -23,7 +24,7 @@ def check_statement(verification: Given, run: Given, network: Network, *, commit
         return failed(steps, NOT_ITS_RECORD)
     body, claim = record.body, claimed.body
     if not isinstance(body, Verification):
-        return failed(steps, f"the record is a {record.kind}, not a verification")
+        return failed(steps, f"the record is {with_article(record.kind)}, not a verification")
     steps.append(Step("run", format_id(body.run), format_id(claimed.id), body.run == claimed.id))
     if body.run != claimed.id or not isinstance(claim, Run):
         return failed(steps, "that is not a run which it verifies")

@@ -41,12 +41,19 @@ def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None)
 
 def run(log: Log, run_id: bytes) -> RunView:
     """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
+    run_body(log, run_id)
+    record = log.get(run_id)
+    return run_view(log, StoredRun(record, log.forked(record)))
+
+
+def run_body(log: Log, run_id: bytes) -> Run:
+    """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
     record = log.get(run_id)
     if not isinstance(record.body, Run):
         raise UsageError(
             f"{format_id(run_id)} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run"
         )
-    return run_view(log, StoredRun(record, log.forked(record)))
+    return record.body
 
 
 def history(log: Log, task: bytes) -> list[HistoryEntry]:
