@@ -16,7 +16,7 @@ FolderPath = Annotated[str, Meta(max_length=4096)]
 class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Connect to a multiaddr that ends in ``/p2p/PEER``, and stay connected."""
 
-    address: Annotated[str, Meta(max_length=256)]
+    address: Annotated[str, Meta(max_length=4096)]
 
 
 class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class BlockRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Refuse a peer, named by its id or the end of it, from now on, or with ``blocked`` false no longer."""
 
-    peer: Annotated[str, Meta(max_length=128)]
+    peer: Annotated[str, Meta(max_length=4096)]
     blocked: bool = True
 
 

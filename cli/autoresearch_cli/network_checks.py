@@ -17,7 +17,7 @@ from autoresearch_cli.rendering.figures import counted, duration
 
 CONNECT_SECONDS = 3.0
 SKEW_MS = 60_000
-RUNNING = "running"
+RUNNING, OFF = "running", "off"
 
 
 def network_checks() -> Iterator[Check]:
@@ -27,11 +27,12 @@ def network_checks() -> Iterator[Check]:
         yield Check(name="library", result=FAILED, detail="libp2p is not installed", fix=fix)
         return
     yield Check(name="library", result=OK, detail="libp2p is installed")
-    if not here.settings().network.enabled:
+    answer = _ask()
+    # A daemon may have been told otherwise when it was started, by its environment.
+    if not here.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == OFF):
         fix = "autoresearch network join …, or: autoresearch config set network.enabled true"
         yield Check(name="setting", result=FAILED, detail="the network is off (network.enabled)", fix=fix)
         return
-    answer = _ask()
     if isinstance(answer, Check):
         yield answer
         yield from beginnings([])
@@ -58,7 +59,7 @@ def _ask() -> PeersAnswer | Check:
 def process(answer: PeersAnswer) -> Check:
     """Whether the network process runs."""
     state = answer.network
-    if state.state == "off":
+    if state.state == OFF:
         detail = "the network was switched on after the daemon's start"
         return Check(name="process", result=FAILED, detail=detail, fix="autoresearch down && autoresearch up")
     if state.state != RUNNING:

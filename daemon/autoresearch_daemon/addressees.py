@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from autoresearch.answers import PeerView
 from autoresearch.errors import AmbiguousId, Refused, UsageError
+from autoresearch.plain import one_line
 
 # Base58 of an Ed25519 key as it is, or of the SHA-256 of another key.
 BASE58 = "[1-9A-HJ-NP-Za-km-z]"
@@ -14,6 +15,8 @@ PEER_ID = re.compile(f"12D3KooW{BASE58}{{44}}|Qm{BASE58}{{44}}")
 # A terminal shows the last twelve characters; fewer than these are typed by mistake.
 TAIL_CHARACTERS_MIN = 4
 CANDIDATES_MAX = 5
+# So much of what was typed is said again.
+TYPED_CHARACTERS = 80
 
 
 def named_peer(text: str, peers: Sequence[PeerView], *, own: str) -> str:
@@ -31,7 +34,10 @@ def named_peer(text: str, peers: Sequence[PeerView], *, own: str) -> str:
     if ends_so:
         return ends_so[0]
     if not PEER_ID.fullmatch(text):
-        raise Refused(f"{text!r} is no peer id, and no known peer's id ends so", hint="autoresearch peers shows them")
+        raise Refused(
+            f"“{one_line(text, TYPED_CHARACTERS)}” is no peer id, and no known peer's id ends so",
+            hint="autoresearch peers shows them",
+        )
     return text
 
 
@@ -45,7 +51,8 @@ def check_dialled(address: str, peers: Sequence[PeerView], *, own: str) -> None:
     peer = address.rpartition("/p2p/")[2]
     if not PEER_ID.fullmatch(peer):
         raise UsageError(
-            f"{peer} is no peer id", hint="peer ids look like 12D3KooW…: autoresearch peers, on that machine"
+            f"“{one_line(peer, TYPED_CHARACTERS)}” is no peer id",
+            hint="peer ids look like 12D3KooW…: autoresearch peers, on that machine",
         )
     if peer == own:
         raise Refused("that is the address of this node", hint="give it to others: autoresearch peers add, there")

@@ -30,11 +30,14 @@ def test_a_peer_that_nobody_met_is_named_by_its_whole_id() -> None:
     assert named_peer(FIRST, [], own=OWN) == FIRST
 
 
-@pytest.mark.parametrize("typed", ["", " ", "cuh", "nobody", "é", FIRST[:-1], FIRST[:12], FIRST + "a", OWN, OWN[-12:]])
+@pytest.mark.parametrize(
+    "typed", ["", " ", "cuh", "nobody", "é", FIRST[:-1], FIRST[:12], FIRST + "a", "12D3" * 900, OWN, OWN[-12:]]
+)
 def test_what_names_no_other_peer_is_refused_with_a_hint(typed: str) -> None:
     with pytest.raises(Refused) as refused:
         named_peer(typed, KNOWN, own=OWN)
     assert "autoresearch peers" in refused.value.hint
+    assert len(str(refused.value)) < 200
 
 
 def test_an_end_that_two_ids_have_names_neither() -> None:

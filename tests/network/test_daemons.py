@@ -269,8 +269,8 @@ def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_
     assert "autoresearch up" in down.stderr
 
 
-def autoresearch(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
-    home = {"AUTORESEARCH_HOME": str(daemon.paths.data.parent), **daemon.settings}
+def autoresearch(daemon: Daemon, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    home = {"AUTORESEARCH_HOME": str(daemon.paths.data.parent), **daemon.settings, **settings}
     command = [sys.executable, "-m", "autoresearch_cli", *words]
     return subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, timeout=60, check=False)
 
@@ -316,6 +316,8 @@ def test_doctor_says_why_nobody_is_there(start: Start, tmp_path: Path) -> None:
     well = checks(autoresearch(alone, "doctor", "network", "--json"))
     assert [well[name].result for name in ("process", "beginning", "peers", "clock")] == ["ok"] * 4
     assert "only this machine" in well["listening"].detail
+    elsewhere = autoresearch(alone, "doctor", "network", "--json", AUTORESEARCH_NETWORK_ENABLED="false")
+    assert checks(elsewhere)["process"].result == "ok", "the daemon that runs was started with another setting"
     gone.stop()
     wait_for(lambda: peers_of(alone).network.connected == 0)
     ill = checks(autoresearch(alone, "doctor", "network", "--json"))
