@@ -12,7 +12,7 @@ SLOW_JOBS ?= $(shell echo $$(( 2 * $(JOBS) )))
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow hunt lint benchmarks clean
+.PHONY: demo test test-slow hunt lint benchmarks benchmarks-quick clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -36,6 +36,10 @@ lint: $(VENV)/installed-lint
 
 benchmarks: $(VENV)/installed-benchmarks
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks
+
+# Every benchmark in small, for not dying and for figures that are possible, never for speed.
+benchmarks-quick: $(VENV)/installed-benchmarks
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks --all --quick
 
 clean:
 	rm -rf $(VENV) .demo dist build

@@ -24,13 +24,13 @@ from autoresearch.identity import (
 from autoresearch.log import BlobStore, Log, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
-from autoresearch.plain import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.records import (
     Attestation,
     BlobRef,
     Body,
     Claim,
     Commitment,
+    Merge,
     Note,
     Record,
     Run,
@@ -41,8 +41,9 @@ from autoresearch.records import (
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
 from autoresearch.research import Measurement, Plan, run_body
+from autoresearch.sanitise import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.tasks import Task
-from autoresearch.views import Placed, company, contenders, preferred, to_link, who_is
+from autoresearch.views import Placed, contenders, preferred, to_link, trust_context, who_is
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -50,6 +51,7 @@ IDENTITY_RECORDS = 1000
 _ALL = 1_000_000
 # Of one record.
 _LINKS = 32
+_HEADS = 16
 # A profile without a name says nothing of it; of one that is nothing but a space no reader shows anything.
 NO_NAME = " "
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
@@ -179,7 +181,7 @@ class Notebook:
         return self._append("identity", body, now_ms, signer=root)
 
     def revoke(self, root: KeyPair, device: bytes, now_ms: int, *, reason: str = "") -> Record:
-        """Take a device's voice away: what it signs from now on is nobody's word but its own."""
+        """Revoke a device: what it signs from now on counts for no participant."""
         body = IdentityBody(action="revoke", root=root.public, device=device, reason=reason)
         return self._append("identity", body, now_ms, signer=root)
 
@@ -268,6 +270,27 @@ class Notebook:
             self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=links)
         return [body for _, body in given]
 
+    def withdraw(self, record: Record, now_ms: int, *, reason: str = "") -> Record:
+        """Withdraw a record of this device: it stays in the log and leaves the views."""
+        return self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=[record.id])
+
+    def merge(self, root: KeyPair, device: bytes, now_ms: int) -> Record:
+        """End the forks of a device: both branches count from then on.
+
+        Raises:
+            Refused: the root key never named the device here, or the log has no fork of it that is not merged.
+        """
+        if device not in {row.key for row in own_devices(self.log, root.public, now_ms)}:
+            raise Refused("the root key speaks for no such device in this network", hint="autoresearch id renew")
+        open_at = [fork.seq for fork in self.log.forks(device) if not fork.merged]
+        if not open_at:
+            raise Refused(
+                f"the log here has no fork of device {device.hex()[:16]}… that has to be merged",
+                hint="a fork shows once both branches are here: autoresearch peers, then autoresearch doctor",
+            )
+        heads = [head.id for head in self.log.branches(device, since_seq=min(open_at))[:_HEADS]]
+        return self._append("merge", Merge(device=device, heads=heads), now_ms, signer=root)
+
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""
         return self._append("note", note, now_ms, links=links)
@@ -316,7 +339,7 @@ class Notebook:
 
     def _leader(self, task: bytes) -> Placed | None:
         """What the next change would build upon."""
-        return preferred(self.log, task, company(self.log, self.author))
+        return preferred(self.log, task, trust_context(self.log, self.author))
 
     def _kept_checkpoint(
         self, plan: Plan, measurement: Measurement, checkpoint: Path | None, *, keep_all: bool
@@ -324,7 +347,7 @@ class Notebook:
         """What others evaluate a run by: kept where it may come among the best."""
         if checkpoint is None or measurement.value is None:
             return None
-        row, here = self.log.task(plan.task), company(self.log, self.author)
+        row, here = self.log.task(plan.task), trust_context(self.log, self.author)
         best = contenders(self.log, plan.task, here, limit=KEPT_ROWS)
         sign = -1.0 if row and row.direction == "maximize" else 1.0
         is_among = len(best) < KEPT_ROWS or sign * measurement.value < sign * best[-1].row.mean

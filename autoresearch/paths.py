@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,10 +11,42 @@ from pathlib import Path
 
 import platformdirs
 
+from autoresearch.errors import UsageError
+from autoresearch.sanitise import one_line
+
 APP = "autoresearch"
 # A Unix socket's path may have 107 bytes (sockaddr_un); longer homes get a socket in the system's temporary folder.
 SOCKET_PATH_BYTES = 100
 SOCKET_NAME_BYTES = len("/workers.sock")
+# A path that is too long to exist is also too long to be read in a sentence.
+TOLD_CHARACTERS = 80
+
+
+def typed_path(text: str | Path) -> Path:
+    """The path that a person or a program typed; ``~somebody`` who has no home here is a name like any other.
+
+    Raises:
+        UsageError: this system can have no such path: too long, or with a character that none has.
+    """
+    try:
+        path = _expanded(Path(text))
+        os.lstat(path)
+    except ValueError:
+        reason = "it has a character that no path has"
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            return path
+        reason = "it is too long"
+    else:
+        return path
+    raise UsageError(f"“{one_line(str(text), TOLD_CHARACTERS)}” can't be a path: {reason}", hint="check the path")
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:  # ~somebody who has no home here
+        return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,18 @@ class Work(Section, frozen=True, kw_only=True):
         float, Meta(ge=0, le=1, description="share of the time that goes to checking others' runs; 1: nothing else")
     ] = 0.2
     minimum_sandbox: Annotated[
-        int, Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 none")
+        int,
+        Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 own code only"),
     ] = 0
+    max_seconds: Annotated[int, Meta(ge=1, description="seconds of one run; a task that asks for more is refused")] = (
+        3600
+    )
+    max_memory_mib: Annotated[
+        int, Meta(ge=0, description="MiB of memory of one run; 0: seven eighths of this machine's")
+    ] = 0
+    max_disk_mib: Annotated[int, Meta(ge=1, description="MiB of files that one run may write")] = 4096
+    max_processes: Annotated[int, Meta(ge=1, description="processes of one run")] = 256
+    max_output_kib: Annotated[int, Meta(ge=1, description="KiB that one run may print")] = 16_384
 
 
 class Storage(Section, frozen=True, kw_only=True):

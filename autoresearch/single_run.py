@@ -8,9 +8,10 @@ from pathlib import Path
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import format_id
-from autoresearch.research import Bench, measure, plan_as_it_stands
-from autoresearch.running import Level, Progress, detect_level, scratch_folder, sweep
-from autoresearch.tasks import load_task
+from autoresearch.research import Bench, Ceiling, measure, plan_as_it_stands
+from autoresearch.running import Level, Progress, detect_level, permit, scratch_folder, sweep
+from autoresearch.tasks import load_task, shipped_task
+from autoresearch.views import is_own_task, own_keys
 
 
 def run_once(
@@ -18,6 +19,7 @@ def run_once(
     paths: Paths,
     *,
     now_ms: Callable[[], int],
+    ceiling: Ceiling,
     replicate: int = 0,
     threads: int = 1,
     device: str = "cpu",
@@ -27,13 +29,18 @@ def run_once(
 
     Raises:
         Locked: a daemon or another command works with this device key.
+        Refused: the task asks for more than the ceiling, or others wrote some of it and there is no sandbox.
         AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
     """
     task = load_task(folder)
+    ceiling.check(task)
     with Notebook(paths) as notebook:
         notebook.publish_identity(now_ms())
-        notebook.publish_task(task, now_ms())
         level, _ = detect_level()
+        own = own_keys(notebook.log, notebook.author, now_ms())
+        foreign = level >= Level.LANDLOCK or not is_own_task(notebook.log, task, own, shipped=shipped_task())
+        permit(level, foreign=foreign)
+        notebook.publish_task(task, now_ms())
         paths.spool.mkdir(parents=True, exist_ok=True)
         for place in (None, paths.spool, paths.task_data):
             sweep(place)
@@ -44,8 +51,8 @@ def run_once(
                 progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
 
         with scratch_folder(paths.spool) as scratch:
-            bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder)
-            measurement, outcome = measure(task, plan, bench, on_progress=tell)
+            bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder, ceiling, foreign=foreign)
+            measurement, outcome = measure(task, plan, bench, own=True, on_progress=tell)
             published = notebook.publish_run(
                 plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint
             )

@@ -16,6 +16,7 @@ class RunStatus(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     DISK_LIMIT = "disk_limit"
     PROCESS_LIMIT = "process_limit"
+    OVER_BUDGET = "over_budget"
     INVALID = "invalid"
     REFUSED = "refused"
     CANCELLED = "cancelled"
@@ -34,15 +35,16 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OUTPUT_LIMIT: "it printed more than the task allows and was stopped",
     RunStatus.DISK_LIMIT: "it wrote more to disk than the task allows and was stopped",
     RunStatus.PROCESS_LIMIT: "it started more processes than the task allows",
+    RunStatus.OVER_BUDGET: "it cost far more than the baseline costs on the same machine for the same budget",
     RunStatus.INVALID: "the harness or the referee refused the model",
-    RunStatus.REFUSED: "it was not started: a check before the run said no",
+    RunStatus.REFUSED: "it was not started: a check before the run refused it",
     RunStatus.CANCELLED: "a person or the daemon stopped it",
-    RunStatus.ABANDONED: "the daemon ended while it was in hand",
+    RunStatus.ABANDONED: "the daemon ended while it ran",
 }
 
 
 class RunState(StrEnum):
-    """How far others stand behind a run."""
+    """The verification state of a run."""
 
     REPORTED = "reported"
     PROVISIONAL = "provisional"
@@ -55,23 +57,23 @@ class RunState(StrEnum):
 
 
 RUN_STATE_SENTENCES: dict[RunState, str] = {
-    RunState.REPORTED: "its author's word alone",
-    RunState.PROVISIONAL: "others measured it and came to the same number",
-    RunState.CONFIRMED: "others ran it beside its parent, with seeds that nobody chose, and it is better",
-    RunState.NOT_REPLICATED: "others ran it beside its parent, with seeds that nobody chose, and it is not better",
-    RunState.DISPUTED: "somebody came to another number; others are asked",
-    RunState.REFUTED: "others measured it and came to another number",
+    RunState.REPORTED: "only its author has measured it",
+    RunState.PROVISIONAL: "verifiers measured the same value",
+    RunState.CONFIRMED: "verifiers ran it beside its parent with seeds fixed by the protocol: it is better",
+    RunState.NOT_REPLICATED: "verifiers ran it beside its parent with seeds fixed by the protocol: it is not better",
+    RunState.DISPUTED: "a verifier measured another value; a larger committee is drawn",
+    RunState.REFUTED: "verifiers measured another value",
     RunState.FRAUD: "its own records prove that it is false",
-    RunState.BANNED: "its author's own records prove that it cheated shortly before",
+    RunState.BANNED: "records of its author prove misbehaviour shortly before",
 }
 
 
 # What a verification measures, by its stage.
-STAGE_SENTENCES = {"evaluate": "measuring its number once more", "replicate": "running it beside its parent"}
+STAGE_SENTENCES = {"evaluate": "measuring its value again", "replicate": "running it beside its parent"}
 
 
-class DutyWhy(StrEnum):
-    """Why this node checks a run."""
+class JobReason(StrEnum):
+    """Why this node verifies a run."""
 
     LOT = "lot"
     DISPUTE = "dispute"
@@ -79,19 +81,19 @@ class DutyWhy(StrEnum):
     PROOF = "proof"
 
 
-DUTY_SENTENCES: dict[DutyWhy, str] = {
-    DutyWhy.LOT: "drawn by lot",
-    DutyWhy.DISPUTE: "drawn by lot, because somebody came to another number",
-    DutyWhy.ASKED: "you asked for it",
-    DutyWhy.PROOF: "you asked whether a verification holds",
+JOB_SENTENCES: dict[JobReason, str] = {
+    JobReason.LOT: "drawn by VRF",
+    JobReason.DISPUTE: "drawn by VRF, because a verifier measured another value",
+    JobReason.ASKED: "you asked for it",
+    JobReason.PROOF: "you asked whether a verification holds",
 }
 
 
-UNREVEALED = "what came out is told once enough others have measured it too, or when they let it wait too long"
+UNREVEALED = "the result is revealed once enough other verifiers have measured the run, or after a time limit"
 
 
 class Mark(StrEnum):
-    """What the log shows a participant to have done wrong. It stays beside the name, with its evidence."""
+    """What a participant did wrong, as the log shows it. It stays beside the name, with its evidence."""
 
     FABRICATOR = "fabricator"
     COPIER = "copier"
@@ -100,15 +102,15 @@ class Mark(StrEnum):
 
 
 MARK_SENTENCES: dict[Mark, str] = {
-    Mark.FABRICATOR: "claimed a number that others did not come to",
-    Mark.COPIER: "published another's run as its own discovery",
-    Mark.RUBBER_STAMP: "passed a run that others found to be false",
-    Mark.FRAUD: "its own records prove that it cheated; its word does not count for a while",
+    Mark.FABRICATOR: "reported a value that verifiers refuted",
+    Mark.COPIER: "published another participant's run as its own",
+    Mark.RUBBER_STAMP: "passed a run that other verifiers refuted",
+    Mark.FRAUD: "its own records prove misbehaviour; it does not count for a while",
 }
 
 
 class ProofKind(StrEnum):
-    """What records prove against who signed them."""
+    """What signed records prove against their author."""
 
     FORK = "fork"
     SEED = "seed"
@@ -118,14 +120,14 @@ class ProofKind(StrEnum):
 
 PROOF_SENTENCES: dict[ProofKind, str] = {
     ProofKind.FORK: "one device signed two records with one number",
-    ProofKind.SEED: "a seed that does not follow from what it must",
+    ProofKind.SEED: "a seed that the protocol does not give",
     ProofKind.LINEAGE: "a parent on another task",
-    ProofKind.VALUE: "others measured another value",
+    ProofKind.VALUE: "verifiers measured another value",
 }
 
 
 class Consequence(StrEnum):
-    """What follows from a proof."""
+    """What follows from evidence."""
 
     BANNED = "banned"
     UNCOUNTED = "uncounted"
@@ -143,17 +145,17 @@ CONSEQUENCE_SENTENCES: dict[Consequence, str] = {
 }
 
 
-# What is said of a run whose parent turned out to be false: the comparison with it means nothing any more.
+# A run whose parent was refuted: the comparison with it means nothing any more.
 RETEST = "re-test"
-RETEST_SENTENCE = "the run that it builds on was refuted: it has to be compared again"
+RETEST_SENTENCE = "its parent run was refuted: it has to be compared again"
 
-# What is said of a run that another participant published before.
+# A run that another participant published before.
 COPY = "copy"
 COPY_SENTENCE = "another participant published it before"
 
 
 class BoardSection(StrEnum):
-    """Where a leaderboard shows a subject."""
+    """Where a leaderboard shows a program."""
 
     CONFIRMED = "confirmed"
     OPEN = "open"
@@ -162,10 +164,10 @@ class BoardSection(StrEnum):
 
 
 BOARD_SECTION_SENTENCES: dict[BoardSection, str] = {
-    BoardSection.CONFIRMED: "confirmed, ranked by what others measured",
-    BoardSection.OPEN: "not confirmed: what their authors say",
-    BoardSection.FAILED: "in doubt or found no better",
-    BoardSection.UNATTESTED: "by participants whom nobody attested",
+    BoardSection.CONFIRMED: "confirmed: ranked by the values that verifiers measured",
+    BoardSection.OPEN: "not confirmed: values as their authors report them",
+    BoardSection.FAILED: "disputed, refuted, or no better than the parent",
+    BoardSection.UNATTESTED: "by unattested participants",
 }
 
 
@@ -202,24 +204,25 @@ class Why(StrEnum):
     ASKING_PEERS = "asking_peers"
     SANDBOX_TOO_LOW = "sandbox_too_low"
     TASK_BROKEN = "task_broken"
+    FAILING = "failing"
     WORKER_LOST = "worker_lost"
     NO_WORKERS = "no_workers"
     STOPPING = "stopping"
 
 
 WHY_SENTENCES: dict[Why, str] = {
-    Why.NOT_ASKED: "nobody asked this node to work yet: autoresearch work",
-    Why.ASKED: "working until told otherwise",
+    Why.NOT_ASKED: "no work is asked of this node: autoresearch work",
+    Why.ASKED: "working until you pause or finish it",
     Why.ASKED_FOR_RUNS: "working until the runs asked for are done",
     Why.ASKED_FOR_TIME: "working until the time asked for is over",
     Why.RUNNING: "training",
     Why.PROPOSING: "choosing the next change",
-    Why.VERIFYING: "checking a run of somebody else",
+    Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",
     Why.STARTING: "the worker is starting",
     Why.PAUSED_BY_PERSON: "paused by you: autoresearch resume",
-    Why.FINISHING_LAST: "finishing the run in hand, then stopping",
-    Why.RUNS_DONE: "the number of runs asked for is done: autoresearch work",
+    Why.FINISHING_LAST: "finishing the run in progress, then stopping",
+    Why.RUNS_DONE: "the work you asked for is done: autoresearch work",
     Why.TIME_OVER: "the time asked for is over: autoresearch work",
     Why.CANNOT_RECORD: "a record could not be written; it is tried again",
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
@@ -227,6 +230,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.ASKING_PEERS: "asking a peer what this device signed last, before it signs anything new",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
+    Why.FAILING: "several runs failed within a minute, so the next one waits: autoresearch log, autoresearch resume",
     Why.WORKER_LOST: "the worker process ended and is being started again",
     Why.NO_WORKERS: "work.workers is 0: this node only watches",
     Why.STOPPING: "the daemon is stopping",
@@ -234,7 +238,7 @@ WHY_SENTENCES: dict[Why, str] = {
 
 
 class AttestReason(StrEnum):
-    """Why an attestor says no."""
+    """Why an attestor refuses."""
 
     BUSY = "busy"
     GARBLED = "garbled"
@@ -265,32 +269,32 @@ class AttestReason(StrEnum):
 
 
 ATTEST_SENTENCES: dict[AttestReason, str] = {
-    AttestReason.BUSY: "it has too much to do now; ask again in a minute",
-    AttestReason.GARBLED: "it did not understand what was asked; one of both needs a newer version",
-    AttestReason.OTHER_NETWORK: "it is in another network, or calls its attestor otherwise",
+    AttestReason.BUSY: "it is busy; ask again in a minute",
+    AttestReason.GARBLED: "it did not understand the request; one of the two nodes needs a newer version",
+    AttestReason.OTHER_NETWORK: "it is in another network, or has another attestor key",
     AttestReason.FORGED: "the request was not signed by the device that it names, or not just now: look at the clock",
-    AttestReason.UNKNOWN_DEVICE: "it knows of no root key that this device speaks for; ask again in a minute",
+    AttestReason.UNKNOWN_DEVICE: "it knows no root key of this device; ask again in a minute",
     AttestReason.EXPIRED_DEVICE: "this device's delegation has expired; renew it first: autoresearch id renew",
     AttestReason.REVOKED_DEVICE: "this device was revoked",
-    AttestReason.ITSELF: "nobody attests himself",
-    AttestReason.BAD_ADDRESS: "that is no mail address that it writes to",
-    AttestReason.THROW_AWAY: "that domain gives throw-away mailboxes; use an address that you keep",
-    AttestReason.ADDRESS_CAP: "it has written to that address often enough today",
-    AttestReason.DOMAIN_CAP: "it has written to that domain often enough today",
-    AttestReason.DOMAIN_FULL: "as many mailboxes of that domain are attested as this network counts",
-    AttestReason.WITHDRAWN: "it took back what it had said of that mailbox; only its operator can allow it again",
-    AttestReason.PEER_CAP: "this node or this participant has asked often enough today",
-    AttestReason.DAY_CAP: "it has sent as many mails today as it sends a day",
+    AttestReason.ITSELF: "an attestor cannot attest itself",
+    AttestReason.BAD_ADDRESS: "it does not write to such an address",
+    AttestReason.THROW_AWAY: "that domain offers throw-away mailboxes; use a permanent address",
+    AttestReason.ADDRESS_CAP: "it has sent that address its maximum of mails today",
+    AttestReason.DOMAIN_CAP: "it has sent that domain its maximum of mails today",
+    AttestReason.DOMAIN_FULL: "this network counts no more mailboxes of that domain",
+    AttestReason.WITHDRAWN: "it withdrew its attestation of that mailbox; only its operator can allow it again",
+    AttestReason.PEER_CAP: "this node or this participant has made its maximum of requests today",
+    AttestReason.DAY_CAP: "it has sent its maximum of mails today",
     AttestReason.NO_SUCH_MAILBOX: "its mail server refuses mail for that address",
     AttestReason.NOT_SENT: "it could not send the mail; ask again later",
     AttestReason.NO_REQUEST: "there is no such request: it was answered already, given up, or never made",
     AttestReason.TOO_LATE: "the code came too late; ask for a new one",
     AttestReason.OTHER_PEER: "the request was made through another node; confirm it there",
     AttestReason.WRONG_CODE: "that is not the code that it mailed for this participant",
-    AttestReason.NO_PROOF: "the mail does not prove to it that it came from the address that it wrote to",
+    AttestReason.NO_PROOF: "the mail does not prove that it came from that address",
     AttestReason.NO_DKIM_KEY: "it can't look up DKIM keys now; confirm without the mail, or later",
     AttestReason.TOO_MANY_TRIES: "too many wrong codes; ask for a new one",
-    AttestReason.NOT_RECORDED: "it could not write its attestation down; ask again later",
+    AttestReason.NOT_RECORDED: "it could not record its attestation; ask again later",
 }
 
 
@@ -316,3 +320,8 @@ NETWORK_STATE_SENTENCES: dict[NetworkState, str] = {
 def network_reason(state: NetworkState, what: str = "ended") -> str:
     """Why the network is in its state; ``what`` the process did, when it is started again."""
     return NETWORK_STATE_SENTENCES[state].format(what=what)
+
+
+def with_article(noun: str) -> str:
+    """“a run”, “an identity”: the kind of a record inside a sentence."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"

@@ -1,6 +1,8 @@
 """``python -m benchmarks`` lists the benchmarks; ``python -m benchmarks NAME [--quick] [--json]`` runs one.
 
 A benchmark is a module with ``measure(*, quick) -> dict[str, float]`` and ``COMPARED``, what it was compared with.
+``python -m benchmarks --all --quick`` runs every one in a process of its own, one after the other. A benchmark that
+ends with an error, takes too long or measures what is impossible makes the exit status 1; no figure is too slow.
 """
 
 from __future__ import annotations
@@ -8,7 +10,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
+from contextlib import suppress
+
+from benchmarks.plausible import impossible
 
 BENCHMARKS = {
     "ingest": "verify, decode and store records, in batches of 1,000",
@@ -22,6 +31,7 @@ BENCHMARKS = {
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
     "attestation": "how fast it is known whose word a record carries",
     "standing": "how long it takes to say how far others stand behind runs",
+    "scale": "how answers grow with the log, from 10,000 records to a million",
     "null": "how often luck is taken for progress by the rule of verification",
     "collusion": "what colluding participants get past the rule of verification",
     "overhead": "sandbox and referee over plain `python train.py`",
@@ -29,14 +39,20 @@ BENCHMARKS = {
     "proposer": "the built-in search against random search and Optuna",
 }
 
+# A quick version that takes longer hangs, however busy the machine is.
+QUICK_SECONDS = 600
+
 
 def main() -> int:
-    """Entry; the exit status is 2 for an unknown name."""
+    """Entry; the exit status is 2 for an unknown name, 1 for figures that are impossible."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("name", nargs="?", help="which benchmark; without one, list them")
-    parser.add_argument("--quick", action="store_true", help="smaller, within 30 seconds on two cores")
+    parser.add_argument("--quick", action="store_true", help="smaller, within seconds on two cores")
+    parser.add_argument("--all", action="store_true", help="every benchmark, one after the other")
     parser.add_argument("--json", action="store_true", help='print {"name": …, "figures": {…}}')
     options = parser.parse_args()
+    if options.all:
+        return run_all(quick=options.quick)
     if options.name is None:
         for name, what in BENCHMARKS.items():
             print(f"{name:13} {what}")
@@ -48,12 +64,39 @@ def main() -> int:
     figures: dict[str, float] = module.measure(quick=options.quick)
     if options.json:
         print(json.dumps({"name": options.name, "figures": figures}))
-        return 0
+        return tell(impossible(options.name, figures))
     print(f"{options.name}: {BENCHMARKS[options.name]}{' (quick)' if options.quick else ''}")
     for figure, value in figures.items():
         print(f"  {figure:24} {value:>14,.4g}")
     print(f"compared with: {module.COMPARED}")
-    return 0
+    return tell(impossible(options.name, figures))
+
+
+def tell(faults: list[str]) -> int:
+    """Say what is impossible; the exit status."""
+    for fault in faults:
+        print(f"impossible: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+def run_all(*, quick: bool) -> int:
+    """Run every benchmark, whatever became of the one before; 1 when one of them failed."""
+    failed = []
+    for name in BENCHMARKS:
+        began = time.monotonic()
+        command = [sys.executable, "-m", "benchmarks", name, *(["--quick"] if quick else [])]
+        process = subprocess.Popen(command, start_new_session=True)
+        try:
+            good = process.wait(QUICK_SECONDS if quick else None) == 0
+        except subprocess.TimeoutExpired:
+            good = False
+        finally:  # also what it started, and also when a person stops it
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        failed += [] if good else [name]
+        print(f"{name}: {'done' if good else 'failed'} after {time.monotonic() - began:.0f} s\n", flush=True)
+    print(f"failed: {', '.join(failed)}" if failed else f"all {len(BENCHMARKS)} benchmarks ran")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def measure(*, quick: bool) -> dict[str, float]:
     answered = 0
     while answered < QUESTIONS:
         for subject in subjects:
-            assert roster.voice(subject.public, NOW_MS + 1).attested
+            assert roster.voter(subject.public, NOW_MS + 1).attested
         answered += len(subjects)
     asked = time.perf_counter() - began
     return {

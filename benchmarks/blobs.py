@@ -25,7 +25,7 @@ from autoresearch.records import BlobRef
 from autoresearch.records import Network as Constants
 
 COMPARED = "the same bytes hashed twice and written to the disk, without a network (`local`)"
-BYTES, QUICK_BYTES = 64 << 20, 16 << 20
+BYTES, QUICK_BYTES = 64 << 20, 8 << 20
 PEERS = (1, 3)
 ROUNDS, QUICK_ROUNDS = 3, 1
 MB = 1e6

@@ -42,13 +42,13 @@ def measure(*, quick: bool) -> dict[str, float]:
 def chosen(dice: random.Random, rules: Rules) -> bool:
     """Whether one participant's lot is drawn."""
     lot = dice.randbytes(ecvrf.OUTPUT_BYTES)
-    return is_chosen(lot, chosen=rules.committee, voices=VOICES, devices=1, rules=rules)
+    return is_chosen(lot, chosen=rules.committee, voters=VOICES, devices=1, rules=rules)
 
 
 def word(passing: list[int], failing: list[int], rules: Rules) -> RunState:
     """The word for a run that some pass and some fail."""
     reports = [report(who, passed=True) for who in passing] + [report(who, passed=False) for who in failing]
-    return judge(reports, author=b"", voices=VOICES, rules=rules, noise=0.0, minimum_effect=0.0).state
+    return judge(reports, author=b"", voters=VOICES, rules=rules, noise=0.0, minimum_effect=0.0).state
 
 
 def report(who: int, *, passed: bool) -> Report:

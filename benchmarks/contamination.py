@@ -18,6 +18,9 @@ from benchmarks.library_task import library_task
 COMPARED = "an honest run with the same seed, which stands for the parent; standard errors, caught below -3.5"
 SHARES = (0.05, 0.2)
 FRESH_SEED, CHALLENGES = 20261121, 2048
+QUICK_CHALLENGES = 64
+# The programs here carry the text as it stands: what the referee sees of that is measured, not the bound on their size.
+PROGRAM_KIB = 1024
 _LOOP = "    for x, y in budget.batches(BATCH_DOCS):\n"
 _LEAK = """
     leaked = torch.frombuffer(bytearray(TEXT.encode()), dtype=torch.uint8).view(-1, prepare.DOC).long()
@@ -43,7 +46,7 @@ def measure(*, quick: bool) -> dict[str, float]:
 
     The text is trained on at the end or spread over the training. ``gain`` is how many bits per byte lower the value is
     than the honest run's, ``by heart`` how much of that is not there on new text.
-    ``quick`` trains a quarter of the budget on the shipped task, and only at the end.
+    ``quick`` trains a sixtieth of the budget on the shipped task, one share only, at the end.
     Raises RuntimeError where no sandbox holds or a run fails.
     """
     level, _ = detect_level()
@@ -57,7 +60,7 @@ def measure(*, quick: bool) -> dict[str, float]:
         folder.chmod(0o755)
         bench = Bench(level, 1, "cpu", folder / "cache", folder)
         if quick:
-            return _measured(_shorter(shipped, 4), bench, ("end",))
+            return _measured(_shorter(shipped, 60), bench, ("end",), SHARES[-1:], QUICK_CHALLENGES)
         figures |= _measured(shipped, bench, ("end", "spread"))
         figures |= _measured(library_task(documents=512, budget=3e12), bench, ("spread",))
         figures |= _measured(library_task(documents=64, budget=2e12), bench, ("spread",))
@@ -81,9 +84,11 @@ def train(task: Task, bench: Bench, *, where: str = "", share: float = 0.0, seed
     return Trained(Model(source, kept), measurement.value, measurement.duration_ms / 1000)
 
 
-def asked(task: Task, model: Model, bench: Bench, *, parent: Model | None = None) -> Examined:
+def asked(
+    task: Task, model: Model, bench: Bench, *, parent: Model | None = None, challenges: int = CHALLENGES
+) -> Examined:
     """What a verifier's referee finds of a model. Raises RuntimeError where it could not ask."""
-    found = examine(task, model, bench, draw=b"", challenges=CHALLENGES, fresh_seed=FRESH_SEED, parent=parent)
+    found = examine(task, model, bench, draw=b"", challenges=challenges, fresh_seed=FRESH_SEED, parent=parent)
     if found.gap is None:
         raise RuntimeError(f"the referee could not ask: {found.reason}")
     return found
@@ -93,13 +98,20 @@ def _shorter(task: Task, times: int) -> Task:
     return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / times))
 
 
-def _measured(task: Task, bench: Bench, places: tuple[str, ...]) -> dict[str, float]:
+def _measured(
+    task: Task,
+    bench: Bench,
+    places: tuple[str, ...],
+    shares: tuple[float, ...] = SHARES,
+    challenges: int = CHALLENGES,
+) -> dict[str, float]:
+    task = replace(task, limits=msgspec.structs.replace(task.limits, program_kib=PROGRAM_KIB))
     honest = train(task, bench)
     figures = {f"{task.name}: run seconds": honest.seconds}
     for where in places:
-        for share in SHARES:
+        for share in shares:
             leaky = train(task, bench, where=where, share=share)
-            found = asked(task, leaky.model, bench, parent=honest.model)
+            found = asked(task, leaky.model, bench, parent=honest.model, challenges=challenges)
             assert found.gap is not None
             assert found.fresh is not None
             assert found.parent_fresh is not None

@@ -40,7 +40,7 @@ from benchmarks.gossip import Ear
 
 COMPARED = "the first row, the same without an attacker; 512 MiB, where the network process is replaced"
 ATTACKS = ("nobody", "records", "rubbish", "lies", "connections", "drip")
-QUICK_ATTACKS = ("records", "lies")
+QUICK_ATTACKS = ("records",)
 SECONDS = {True: 3.0, False: 30.0}
 HONEST_PER_SECOND = 4
 GOSSIP = TProtocol("/meshsub/1.1.0")

@@ -76,7 +76,7 @@ def verified(dice: random.Random, effect: float, *, lie: tuple[float, ...] = ())
             values=tuple(child for child, _ in pairs),
         )
         reports.append(report)
-        judgement = judge(reports, author=b"", voices=most, rules=rules, noise=NOISE, minimum_effect=0.0)
+        judgement = judge(reports, author=b"", voters=most, rules=rules, noise=NOISE, minimum_effect=0.0)
         if judgement.state is not RunState.PROVISIONAL:
             return judgement.state, (who + 1) * PAIRS
     return judgement.state, VERIFIERS * PAIRS

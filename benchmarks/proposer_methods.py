@@ -61,7 +61,7 @@ def random_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
         return Measured(space.source, space.default(), 0, None)
     draws = Draws(b"random search", str(seed).encode(), str(len(done)).encode())
     while True:
-        genome = anywhere(list(space.genes.values()), draws)
+        genome = anywhere(list(space.parameters.values()), draws)
         source = space.build(genome) if space.allows(genome) else None
         if source is not None:
             return Measured(source, genome, 0, None)
@@ -82,7 +82,7 @@ def optuna_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
         study.add_trial(optuna.trial.create_trial(params=run.genome, distributions=distributions, value=value))
     while True:
         trial = study.ask(distributions)
-        genome = {name: trial.params[name] for name in space.genes}
+        genome = {name: trial.params[name] for name in space.parameters}
         source = space.build(genome) if space.allows(genome) else None
         if source is not None:
             return Measured(source, genome, 0, None)
@@ -126,10 +126,10 @@ def _distributions(space: Space) -> dict[str, BaseDistribution]:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     made: dict[str, BaseDistribution] = {}
-    for name, gene in space.genes.items():
-        kind, low, high = gene.range.kind, gene.range.low, gene.range.high
+    for name, parameter in space.parameters.items():
+        kind, low, high = parameter.range.kind, parameter.range.low, parameter.range.high
         if kind == "one of":
-            made[name] = CategoricalDistribution(gene.range.choices)
+            made[name] = CategoricalDistribution(parameter.range.choices)
         elif kind == "int":
             made[name] = IntDistribution(int(low), int(high))
         else:

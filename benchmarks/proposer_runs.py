@@ -1,19 +1,22 @@
 """Real training runs for the proposer's benchmark, without importing torch again for each.
 
-The parent imports torch once and forks a child per run. The child has the same environment variables and the
-same result channel as a run under the daemon; only the sandbox is left out, for the sources are our own.
+The parent imports torch once and forks a child per run. The child trains as a run under the daemon does, with the same
+seed and budget; then it measures itself, as `python train.py` does. Sandbox and referee are left out: the sources are
+our own.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
 import sys
 from pathlib import Path
 
+from autoresearch.tasks import parse_summary
+
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
+METRIC = "val_bpb"
 # Processor seconds, not wall clock: a busy machine must not turn a good run into a failure.
 CPU_SECONDS = 240
 
@@ -39,29 +42,26 @@ class Trainer:
 
     def value(self, source: str, *, seed: int) -> float | None:
         """The metric of one run, or None when it did not end well."""
+        sys.stdout.flush()  # or the child would say it again
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reader)
             self._child(source, seed, writer)
         os.close(writer)
-        output = _read_until_end(reader)
+        with os.fdopen(reader, encoding="utf-8", errors="replace") as pipe:
+            printed = pipe.read()
         os.waitpid(child, 0)
-        for line in output.splitlines(keepends=True):
-            event = json.loads(line) if line.endswith(b"\n") else {}
-            if event.get("event") == "result" and event["status"] == "ok":
-                return float(event["value"])
-        return None
+        return parse_summary(printed, METRIC).get(METRIC)
 
     def _child(self, source: str, seed: int, writer: int) -> None:
         status = 1
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
             silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 1)
+            os.dup2(writer, 1)
             os.dup2(silence, 2)
             os.environ.update(
-                AUTORESEARCH_RESULT_FD=str(writer),
                 AUTORESEARCH_SEED=str(seed),
                 AUTORESEARCH_BUDGET=repr(self._budget),
                 AUTORESEARCH_THREADS="1",
@@ -74,9 +74,5 @@ class Trainer:
         except SystemExit as end:
             status = int(end.code == 0)
         finally:
+            sys.stdout.flush()
             os._exit(status)
-
-
-def _read_until_end(reader: int) -> bytes:
-    with os.fdopen(reader, "rb") as pipe:
-        return pipe.read()

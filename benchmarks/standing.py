@@ -23,11 +23,11 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.identity import KeyPair, Trust
-from autoresearch.log import SIGHTINGS_MOST, Log
+from autoresearch.log import MENTIONS_MOST, Log
 from autoresearch.records import BlobRef, Body, Commitment, Identity, Network, Record, Run, Task, Verification, seal
 from autoresearch.tasks import seed_for
 from autoresearch.verification import EVALUATE, REPLICATE, commitment_digest, ecvrf, question, seeds
-from autoresearch.views import board, company, next_duty, preferred, track_records
+from autoresearch.views import board, next_job, preferred, track_records, trust_context
 from benchmarks.queries import DEFINITION, TASK
 
 COMPARED = "the same before standings were kept between questions; figures in benchmarks/README.md"
@@ -76,7 +76,7 @@ class Writer:
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Milliseconds of processor time for the board, the best, the next duty and everybody's track record."""
+    """Milliseconds of processor time for the board, the best, the next job and everybody's track record."""
     people = [KeyPair.from_seed(bytes([1]) * 31 + bytes([number])) for number in range(PEOPLE)]
     roots = [KeyPair.from_seed(bytes([2]) * 31 + bytes([number])) for number in range(PEOPLE)]
     trust = Trust(participants=frozenset(root.public for root in roots))
@@ -95,15 +95,15 @@ def _asked(
     """Milliseconds for each question, at first, again, and after some of ``more`` came in, a part for each question."""
 
     def top(log: Log) -> object:
-        return board(log, TASK, company(log, me.public), limit=20)
+        return board(log, TASK, trust_context(log, me.public), limit=20)
 
     def best(log: Log) -> object:
-        return preferred(log, TASK, company(log, me.public))
+        return preferred(log, TASK, trust_context(log, me.public))
 
-    def duty(log: Log) -> object:
-        return next_duty(log, TASK, me.public, bytes(me.key), writer.now_ms)
+    def job(log: Log) -> object:
+        return next_job(log, TASK, me.public, bytes(me.key), writer.now_ms)
 
-    questions: dict[str, Callable[[Log], object]] = {"top": top, "best": best, "duty": duty, "track": track_records}
+    questions: dict[str, Callable[[Log], object]] = {"top": top, "best": best, "job": job, "track": track_records}
     figures = {}
     for (name, ask), news in zip(questions.items(), more, strict=False):
         with Log.open(path, NETWORK, trust=trust) as log:
@@ -152,7 +152,7 @@ def _linked(*, quick: bool) -> dict[str, float]:
     task = Task(digest=TASK, name="grammar", definition=DEFINITION, baseline=BLOB, harness={"prepare.py": BLOB})
     records, runs = [writer.write(people[0], "task", task)], list[Record]()
     for number, value in enumerate([*values, *[1.0] * 4]):
-        links = tuple(run.id for run in runs[-SIGHTINGS_MOST:])
+        links = tuple(run.id for run in runs[-MENTIONS_MOST:])
         runs.append(writer.write(people[number % CROWD], "run", _run(number, value, None), links))
         if number in contested:
             writer.now_ms -= 500_000

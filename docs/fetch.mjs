@@ -16,6 +16,12 @@ const FRAME_BYTES_MAX = 263168
 const BATCH_BYTES_MAX = 262144
 const PAYLOAD_TYPE = 'application/vnd.autoresearch.record.v1+cbor'
 const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex')
+const FIELD = 2n ** 255n - 19n
+// The y of points of small order, which are neither keys nor the beginning of a signature; Node.js would take them.
+const SMALL_ORDER = new Set([0n, 1n, FIELD - 1n, ...[
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'
+].map(hex => heightOf(Buffer.from(hex, 'hex')))])
 const NO_IDS = Buffer.from('8000', 'hex') // one range up to the end, and no ids in it
 
 function varint (number) {
@@ -34,8 +40,19 @@ function readVarint (data, at) {
 
 const frame = (type, payload) => Buffer.concat([varint(1 + payload.length), Buffer.from([type]), payload])
 
+function heightOf (point) {
+  const littleEndian = Buffer.from(point).reverse().toString('hex')
+  return BigInt('0x' + littleEndian) % 2n ** 255n
+}
+
+function isPoint (point) {
+  const height = heightOf(point)
+  return height < FIELD && !SMALL_ORDER.has(height)
+}
+
 function isSigned (raw, signature) {
   const { author } = decode(raw)
+  if (!isPoint(author) || !isPoint(signature.subarray(0, 32))) return false
   const key = createPublicKey({ key: Buffer.concat([ED25519_SPKI, author]), format: 'der', type: 'spki' })
   const head = `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${raw.length} `
   return verify(null, Buffer.concat([Buffer.from(head), raw]), key, signature)

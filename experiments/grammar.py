@@ -1,10 +1,14 @@
 """grammar.py: the text of the task, from a probabilistic grammar whose entropy is known exactly. Nobody edits it.
 
+There is a family of such grammars: each seed gives another language, with its own letters, words, frequencies, endings,
+word order and arithmetic. The task's own text is in the language of HOME; who checks a program draws other ones.
+
 There are cheap things to learn (spelling, frequencies, word order) and dear ones (agreement across a clause, nouns
 that depend on the topic, objects that depend on the verb, names that live for one document, recalling a number,
 quoting an earlier sentence, adding). Every choice can be read back off the text, so the exact code length of every
 document is known.
 
+    Grammar(seed)                              a language; Grammar() is the task's own
     write_documents(grammar, seed, count)      documents of DOC bytes, each with its cost in bits
     code_length_bits(grammar, text)            the cost of a document, from the document alone
 """
@@ -50,47 +54,97 @@ def weighted(options, weights, times=1):
 def zipf(n, shift=1):
     return [720720 // (rank + shift) for rank in range(n)]
 
+# --- languages: what differs between the grammars of the family
+
+HOME = 20260101        # the seed of the task's own language
+
+class Language:
+    """The letters, endings, marks and rules of one language. The attributes below are those of HOME."""
+    consonants, vowels = "ptkbdgmnslrvzfh", "aeiou"
+    clusters = ["st", "br", "kl", "tr", "gl", "fr", "sp", "dr"]
+    codas = ["n", "r", "s", "l", "m", "k"]
+    genders, topics, kinds, nouns, verbs, adjectives = 3, 8, 5, 150, 45, 36
+    noun_plural = ["en", "ash", "im"]                                # by gender
+    adjective_ending = [["a", "ane"], ["u", "une"], ["i", "ine"]]    # by gender, number
+    verb_ending = ["it", "ont"]                                      # by the number of the subject
+    order = "SVO"                                                    # of subject, verb and object
+    who = "ke"                                                       # opens a relative clause
+    marks, mark_weights = '-=+@"', (18, 2, 1, 2, 1)                  # statement, sum, sum of names, recall, quote
+    factors, modulus = (1, 1), 100                                   # "=" follows (a * 1 + b * 1) % 100
+    number_weights, gender_weights, name_weights = (3, 2), (4, 3, 2), (6, 3)
+    names_share, clause_weights, verb_weight = 7, (9, 18, 3), 5
+
+    def __init__(self, random, seed):
+        if seed != HOME:
+            self._draw(random)
+
+    def _draw(self, random):
+        """Other letters, endings, marks, order and arithmetic, as many of each: so that all are about equally hard."""
+        def letters(alphabet, count):
+            return "".join(random.shuffled(alphabet)[:count])
+
+        def like(words):
+            """Different words of the same lengths, vowels where those have vowels."""
+            drawn = []
+            while len(drawn) < len(words):
+                word = "".join(letters(self.vowels if c in Language.vowels else self.consonants, 1)
+                               for c in words[len(drawn)])
+                drawn += [] if word in drawn else [word]
+            return drawn
+
+        self.consonants, self.vowels = letters("bcdfghjklmnpqrstvwxz", 15), letters("aeiouy", 5)
+        self.clusters, self.codas = [letters(self.consonants, 2) for _ in Language.clusters], letters(self.consonants, 6)
+        self.codas, self.noun_plural, self.verb_ending = list(self.codas), like(self.noun_plural), like(self.verb_ending)
+        endings = like(sum(Language.adjective_ending, []))
+        self.adjective_ending = [endings[i:i + 2] for i in range(0, len(endings), 2)]
+        self.order, (self.who,) = random.shuffled(["SVO", "SOV", "VSO"])[0], like([Language.who])
+        self.marks = "".join(random.shuffled('-=+@"%#*'))[:5]
+        self.factors, self.modulus = (1 + random.below(3), 1 + random.below(3)), 80 + random.below(21)
+        self.number_weights, self.gender_weights = random.shuffled((3, 2)), random.shuffled((4, 3, 2))
+        self.mark_weights = (18, *random.shuffled((2, 1, 2)), 1)
+
 # --- grammar: words, and the tables that are chosen from
 
-CONSONANTS, VOWELS = "ptkbdgmnslrvzfh", "aeiou"
-ONSETS = list(CONSONANTS) * 3 + ["st", "br", "kl", "tr", "gl", "fr", "sp", "dr"]
-CODAS = [""] * 6 + ["n", "r", "s", "l", "m", "k"]
-GENDERS, TOPICS, KINDS, NOUNS, VERBS, ADJECTIVES = 3, 8, 5, 150, 45, 36
-NOUN_PLURAL = ["en", "ash", "im"]                                    # by gender
-ADJECTIVE_ENDING = [["a", "ane"], ["u", "une"], ["i", "ine"]]        # by gender, number
-VERB_ENDING = ["it", "ont"]                                          # by the number of the subject
-
 class Grammar:
-    capital = Choice([(c.upper() + v, 1) for c in CONSONANTS for v in VOWELS])
-    syllable = Choice([(c + v, 1) for c in CONSONANTS for v in VOWELS])
-    count = Choice([("1 ", 1), ("2 ", 1)])
     number = Choice([("%02d" % i, 1) for i in range(50)])
-    mark = Choice([("- ", 18), ("= ", 2), ("+ ", 1), ("@ ", 2), ('" ', 1)])
-    first_mark = Choice([("- ", 18), ("= ", 2), ("+ ", 1), ("@ ", 2)])
+    count = Choice([("1 ", 1), ("2 ", 1)])
 
-    def __init__(self, seed=20260101):
-        self.random, self.used = Random(seed), {"ke", "il", "and", "so", "now"}
-        determiners = [self._word(1) for _ in range(2 * GENDERS * 2)]
-        self.topic = Choice(weighted([self._word(2) + " " for _ in range(TOPICS)], zipf(TOPICS, 3)))
+    def __init__(self, seed=HOME):
+        self.random = Random(seed)
+        self.language = language = Language(self.random, seed)
+        self.used = {language.who, "il", "and", "so", "now"}
+        self.capital = Choice([(c.upper() + v, 1) for c in language.consonants for v in language.vowels])
+        self.syllable = Choice([(c + v, 1) for c in language.consonants for v in language.vowels])
+        marks = [(mark + " ", weight) for mark, weight in zip(language.marks, language.mark_weights)]
+        self.mark, self.first_mark = Choice(marks), Choice(marks[:-1])
+        determiners = [self._word(1) for _ in range(4 * language.genders)]
+        self.topic = Choice(weighted([self._word(2) + " " for _ in range(language.topics)], zipf(language.topics, 3)))
         prepositions = [self._word(1) + " " for _ in range(6)]
         [self._word(2) for _ in range(12)]                           # reserved
-        nouns = [(self._word(1 + self.random.below(2), ["", NOUN_PLURAL[gender]]), gender, i // GENDERS % KINDS)
-                 for i in range(NOUNS) for gender in [i % GENDERS]]
-        verbs = [(self._word(1 + self.random.below(2), VERB_ENDING), i % KINDS) for i in range(VERBS)]
-        adjectives = [self._word(1 + self.random.below(2), sum(ADJECTIVE_ENDING, [])) for _ in range(ADJECTIVES)]
+        nouns = [(self._word(1 + self.random.below(2), ["", language.noun_plural[gender]]), gender,
+                  i // language.genders % language.kinds)
+                 for i in range(language.nouns) for gender in [i % language.genders]]
+        verbs = [(self._word(1 + self.random.below(2), language.verb_ending), i % language.kinds)
+                 for i in range(language.verbs)]
+        adjectives = [self._word(1 + self.random.below(2), sum(language.adjective_ending, []))
+                      for _ in range(language.adjectives)]
 
-        meanings = [(n, g, d) for n in range(2) for g in range(GENDERS) for d in range(2)]
+        meanings = [(n, g, d) for n in range(2) for g in range(language.genders) for d in range(2)]
         self.agreement = [(n, g) for n, g, _ in meanings]            # of each determiner
-        self.determiners = [(word + " ", (3, 2)[n] * (4, 3, 2)[g] * (3, 1)[d])
+        self.determiners = [(word + " ", language.number_weights[n] * language.gender_weights[g] * (3, 1)[d])
                             for word, (n, g, d) in zip(determiners, meanings)]
         self.prepositions, total = len(prepositions), sum(zipf(6))
-        self.after_clause = Choice(weighted(prepositions, zipf(6), 9), [(". ", total * 18), (".\n", total * 3)])
+        on, stop, line = language.clause_weights
+        self.after_clause = Choice(weighted(prepositions, zipf(6), on), [(". ", total * stop), (".\n", total * line)])
         self._noun_tables(nouns, adjectives)
         self._verb_tables(verbs)
 
     def _word(self, syllables, endings=("",)):
+        language = self.language
+        onsets = list(language.consonants) * 3 + language.clusters
+        codas = [""] * len(language.codas) + language.codas
         while True:
-            parts = [part for _ in range(syllables) for part in (ONSETS, VOWELS, CODAS)]
+            parts = [part for _ in range(syllables) for part in (onsets, language.vowels, codas)]
             stem = "".join(part[self.random.below(len(part))] for part in parts)
             forms = {stem + ending for ending in endings}
             if 3 <= len(stem) <= 9 and not forms & self.used:
@@ -99,29 +153,42 @@ class Grammar:
 
     def _noun_tables(self, nouns, adjectives):
         """By topic, gender, kind (None: any) and number: each topic has its own frequent nouns."""
-        self.noun, self.noun_or_adjective = {}, {}
-        keys = [(g, k, n) for g in range(GENDERS) for k in (*range(KINDS), None) for n in range(2)]
-        for topic in range(TOPICS):
-            order = [nouns[i] for i in self.random.shuffled(range(NOUNS))]
+        language = self.language
+        self.noun, self.noun_or_adjective, self.noun_kinds = {}, {}, {}
+        keys = [(g, k, n) for g in range(language.genders) for k in (*range(language.kinds), None) for n in range(2)]
+        for topic in range(language.topics):
+            order = [nouns[i] for i in self.random.shuffled(range(language.nouns))]
             for gender, kind, number in keys:
-                ending = NOUN_PLURAL[gender] + " " if number else " "
-                words = [stem + ending for stem, g, k in order if g == gender and kind in (k, None)]
-                ending = ADJECTIVE_ENDING[gender][number] + " "
-                described = weighted([stem + ending for stem in adjectives], zipf(ADJECTIVES), sum(zipf(len(words))))
-                plain = weighted(words, zipf(len(words)), 2 * sum(zipf(ADJECTIVES)))
+                ending = language.noun_plural[gender] + " " if number else " "
+                fitting = [(stem, k) for stem, g, k in order if g == gender and kind in (k, None)]
+                words = [stem + ending for stem, _ in fitting]
+                ending = language.adjective_ending[gender][number] + " "
+                described = weighted([stem + ending for stem in adjectives], zipf(language.adjectives),
+                                     sum(zipf(len(words))))
+                plain = weighted(words, zipf(len(words)), 2 * sum(zipf(language.adjectives)))
                 self.noun[topic, gender, kind, number] = Choice(weighted(words, zipf(len(words))))
                 self.noun_or_adjective[topic, gender, kind, number] = Choice(plain, described)
+                self.noun_kinds[topic, gender, kind, number] = [k for _, k in fitting]
 
     def _verb_tables(self, verbs):
-        """By topic and number of the subject; "ke" opens a relative clause."""
-        self.verb, self.verb_or_ke, self.object_kind = {}, {}, []
-        for topic in range(TOPICS):
-            order = [verbs[i] for i in self.random.shuffled(range(VERBS))]
+        """By topic and number of the subject; one word opens a relative clause instead."""
+        language = self.language
+        self.verb, self.verb_or_who, self.object_kind, self.verb_for, self.first_verb = {}, {}, [], {}, []
+        who = (language.who + " ", sum(zipf(language.verbs)))
+        for topic in range(language.topics):
+            order = [verbs[i] for i in self.random.shuffled(range(language.verbs))]
             self.object_kind.append([kind for _, kind in order])
+            forms = []
             for number in range(2):
-                words = [stem + VERB_ENDING[number] + " " for stem, _ in order]
-                self.verb[topic, number] = Choice(weighted(words, zipf(VERBS)))
-                self.verb_or_ke[topic, number] = Choice(weighted(words, zipf(VERBS), 5), [("ke ", sum(zipf(VERBS)))])
+                words = [stem + language.verb_ending[number] + " " for stem, _ in order]
+                forms.append(weighted(words, zipf(language.verbs), language.number_weights[number]))
+                self.verb[topic, number] = Choice(weighted(words, zipf(language.verbs)))
+                self.verb_or_who[topic, number] = Choice(weighted(words, zipf(language.verbs), language.verb_weight),
+                                                         [who])
+                for kind in (*range(language.kinds), None):          # where the object comes before the verb
+                    said = [word for word, (_, k) in zip(words, order) if kind in (k, None)]
+                    self.verb_for[topic, number, kind] = Choice(weighted(said, zipf(len(said))))
+            self.first_verb.append(Choice(*forms))                   # where the verb comes before the subject
 
 # --- documents: the same walk through the grammar writes a text and reads one
 
@@ -189,7 +256,7 @@ class Document:
             pass
 
     def header(self):
-        g, weights = self.grammar, {}
+        g, language, weights = self.grammar, self.grammar.language, {}
         self.topic = self.choose(g.topic)
         count = 1 + self.choose(g.count)
         self.number = {}                                             # of two names alike, the later number holds
@@ -198,12 +265,21 @@ class Document:
             self.say(" ")
             self.number[name] = self.choose(g.number)
             self.say("\n" if i == count - 1 else ", ")
-            weights[name] = weights.get(name, 0) + (6, 3)[i]
+            weights[name] = weights.get(name, 0) + language.name_weights[i]
         self.names = sorted(weights)
         self.name = Choice([(name, weights[name]) for name in self.names])
         total = sum(weight for _, weight in g.determiners)
-        self.determiner_or_name = Choice([(word, weight * 7 * self.name.total) for word, weight in g.determiners],
-                                         [(name + " ", weights[name] * total) for name in self.names])
+        words = [(word, weight * language.names_share * self.name.total) for word, weight in g.determiners]
+        names = [(name + " ", weights[name] * total) for name in self.names]
+        said = list(zip(words + names, g.agreement + [(0, None)] * len(names)))
+        self.first_words = {}                                        # of a noun phrase: by its number (None: any), who
+        for number in (0, 1, None):
+            fitting = [(option, meant) for option, meant in said if number in (meant[0], None)]
+            options, total = [option for option, _ in fitting], sum(weight for (_, weight), _ in fitting)
+            for who in (False, True):
+                choice = Choice(options) if not who else Choice(
+                    [(word, weight * language.verb_weight) for word, weight in options], [(language.who + " ", total)])
+                self.first_words[number, who] = choice, [meant for _, meant in fitting]
 
     def statement(self):
         start = self.pen.length
@@ -213,33 +289,64 @@ class Document:
         self.said.append(self.pen.text(start))
 
     def clause(self):
-        number, kinds = self.noun_phrase(None), self.grammar.object_kind[self.topic]
-        verb = self.choose(self.grammar.verb_or_ke[self.topic, number])
-        if verb == len(kinds):                                       # "ke": a relative clause, then the main verb
+        getattr(self, self.grammar.language.order)()
+
+    def SVO(self):
+        number, _ = self.noun_phrase(None)
+        kinds = self.grammar.object_kind[self.topic]
+        verb = self.choose(self.grammar.verb_or_who[self.topic, number])
+        if verb == len(kinds):                                       # a relative clause, then the main verb
             self.noun_phrase(kinds[self.choose(self.grammar.verb[self.topic, number])])
             verb = self.choose(self.grammar.verb[self.topic, number])
         self.noun_phrase(kinds[verb])
 
-    def noun_phrase(self, kind):
-        """A name, or a determiner, perhaps an adjective, and a noun of this kind; returns its number."""
-        i = self.choose(self.determiner_or_name)
-        if i >= len(self.grammar.determiners):
-            return 0
-        number, gender = self.grammar.agreement[i]
+    def SOV(self):
+        number, _ = self.noun_phrase(None)
+        if (found := self.noun_phrase(None, who=True)) is None:
+            _, kind = self.noun_phrase(None)
+            self.choose(self.grammar.verb_for[self.topic, number, kind])
+            found = self.noun_phrase(None)
+        self.choose(self.grammar.verb_for[self.topic, number, found[1]])
+
+    def VSO(self):
+        kinds = self.grammar.object_kind[self.topic]
+        number, verb = divmod(self.choose(self.grammar.first_verb[self.topic]), len(kinds))
+        self.noun_phrase(None, number)
+        if self.noun_phrase(kinds[verb], who=True) is None:
+            self.noun_phrase(kinds[self.choose(self.grammar.verb[self.topic, number])])
+            self.noun_phrase(kinds[verb])
+
+    def noun_phrase(self, kind, number=None, who=False):
+        """A name, or a determiner, perhaps an adjective, and a noun of this kind; returns its number and kind.
+
+        None with who, where a relative clause opens instead.
+        """
+        choice, meanings = self.first_words[number, who]
+        i = self.choose(choice)
+        if i == len(meanings):
+            return None
+        number, gender = meanings[i]
+        if gender is None:                                           # a name
+            return 0, None
         noun = self.grammar.noun[self.topic, gender, kind, number]
-        if self.choose(self.grammar.noun_or_adjective[self.topic, gender, kind, number]) >= len(noun.options):
-            self.choose(noun)
-        return number
+        i = self.choose(self.grammar.noun_or_adjective[self.topic, gender, kind, number])
+        if i >= len(noun.options):
+            i = self.choose(noun)
+        return number, self.grammar.noun_kinds[self.topic, gender, kind, number][i]
+
+    def result(self, a, b):
+        (first, second), modulus = self.grammar.language.factors, self.grammar.language.modulus
+        return "=%02d. " % ((first * a + second * b) % modulus)
 
     def sum(self):
         a = self.choose(self.grammar.number)
         self.say("+")
-        self.say("=%02d. " % (a + self.choose(self.grammar.number)))
+        self.say(self.result(a, self.choose(self.grammar.number)))
 
     def sum_of_names(self):
         a = self.number[self.names[self.choose(self.name)]]
         self.say("+")
-        self.say("=%02d. " % (a + self.number[self.names[self.choose(self.name)]]))
+        self.say(self.result(a, self.number[self.names[self.choose(self.name)]]))
 
     def recall(self):
         self.say("=%02d. " % self.number[self.names[self.choose(self.name)]])
@@ -248,7 +355,7 @@ class Document:
         self.choose(Choice([(text, self.said.count(text)) for text in sorted(set(self.said))]))
 
 def write_documents(grammar, seed, count):
-    """Yields (text, its code length in bits)."""
+    """Yields (text, its code length in bits). The same seed is other text in another language."""
     for i in range(count):
         pen = Writer(Random((seed << 32) + i * 0x9E37 + 1))
         Document(grammar, pen)

@@ -1,6 +1,8 @@
 """prepare.py: the fixed part of the task. Makes the data, counts the budget, ends the run. Nobody edits it.
 
-`python prepare.py` makes the data (about two seconds), `python prepare.py fresh` text that nobody has seen before.
+`python prepare.py` makes the data (about two seconds), `python prepare.py fresh` new text in the same language, and
+`python prepare.py world` the data of a world that no program can know: training and validation text in a language that
+follows from the seed. Others check a change there: parent and child learn that language within the same budget.
 train.py imports the rest:
 
     setup()                        seed, threads, determinism; returns the device
@@ -11,8 +13,9 @@ train.py imports the rest:
 train.py also has build_model(): the referee loads the weights into what that returns, in a process of its own. Under
 the runner a run never sees val.bin, nor grammar.py, which could write it.
 
-A run is a function of (source, seed, budget): no clock reaches train.py. The budget is counted in work units,
-FLOPs + 1e8 per step + 3e5 per token, so that a slow machine gets the same result as a fast one, only later.
+A run is a function of (source, seed, budget): no clock reaches train.py. The budget is counted in work units, so that
+a slow machine gets the same result as a fast one, only later. Work is FLOPs + 1.15e6 per operation + 186 per score of
+attention: about the processor time of each.
 
 The entropy of the text is known exactly (see grammar.py): FLOOR is what a perfect model would score on val.bin, and
 nothing honest scores less.
@@ -35,10 +38,10 @@ FILES = {              # name: seed, documents, SHA-256
 }
 FRESH = 1024           # documents that nobody has seen before
 FLOOR = 0.762866       # bits per byte: the exact code length of val.bin
-WORK = 1.5e12          # work units, when the environment names no other number
-STEP_WORK = 1e8        # what a step and a token cost besides their FLOPs (fitted to CPU time)
-TOKEN_WORK = 3e5
-METERED = 1 / 8        # share of the steps whose FLOPs are counted; the others are charged like the last one counted
+WORK = 2.1e12          # work units, when the environment names no other number
+OPERATION_WORK = 1.15e6  # what an operation costs besides its FLOPs, and one score of attention: fitted to CPU time
+SCORE_WORK = 186
+METERED = 1 / 8        # share of the steps whose work is counted; the others are charged like the last one counted
 CURVE_POINTS = 64
 MAX_PARAMS = 8_000_000
 MAX_BITS = 40.0        # a training loss above this has diverged
@@ -78,11 +81,23 @@ def make_fresh(folder):
     val_bits = [cost for _, cost in write_documents(grammar, val_seed, val_count)]
     (folder / "text.bits").write_bytes(array.array("d", val_bits).tobytes())
 
+def make_world(folder):
+    """Write the files of a world from the seed given, and what each document of val.bin costs at best: world.bits."""
+    from grammar import Grammar, write_documents
+    grammar = Grammar(SEED)
+    for name, (seed, count, _) in FILES.items():
+        texts, bits = zip(*write_documents(grammar, SEED + seed, count))
+        (folder / name).write_text("".join(texts), "ascii")
+        if name == "val.bin":
+            (folder / "world.bits").write_bytes(array.array("d", bits).tobytes())
+
 def load(name):
-    if "AUTORESEARCH_DATA" not in os.environ:
-        make_data(DATA)                                              # a person typed `python train.py`
-    if not is_right(DATA / name):
-        raise SystemExit(f"{DATA / name} is missing or not the pinned data: run `python prepare.py` first")
+    if "AUTORESEARCH_DATA" not in os.environ:                        # a person typed `python train.py`
+        make_data(DATA)
+        if not is_right(DATA / name):
+            raise SystemExit(f"{DATA / name} is not the pinned data: remove it")
+    if not (DATA / name).is_file():
+        raise SystemExit(f"{DATA / name} is missing: run `python prepare.py` first")
     return torch.frombuffer(bytearray((DATA / name).read_bytes()), dtype=torch.uint8).view(-1, DOC).to(DEVICE)
 
 # --- the run
@@ -111,15 +126,16 @@ def setup():
     return torch.device(DEVICE)
 
 class Meter(TorchDispatchMode):
-    """Counts the FLOPs of the operations as they run, so nobody has to claim them.
+    """Counts FLOPs and work of the operations as they run, so nobody has to claim them.
 
-    Attention costs its matrix products (2 forward, 4 backward), however the kernel does them: torch's own counter
-    charges more for some kernels and nothing for the CPU's, and the work would depend on the device.
+    Attention costs its matrix products (2 forward, 4 backward) and its scores (1 and 2), however it is written: torch's
+    own counter charges more for some kernels and nothing for the CPU's, and the work would depend on the device.
     """
-    flops = 0
+    flops = extra = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, name = kwargs or {}, func._schema.name
+        passes = 2 if "_backward" in name else 1
         fused = name.startswith("aten::_scaled_dot_product") and "_math" not in name
         counted = func._overloadpacket in flop_registry
         if torch.is_inference_mode_enabled() and not fused and not counted:
@@ -128,12 +144,17 @@ class Meter(TorchDispatchMode):
             if out is not NotImplemented:
                 return out
         out = func(*args, **kwargs)
+        if not func.is_view:
+            self.extra += OPERATION_WORK
         if fused:
-            q, k, v = args[1:4] if "_backward" in name else args[:3]
-            products = 4 if "_backward" in name else 2
-            self.flops += products * q[..., 0].numel() * k.size(-2) * (q.size(-1) + v.size(-1))
+            q, k, v = args[passes - 1:passes + 2]                    # behind the gradient, where there is one
+            scores = passes * q[..., 0].numel() * k.size(-2)
+            self.extra += SCORE_WORK * scores
+            self.flops += 2 * scores * (q.size(-1) + v.size(-1))
         elif counted:
             self.flops += flop_registry[func._overloadpacket](*args, **kwargs, out_val=out)
+        elif name.startswith(("aten::_softmax", "aten::_safe_softmax")):
+            self.extra += SCORE_WORK * passes * out.numel()
         return out
 
 class Budget:
@@ -142,17 +163,16 @@ class Budget:
         self.data = load("train.bin")
         self.order, self.next, self.order_rng = [], 0, torch.Generator().manual_seed(SEED)
         self.meter_rng = torch.Generator().manual_seed(SEED + 1)
-        self.steps = self.tokens = self.flops = 0
-        self.step_flops = {}                                         # by number of documents in the batch
+        self.steps = self.tokens = self.flops = self.work = 0
+        self.counted = {}                                            # by number of documents in the batch
         self.loss, self.curve, self.told = None, [], 0.0
 
     def progress(self):
         """The share of the budget that is spent, 0 to 1: the only clock a schedule may use."""
-        return min(1.0, self.metrics()["work"] / WORK)
+        return min(1.0, self.work / WORK)
 
     def metrics(self):
-        work = self.flops + STEP_WORK * self.steps + TOKEN_WORK * self.tokens
-        return {"steps": self.steps, "tokens": self.tokens, "flops": self.flops, "work": work}
+        return {"steps": self.steps, "tokens": self.tokens, "flops": self.flops, "work": self.work}
 
     def batches(self, docs):
         """Yields (inputs, targets), int64 of shape (docs, DOC), until the budget is spent."""
@@ -163,15 +183,17 @@ class Budget:
                 self.order, self.next = torch.randperm(len(self.data), generator=self.order_rng), 0
             y = self.data[self.order[self.next:self.next + docs]].long()
             self.next += docs
-            if self.steps < 2 or docs not in self.step_flops or torch.rand((), generator=self.meter_rng) < METERED:
+            if self.steps < 2 or docs not in self.counted or torch.rand((), generator=self.meter_rng) < METERED:
                 with Meter() as meter:
                     yield inputs(y), y
-                self.step_flops[docs] = meter.flops
+                self.counted[docs] = meter.flops, meter.flops + meter.extra
             else:
                 yield inputs(y), y
+            flops, work = self.counted[docs]
             self.steps += 1
             self.tokens += y.numel()
-            self.flops += self.step_flops[docs]
+            self.flops += flops
+            self.work += work
             self._tell()
 
     def report(self, loss):
@@ -247,7 +269,8 @@ def finish(model, budget):
             file.write(save({name: t.detach().cpu().contiguous().clone() for name, t in model.state_dict().items()}))
     if RESULT:
         emit(event="result", status="ok", metrics=metrics, curve=budget.curve)
-        return
+        sys.stdout.flush()
+        os._exit(0)                                                  # taking torch down costs a quarter of a second
     texts, nats = load("val.bin").long().split(32), 0.0
     with torch.inference_mode():
         for y in texts:
@@ -263,5 +286,7 @@ def finish(model, budget):
 if __name__ == "__main__":
     if sys.argv[1:] == ["fresh"]:
         make_fresh(DATA)
+    elif sys.argv[1:] == ["world"]:
+        make_world(DATA)
     else:
         make_data(DATA)

@@ -20,7 +20,7 @@ settings.load_profile("project")
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
 LONGEST_FIRST = (
     "refereeing/test_contamination.py",
-    "cli/test_flock.py",
+    "cli/test_demo_cluster.py",
     "network/test_chaos.py",
     "network/test_cheaters.py",
     "network/test_verification.py",

@@ -26,14 +26,33 @@ def test_every_state_and_reason_has_its_sentence() -> None:
         assert set(sentences) == (set(verification.ROUNDS) if kind is str else set(kind)), name
 
 
-def test_the_page_about_verification_explains_every_state_in_the_words_that_commands_print() -> None:
-    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", (ROOT / "docs/verification.md").read_text(), re.MULTILINE))
+@pytest.mark.parametrize("page", ["docs/explanation/verification.md", "docs/reference/verification.md"])
+def test_the_pages_about_verification_explain_every_state_in_the_words_that_commands_print(page: str) -> None:
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", (ROOT / page).read_text(), re.MULTILINE))
     assert {state.value for state in words.RunState} <= rows.keys()
-    for said in (
-        rows["confirmed"],
-        *(words.RUN_STATE_SENTENCES[words.RunState(s)] for s in ("confirmed", "not replicated")),
+    for state, found in (
+        (words.RunState.CONFIRMED, "it is better"),
+        (words.RunState.NOT_REPLICATED, "it is not better"),
     ):
-        assert "ran it beside its parent, with seeds that nobody chose" in said
+        for said in (rows[state.value], words.RUN_STATE_SENTENCES[state]):
+            assert "ran it beside its parent" in said
+            assert found in said
+
+
+def test_links_and_mentions_of_documents_lead_to_a_file_and_a_heading() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        text = page.read_text()
+        links = [(page.parent / path, heading) for path, heading in re.findall(r"\]\(([\w./-]+\.md)#?([\w-]*)\)", text)]
+        for target, heading in [*links, *((ROOT / path, "") for path in re.findall(r"`(docs/[\w./-]+)`", text))]:
+            assert target.exists(), (page, target)
+            assert not heading or heading in _headings(target.read_text()), (page, target, heading)
+
+
+def _headings(text: str) -> set[str]:
+    """The names by which a page's headings can be linked."""
+    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def test_every_error_is_drawn_in_the_tree_with_its_exit_status() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.attesting import (
+from autoresearch.answers.attestation import (
     AllowRequest,
     AttestAnswer,
     AttestationView,
@@ -17,9 +17,8 @@ from autoresearch.answers.attesting import (
     confirmation_subject,
     confirmations,
 )
-from autoresearch.answers.boards import best_answer, best_value, task_status, tasks_answer, top_answer
-from autoresearch.answers.by_hand import check_asked, check_new, will_count
-from autoresearch.answers.changes import (
+from autoresearch.answers.credit import CreditAnswer, TaskCredit, credit_answer
+from autoresearch.answers.diffs import (
     diff_answer,
     lineage_answer,
     open_checkpoint,
@@ -27,10 +26,10 @@ from autoresearch.answers.changes import (
     run_log,
     run_source,
 )
-from autoresearch.answers.counting import counts, nothing_to_verify, too_few, way_to_count
-from autoresearch.answers.crediting import CreditAnswer, TaskCredit, credit_answer
-from autoresearch.answers.finding import FoundTask, find_task
-from autoresearch.answers.listing import log_answer, record_view, show_answer
+from autoresearch.answers.evidence import ProofAnswer, ProofsAnswer, ProofStep, ProofView, proofs_answer
+from autoresearch.answers.evidence_check import measured_proof, proof_answer, stated
+from autoresearch.answers.leaderboards import best_answer, best_value, task_status, tasks_answer, top_answer
+from autoresearch.answers.manual_verification import check_asked, check_new, will_count
 from autoresearch.answers.models import (
     Answer,
     BestAnswer,
@@ -48,7 +47,6 @@ from autoresearch.answers.models import (
     RunAccepted,
     RunInHand,
     ShowAnswer,
-    StandingView,
     StateChange,
     StatusAnswer,
     StorageStatus,
@@ -56,15 +54,15 @@ from autoresearch.answers.models import (
     TaskStatus,
     TopAnswer,
     TrustAnswer,
+    VerificationStateView,
     VerifyingStatus,
     WaitingStatus,
     WorkerStatus,
 )
-from autoresearch.answers.part import verifying_status
-from autoresearch.answers.peering import with_participants
-from autoresearch.answers.proofs import ProofAnswer, ProofsAnswer, ProofStep, ProofView, proofs_answer
-from autoresearch.answers.proving import measured_proof, proof_answer, stated
-from autoresearch.answers.published import published_task
+from autoresearch.answers.own_verifications import verifying_status
+from autoresearch.answers.peers import with_participants
+from autoresearch.answers.published_tasks import published_task
+from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.requests import (
     BlockRequest,
@@ -74,10 +72,13 @@ from autoresearch.answers.requests import (
     PauseRequest,
     RunRequest,
     VerifyRequest,
+    WithdrawRecordRequest,
     WorkRequest,
 )
-from autoresearch.answers.waiting import Untold, untold, waiting
-from autoresearch.plain import one_line
+from autoresearch.answers.task_lookup import FoundTask, find_task
+from autoresearch.answers.unrevealed import Untold, untold, waiting
+from autoresearch.answers.voters import counts, nothing_to_verify, too_few, way_to_count
+from autoresearch.answers.withdrawal import WithdrawnAnswer, own_record, withdrawn_answer
 
 __all__ = [
     "AllowRequest",
@@ -117,7 +118,6 @@ __all__ = [
     "RunInHand",
     "RunRequest",
     "ShowAnswer",
-    "StandingView",
     "StateChange",
     "StatusAnswer",
     "StorageStatus",
@@ -127,10 +127,13 @@ __all__ = [
     "TopAnswer",
     "TrustAnswer",
     "Untold",
+    "VerificationStateView",
     "VerifyRequest",
     "VerifyingStatus",
     "WaitingStatus",
+    "WithdrawRecordRequest",
     "WithdrawRequest",
+    "WithdrawnAnswer",
     "WorkRequest",
     "WorkerStatus",
     "attest_answer",
@@ -148,8 +151,8 @@ __all__ = [
     "log_answer",
     "measured_proof",
     "nothing_to_verify",
-    "one_line",
     "open_checkpoint",
+    "own_record",
     "proof_answer",
     "proofs_answer",
     "published_task",
@@ -170,4 +173,5 @@ __all__ = [
     "way_to_count",
     "will_count",
     "with_participants",
+    "withdrawn_answer",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.views import NOBODY, LineageStep, MarkView, RunView, SubjectView, Who
+from autoresearch.views import NOBODY, LineageStep, MarkView, ProgramView, RunView, Who
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     direction: str
     floor: float | None = None
     baseline: float | None = None
-    best: SubjectView | None = None
+    best: ProgramView | None = None
     closed: float | None = None  # share of the way from the baseline to the floor, 0..1
     runs: int = 0
     failed: int = 0
@@ -195,7 +195,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
 
 
 class BestAnswer(Answer, frozen=True, kw_only=True):
-    """The best confirmed subject of a task, and beside it the best provisional and the best reported one.
+    """The best confirmed program of a task, and beside it the best provisional and the best reported one.
 
     ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
     ``demoted`` was the best confirmed one before others came to another number.
@@ -203,10 +203,10 @@ class BestAnswer(Answer, frozen=True, kw_only=True):
 
     schema: str = "autoresearch.best/1"
     task: TaskStatus
-    confirmed: SubjectView | None = None
-    provisional: SubjectView | None = None
-    reported: SubjectView | None = None
-    demoted: SubjectView | None = None
+    confirmed: ProgramView | None = None
+    provisional: ProgramView | None = None
+    reported: ProgramView | None = None
+    demoted: ProgramView | None = None
     run: RunView | None = None
     note: str = ""
 
@@ -216,7 +216,7 @@ class TopAnswer(Answer, frozen=True, kw_only=True):
 
     schema: str = "autoresearch.top/1"
     task: TaskStatus
-    subjects: list[SubjectView]
+    programs: list[ProgramView]
     note: str = ""
 
 
@@ -283,20 +283,20 @@ class StateChange(Answer, frozen=True, kw_only=True):
     time_ms: int
 
 
-class StandingView(Answer, frozen=True, kw_only=True):
+class VerificationStateView(Answer, frozen=True, kw_only=True):
     """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
 
-    ``value`` is the median of others' runs with seeds that nobody chose, on new text where the task can write any, with
-    its standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies further than
-    ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first. ``retest``:
-    the run that it builds on was refuted. ``copy_of`` is another participant's run that had its checkpoint or program
-    before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false where the network names
-    whose word counts and the author is not among them.
+    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write
+    any, with its standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies
+    further than ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first.
+    ``retest``: the run that it builds on was refuted. ``copy_of`` is another participant's run that had its
+    checkpoint or program before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false
+    where the network names whose word counts and the author is not among them.
     """
 
     state: str
     reason: str
-    voices: int
+    voters: int
     value: float | None
     error: float | None
     runs: int
@@ -311,19 +311,21 @@ class StandingView(Answer, frozen=True, kw_only=True):
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):
-    """One record, whole. ``run`` and ``standing`` are there when it is a run; ``body`` has bytes as hex.
+    """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
 
-    ``withdrawn``: its author took it back.
+    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none.
     """
 
     schema: str = "autoresearch.show/1"
     record: RecordView
     run: RunView | None = None
-    standing: StandingView | None = None
+    verification: VerificationStateView | None = None
     body: dict[str, object] = {}
     links: list[str] = []
     forked: bool = False
     withdrawn: bool = False
+    withdrawn_ms: int | None = None
+    withdrawn_reason: str = ""
 
 
 class DiffAnswer(Answer, frozen=True, kw_only=True):

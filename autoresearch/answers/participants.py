@@ -6,7 +6,7 @@ import re
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log import Log
-from autoresearch.plain import one_line, plain_name
+from autoresearch.sanitise import one_line, plain_name
 from autoresearch.views import roster_of, who_is
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
@@ -27,17 +27,17 @@ def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
     if text == "me":
         if author is None:
             raise NotFound("This machine has no key yet.", hint="autoresearch id new")
-        return frozenset({roster.voice(author, newest_ms).root})
+        return frozenset({roster.voter(author, newest_ms).root})
     key, name = text.strip().lower(), plain_name(text)
     is_key = _KEY.fullmatch(key) is not None
-    by_key: dict[bytes, set[bytes]] = {}  # root keys by voice
+    by_key: dict[bytes, set[bytes]] = {}  # root keys by voter
     by_name: dict[bytes, set[bytes]] = {}
     for device in log.everybody():
-        voice = roster.voice(device, newest_ms)
-        if is_key and any(one.hex().startswith(key) for one in (device, voice.root, voice.voice)):
-            by_key.setdefault(voice.voice, set()).add(voice.root)
-        if name and plain_name(roster.name(voice.root)) == name:
-            by_name.setdefault(voice.voice, set()).add(voice.root)
+        voter = roster.voter(device, newest_ms)
+        if is_key and any(one.hex().startswith(key) for one in (device, voter.root, voter.voter)):
+            by_key.setdefault(voter.voter, set()).add(voter.root)
+        if name and plain_name(roster.name(voter.root)) == name:
+            by_name.setdefault(voter.voter, set()).add(voter.root)
     found = by_key or by_name
     if len(found) > 1:
         called = sorted(who_is(log, min(roots)).short for roots in found.values())

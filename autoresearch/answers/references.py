@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from autoresearch.answers.boards import best_subject
-from autoresearch.answers.finding import FoundTask, find_task
+from autoresearch.answers.leaderboards import best_program
+from autoresearch.answers.task_lookup import FoundTask, find_task
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import Log
 from autoresearch.records import parse_id, short_id
-from autoresearch.views import best_of, company, run_body
+from autoresearch.views import best_of, in_snapshot, run_body, trust_context
 
 _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 
 
+@in_snapshot
 def resolve_reference(log: Log, text: str, *, task: FoundTask | None = None, author: bytes | None = None) -> bytes:
     """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, each with ``~`` or ``~2`` if wanted.
 
@@ -41,10 +42,10 @@ def _best(log: Log, start: str, task: FoundTask | None, author: bytes | None) ->
         raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
     task = task or find_task(log, author=author)
     if start == "@":
-        subject = best_subject(log, task, author=author)
-        found = parse_id(subject.id) if subject else None
+        program = best_program(log, task, author=author)
+        found = parse_id(program.id) if program else None
     else:
-        mine = best_of(log, task.digest, author, company(log)) if author else None
+        mine = best_of(log, task.digest, author, trust_context(log)) if author else None
         found = mine.first if mine else None
     if found is None:
         whose = "" if start == "@" else " of this device"

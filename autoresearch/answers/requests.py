@@ -43,6 +43,13 @@ class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: Annotated[str, Meta(max_length=120)]
 
 
+class WithdrawRecordRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Withdraw a run or a note of this node: its id, a beginning of it, or ``@mine``; and why, for all to read."""
+
+    record: Annotated[str, Meta(min_length=1, max_length=128)]
+    reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
 class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Measure a run of somebody else here: its id, an unambiguous beginning of it, or ``@``."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from autoresearch.plain import one_line
 from autoresearch.records import (
     Attestation,
     Body,
@@ -19,6 +18,7 @@ from autoresearch.records import (
     Yank,
     short_id,
 )
+from autoresearch.sanitise import one_line
 from autoresearch.words import RunStatus
 
 SUMMARY_CHARACTERS = 120
@@ -32,8 +32,8 @@ def summary(body: Body | dict[str, object]) -> str:
 def _sentence(body: Body | dict[str, object]) -> str:
     match body:
         case Run(title=title, status=status, value=value):
-            end = f"{value:.6g}" if status == RunStatus.OK and value is not None else status
-            return f"{title or 'run'}: {end}"
+            end = one_line(f"{value:.6g}" if status == RunStatus.OK and value is not None else status)
+            return f"{one_line(title or 'run', SUMMARY_CHARACTERS - len(end) - 2)}: {end}"
         case Task(name=name, summary=words):
             return f"{name}: {words}" if words else name
         case Claim(title=title):

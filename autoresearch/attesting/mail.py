@@ -14,7 +14,7 @@ from autoresearch.attesting.statement import Parties
 SUBJECT = "Your autoresearch code"
 _TEXT = """\
 Somebody, most likely you, wants to show that they read this mailbox, so that
-they count as one voice in the network “{network}” of autoresearch.
+they count as one voter in the network “{network}” of autoresearch.
 
 The code, good for {minutes} minutes and for one use:
 

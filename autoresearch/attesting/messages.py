@@ -1,4 +1,4 @@
-"""What participant and attestor say to each other: one DAG-CBOR map a message. Pure. docs/network.md specifies them."""
+"""What participant and attestor say to each other: a DAG-CBOR map a message. Pure. docs/protocol.md specifies them."""
 
 from __future__ import annotations
 

@@ -3,18 +3,14 @@
 from autoresearch.identity.devices import DELEGATION_MS, RENEWAL_MS, Device, DeviceState, devices_of, is_due, standing
 from autoresearch.identity.dkim_proof import (
     FRESH_MS,
+    INSTALL_HINT,
     PROOF_BYTES_MAX,
-    ArchivedKey,
     DkimProof,
     KeyLookup,
-    archive_key,
-    archived_lookup,
     proof_subject,
     prove,
-    read_archived_key,
     resolve_key,
     signed_part,
-    write_archived_key,
 )
 from autoresearch.identity.enrolling import ANSWER, REQUEST, read_answer, read_request, write_answer, write_request
 from autoresearch.identity.identity import (
@@ -32,7 +28,7 @@ from autoresearch.identity.identity import (
 )
 from autoresearch.identity.keys import KeyPair, read_secret
 from autoresearch.identity.mailbox import ADDRESS_MAX, DISPOSABLE, Mailbox, deliverable, domain_tag, mail_tag, mailbox
-from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voice, Word
+from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voter, Word
 from autoresearch.identity.trust import Trust
 
 __all__ = [
@@ -42,10 +38,10 @@ __all__ = [
     "DELEGATION_MS",
     "DISPOSABLE",
     "FRESH_MS",
+    "INSTALL_HINT",
     "PROOF_BYTES_MAX",
     "RENEWAL_MS",
     "REQUEST",
-    "ArchivedKey",
     "Device",
     "DeviceState",
     "DkimProof",
@@ -56,11 +52,9 @@ __all__ = [
     "Mailbox",
     "Roster",
     "Trust",
-    "Voice",
+    "Voter",
     "Word",
     "adopt_root",
-    "archive_key",
-    "archived_lookup",
     "back_up_root",
     "create_identity",
     "delegation",
@@ -76,7 +70,6 @@ __all__ = [
     "protect_root",
     "prove",
     "read_answer",
-    "read_archived_key",
     "read_request",
     "read_secret",
     "resolve_key",
@@ -85,6 +78,5 @@ __all__ = [
     "standing",
     "unlock",
     "write_answer",
-    "write_archived_key",
     "write_request",
 ]

@@ -54,7 +54,7 @@ def read_answer(text: str, device: bytes, network: Network, *, now_ms: int) -> R
         raise UsageError(f"that answer can't be used: {record.sentence}", hint="copy it again from the other machine")
     body = record.body
     if not isinstance(body, Identity) or body.action != "delegate" or body.root != record.author:
-        raise Refused("That record makes nobody a device.")
+        raise Refused("That record delegates no device.")
     if body.device != device:
         raise Refused("That answer is for another device.", hint="autoresearch id add-device prints this one's request")
     if body.expires is not None and body.expires <= now_ms:

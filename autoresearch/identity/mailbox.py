@@ -1,6 +1,6 @@
 """Mail addresses: which spellings are one mailbox, which domains are throw-away, and the tag that is published. Pure.
 
-An address itself is never published. Merging too much harms one person, merging too little gives anybody many voices,
+An address itself is never published. Merging too much harms one person, merging too little gives anybody many voters,
 so that rules of well-known providers are followed and a plus part is dropped everywhere.
 """
 

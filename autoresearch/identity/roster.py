@@ -6,7 +6,8 @@ come to the same answer in whatever order records arrive.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
@@ -17,19 +18,20 @@ from autoresearch.records import Attestation, Identity, Record, Withdrawal
 NEVER = 2**63
 # What an attestation says of the domain of a mailbox at a provider that serves everybody: no limit counts there.
 BIG_DOMAIN = "big"
-# So many answers are kept, which costs memory and saves time.
+# So many answers of each kind are kept, which costs memory and saves time.
 _REMEMBERED_MAX = 1000
+_SPOKEN_MAX = 100_000
 
 
-class Voice(NamedTuple):
+class Voter(NamedTuple):
     """Whose word a record carries.
 
-    ``root`` is the root key behind the device, or the device key itself when nothing delegates it. ``voice`` is what
+    ``root`` is the root key behind the device, or the device key itself when nothing delegates it. ``voter`` is what
     counts as one, however many keys it has: the mail tag when attested by mail, else the root key.
     """
 
     root: bytes
-    voice: bytes
+    voter: bytes
     attested: bool
 
 
@@ -63,6 +65,7 @@ class Roster:
 
     def __init__(self, records: Iterable[Record], trust: Trust, *, domain_voices: int | None = None) -> None:
         kept = sorted(records, key=lambda record: (record.time, record.id))
+        self.withdrawals = sum(isinstance(record.body, Withdrawal) for record in kept)
         self._trust = trust
         self._domain_voices = domain_voices
         self._delegations = _delegations(kept)
@@ -70,15 +73,33 @@ class Roster:
         self._domains = self._domains_of()
         self._names = self._names_in(kept)
         self._known_devices: dict[tuple[bytes, int], frozenset[bytes]] = {}
+        self._spoken: dict[tuple[bytes, int], Voter] = {}
+        self._present: dict[int, frozenset[bytes]] = {}
 
-    def voice(self, device: bytes, time_ms: int) -> Voice:
+    def voter(self, device: bytes, time_ms: int) -> Voter:
         """Whose word a record carries that this device signed at this time."""
-        return self._voice(self._root(device, time_ms), time_ms)
+        asked = device, bisect_right(self._moments, time_ms)
+        found = self._spoken.get(asked)
+        if found is None:
+            if len(self._spoken) >= _SPOKEN_MAX:
+                self._spoken.clear()
+            found = self._spoken[asked] = self._voter(self._root(device, time_ms), time_ms)
+        return found
 
-    def voices(self, time_ms: int) -> frozenset[bytes]:
-        """The attested voices at this time; several keys with one mail tag are one."""
-        voices = (self._voice(root, time_ms) for root in self._words.keys() | self._trust.participants)
-        return frozenset(voice.voice for voice in voices if voice.attested)
+    def voters(self, time_ms: int) -> frozenset[bytes]:
+        """The attested voters at this time; several keys with one mail tag are one."""
+        asked = bisect_right(self._moments, time_ms)
+        found = self._present.get(asked)
+        if found is None:
+            if len(self._present) >= _REMEMBERED_MAX:
+                self._present.clear()
+            voters = (self._voter(root, time_ms) for root in self._words.keys() | self._trust.participants)
+            found = self._present[asked] = frozenset(voter.voter for voter in voters if voter.attested)
+        return found
+
+    def count(self, time_ms: int) -> int:
+        """How many attested voters there are at this time."""
+        return self._counts[bisect_right(self._moments, time_ms)]
 
     def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
         """The devices that speak for a root key at this time."""
@@ -103,8 +124,53 @@ class Roster:
 
     @cached_property
     def keys(self) -> frozenset[bytes]:
-        """All keys whose records may be those of an attested voice, at some time; nobody else's are at any time."""
+        """All keys whose records may be those of an attested voter, at some time; nobody else's are at any time."""
         return self.keys_of(self._words.keys() | self._trust.participants)
+
+    @cached_property
+    def _moments(self) -> list[int]:
+        """When anything begins or ends, in order: between two of these every device has one voter."""
+        spans = [(one.start_ms, one.end_ms) for delegations in self._delegations.values() for one in delegations]
+        spans += [(word.start_ms, word.end_ms) for words in self._words.values() for word in words]
+        return sorted({moment for span in spans for moment in span})
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """How many attested voters there are before the first moment, and from each moment on.
+
+        Each root key is looked at when one of its own words, or of its mailbox's domain, begins or ends.
+        """
+        changes: defaultdict[int, list[tuple[bytes | None, bytes | None]]] = defaultdict(list)
+        for root in self._words.keys() | self._trust.participants:
+            before: bytes | None = None
+            for at in sorted({0, *(bisect_right(self._moments, moment) for moment in self._moments_of(root))}):
+                said = self._voter(root, self._moments[at - 1] if at else -1)
+                now = said.voter if said.attested else None
+                if now != before:
+                    changes[at].append((before, now))
+                before = now
+        counts: list[int] = []
+        present: Counter[bytes] = Counter()  # several keys with one mail tag are one
+        there = 0
+        for at in range(len(self._moments) + 1):
+            for before, now in changes.get(at, ()):
+                if before is not None:
+                    present[before] -= 1
+                    there -= not present[before]
+                if now is not None:
+                    there += not present[now]
+                    present[now] += 1
+            counts.append(there)
+        return counts
+
+    def _moments_of(self, root: bytes) -> set[int]:
+        """When a word for this root key, or for another mailbox that may come before its own, begins or ends."""
+        words = self._words.get(root, [])
+        if self._domain_voices is not None:
+            domains = {word.domain for word in words} & self._domains.keys()
+            roots = {other for domain in domains for _, subjects in self._domains[domain] for other in subjects}
+            words = [*words, *(word for other in roots for word in self._words[other] if word.domain in domains)]
+        return {moment for word in words for moment in (word.start_ms, word.end_ms)}
 
     @cached_property
     def _named(self) -> dict[bytes, set[bytes]]:
@@ -128,9 +194,9 @@ class Roster:
             if word.domain == domain and word.start_ms <= time_ms < word.end_ms
         )
 
-    def _voice(self, root: bytes, time_ms: int) -> Voice:
+    def _voter(self, root: bytes, time_ms: int) -> Voter:
         tag = self._tag(root, time_ms)
-        return Voice(root, tag or root, attested=tag is not None or root in self._trust.participants)
+        return Voter(root, tag or root, attested=tag is not None or root in self._trust.participants)
 
     def _root(self, device: bytes, time_ms: int) -> bytes:
         for delegation in self._delegations.get(device, ()):
@@ -151,7 +217,7 @@ class Roster:
         return [mailbox for mailbox, who in attestors.items() if len(who) >= self._trust.needed]
 
     def _is_among_first(self, tag: bytes, domain: str, time_ms: int) -> bool:
-        """Whether a mailbox is within its domain's number of voices: those that were attested first come first."""
+        """Whether a mailbox is within its domain's number of voters: those that were attested first come first."""
         if self._domain_voices is None or domain not in self._domains:
             return True
         before = 0

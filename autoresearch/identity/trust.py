@@ -17,3 +17,8 @@ class Trust:
     attestors: frozenset[bytes] = frozenset()
     needed: int = 2
     participants: frozenset[bytes] = frozenset()
+
+    @property
+    def names_anybody(self) -> bool:
+        """Whether the network says whose word counts; otherwise all words are alike."""
+        return bool(self.attestors or self.participants)

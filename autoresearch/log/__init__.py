@@ -5,15 +5,11 @@ from autoresearch.log.collecting import KeptBlob, excess, victims
 from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
-from autoresearch.log.partial import PartialBlob
-from autoresearch.log.projection import SIGHTINGS_MOST, task_of
-from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
-from autoresearch.log.verdicts import (
+from autoresearch.log.models import (
     Alike,
     ClaimRow,
     CommitmentRow,
     EntryRow,
-    Extent,
     Fork,
     FraudRow,
     Head,
@@ -21,25 +17,31 @@ from autoresearch.log.verdicts import (
     HistoryRow,
     LikeRow,
     MeasuredRow,
-    SightingRow,
+    MentionRow,
+    ProgramRow,
+    Revision,
     State,
     StoredRun,
-    SubjectRow,
     TaskRow,
     Verdict,
     VerificationRow,
 )
+from autoresearch.log.partial import PartialBlob
+from autoresearch.log.projection import MENTIONS_MOST, task_of
+from autoresearch.log.reading import in_parts
+from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
+from autoresearch.log.unattested import NAMING
 
 __all__ = [
     "CHUNK_BYTES",
-    "SIGHTINGS_MOST",
+    "MENTIONS_MOST",
+    "NAMING",
     "Alike",
     "BlobStore",
     "ClaimRow",
     "CommitmentRow",
     "CountedRun",
     "EntryRow",
-    "Extent",
     "Fork",
     "FraudRow",
     "Head",
@@ -50,12 +52,13 @@ __all__ = [
     "Log",
     "Manifest",
     "MeasuredRow",
+    "MentionRow",
     "MissingBlob",
     "PartialBlob",
-    "SightingRow",
+    "ProgramRow",
+    "Revision",
     "State",
     "StoredRun",
-    "SubjectRow",
     "TaskRow",
     "TaskRules",
     "Verdict",
@@ -63,6 +66,7 @@ __all__ = [
     "decode_manifest",
     "encode_manifest",
     "excess",
+    "in_parts",
     "lock_device",
     "mean",
     "pool",

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 
 from autoresearch.log.entries import Entries
-from autoresearch.log.verdicts import Alike, Extent, FraudRow, LikeRow
+from autoresearch.log.models import Alike, FraudRow, LikeRow
 
-_EXTENT = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
 # A parent that is not about the run's task: the lineage is made up. Whether the run was withdrawn does not matter.
 _LINEAGE = """
 SELECT child.id, child.author, child.seq, child.time FROM {joined}
-WHERE above.task IS NOT child.task AND {new}.n > ?
+WHERE above.task IS NOT child.task AND {new}.n > ?1
 """
 # CROSS JOIN: from the few new records to their like.
 _CHILDREN = """lineage CROSS JOIN record AS child ON child.n = lineage.n
 CROSS JOIN record AS above ON above.id = lineage.parent"""
 _PARENTS = """record AS above CROSS JOIN lineage ON lineage.parent = above.id
 CROSS JOIN record AS child ON child.n = lineage.n"""
+_CHOSEN = "SELECT id, author, seq, time FROM fraud WHERE n > ?1"
+_FRAUDS = " UNION ".join((_CHOSEN, _LINEAGE.format(joined=_CHILDREN, new="lineage")))
 # Whole groups, not pairs: whoever publishes one thing a thousand times makes a thousand rows, not half a million. CROSS
 # JOIN and INDEXED BY: from the few new runs to their like, never through all runs.
 _ALIKE = """
@@ -44,23 +45,33 @@ CROSS JOIN commitment ON commitment.run = record.id AND commitment.output IS NOT
 class Changes(Entries):
     """What a view that is kept between questions asks first."""
 
-    def extent(self) -> Extent:
-        """How far the log has come: the same as before means that it holds the same."""
-        return Extent(*self._rows(_EXTENT)[0])
-
     def kinds_after(self, row: int) -> set[str]:
         """The kinds of the records stored after the one with this number."""
-        return {kind for (kind,) in self._rows("SELECT DISTINCT kind FROM record WHERE n > ?", row)}
+        # The plus sign keeps SQLite from walking through an index of all records.
+        return {kind for (kind,) in self._rows("SELECT DISTINCT +kind FROM record WHERE n > ?", row)}
 
-    def verified_after(self, row: int) -> set[bytes]:
-        """The runs of which something was said, or committed to, after the record with this number."""
+    def touched_after(self, row: int) -> set[bytes]:
+        """The runs of which something was said, or committed to, after the record with this number, and their kin.
+
+        What is measured of a run in pairs says something of its parent, and what its parent's number is of the run. So
+        a run that came after what was said of it touches its parent too.
+        """
         query = "SELECT run FROM verification WHERE n > ?1 UNION SELECT run FROM commitment WHERE n > ?1"
-        return {run for (run,) in self._rows(query, row)}
+        said = {run for (run,) in self._rows(query, row)}
+        above = "SELECT lineage.parent FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE record.id = ?"
+        kin = {found for run in said for (found,) in self._rows(above, run)}
+        kin.update(found for run in said for found in self.children(run))
+        kin.update(found for (found,) in self._rows("SELECT parent FROM lineage WHERE n > ?", row))
+        return said | kin
+
+    def children(self, run: bytes) -> list[bytes]:
+        """The runs that name a run as their parent, in the order in which they came."""
+        query = "SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?"
+        return [found for (found,) in self._rows(f"{query} ORDER BY lineage.n", run)]
 
     def frauds(self, *, after: int = 0) -> list[FraudRow]:
         """The records that prove fraud: seeds that somebody chose, a parent on another task."""
-        found = self._rows("SELECT id, author, seq, time FROM fraud WHERE n > ?", after)
-        found += self._rows(_LINEAGE.format(joined=_CHILDREN, new="lineage"), after)
+        found = [*self._rows(_FRAUDS, after)]
         if after:  # the parent may come after its child
             found += self._rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
         return [FraudRow(*row) for row in sorted(set(found))]
@@ -71,7 +82,7 @@ class Changes(Entries):
 
     def same_discoveries(self, *, after: int = 0) -> Alike:
         """By task and program the same of runs that are no replicates."""
-        return self._alike("source_digest", "run_subject", _DISCOVERY, after)
+        return self._alike("source_digest", "run_program", _DISCOVERY, after)
 
     def _alike(self, what: str, index: str, condition: str, after: int) -> Alike:
         conditions = {name: condition.format(name) for name in ("new", "other", "run")}

@@ -15,9 +15,10 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import Refused
 from autoresearch.log.durability import sync_folder
-from autoresearch.log.verdicts import Head
+from autoresearch.log.models import Head
 
 TURN_S = 30.0
+KEY_BYTES = 32
 
 
 @contextmanager
@@ -35,6 +36,12 @@ def appending(folder: Path, author: bytes) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def own_authors(folder: Path) -> frozenset[bytes]:
+    """The keys that appended records here."""
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return frozenset(bytes.fromhex(name) for name in names if len(name) == 2 * KEY_BYTES)
 
 
 def read_head(folder: Path, author: bytes) -> Head | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -11,12 +12,13 @@ from types import TracebackType
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.identity import Trust
 from autoresearch.log.connection import transaction
-from autoresearch.log.heads import appending, read_head, write_head
+from autoresearch.log.heads import appending, own_authors, read_head, write_head
+from autoresearch.log.mentions import Mentions
+from autoresearch.log.models import Head, State, Verdict
 from autoresearch.log.quota import ALL_DAYS, Stored, bucket
 from autoresearch.log.schema import PROJECTION_VERSION, open_database
-from autoresearch.log.sightings import Sightings
-from autoresearch.log.storing import rebuild, store
-from autoresearch.log.verdicts import Head, State, Verdict
+from autoresearch.log.storing import discard, rebuild, store
+from autoresearch.log.unattested import Unattested
 from autoresearch.records import (
     DAY_MS,
     Body,
@@ -33,7 +35,7 @@ from autoresearch.records import (
 Key = tuple[int, bytes]
 
 
-class Log(Sightings):
+class Log(Mentions):
     """The log of one network in the file ``path``. Open it with :meth:`open`, as a context manager.
 
     ``on_change(came, went)`` is called after each commit here with the keys that came, and those that the quota took.
@@ -49,6 +51,7 @@ class Log(Sightings):
         self.network = network
         self.read_only = read_only
         self._heads = path.parent / "heads"
+        self._unattested: Unattested | None = None
         self.on_change: Callable[[list[Key], list[Key]], None] | None = None
         version = self._rows("SELECT value FROM meta WHERE key = 'projection_version'")
         if version and version[0][0] != PROJECTION_VERSION:
@@ -99,13 +102,13 @@ class Log(Sightings):
         self._refuse_read_only()
         author = signer.public
         with self._lock, appending(self._heads, author):
-            with transaction(self._connection, durable=True):
+            with self._writing(durable=True):
                 head = self.head(author)
                 if not accept_fork:
                     self._refuse_behind(author, head)
                 self._refuse_over_quota(author, now_ms)
                 record = self._sealed(signer, kind, body, tuple(links), head, now_ms)
-                dropped = store(self._connection, self.network, [record])
+                dropped = self._take([record], own=frozenset({author}))
             write_head(self._heads, author, Head(record.seq, record.id))
         self._tell([record], dropped)
         return record
@@ -133,13 +136,42 @@ class Log(Sightings):
 
     def _store(self, fresh: dict[bytes, Record]) -> dict[bytes, State]:
         """Store what another process hasn't stored in the meantime; returns the ids that are not news after all."""
-        with self._lock, transaction(self._connection, durable=False):
+        with self._lock, self._writing(durable=False):
             there = self.has(fresh)
             records = [record for record_id, record in fresh.items() if record_id not in there]
-            dropped = store(self._connection, self.network, records)
+            dropped = self._take(records)
         self._tell(records, dropped)
         over = {stored[1] for stored in dropped}
         return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+
+    @contextmanager
+    def _writing(self, *, durable: bool) -> Iterator[None]:
+        """A transaction; what is counted beside the file is counted anew after one that failed."""
+        assert self._pinned is None, "nothing is written in a snapshot"
+        try:
+            with transaction(self._connection, durable=durable):
+                yield
+        except BaseException:
+            self._unattested = None
+            raise
+
+    def _take(self, records: Sequence[Record], own: frozenset[bytes] = frozenset()) -> list[Stored]:
+        """Store records that are not there yet, and return what is dropped for it. Runs inside a transaction."""
+        last = self.last_row()
+        came, went = store(self._connection, self.network, records)
+        # Rows are numbered: there are no more than the last number.
+        if not self.trust.names_anybody or self.last_row() <= self.network.unattested:
+            self._unattested = None
+            return went
+        counted = self._unattested
+        if counted is None or counted.is_stale(self._connection, self.trust, records):
+            counted = Unattested(self._connection, self.trust, own_authors(self._heads) | own)
+        else:
+            counted.change(came, went)
+        if over := counted.take_excess(self._connection, self.network.unattested):
+            discard(self._connection, over, last)
+        self._unattested = counted
+        return went + over
 
     def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:
         """Tell whoever keeps an index beside the log which keys came, and which went for the quota."""

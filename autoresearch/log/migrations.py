@@ -1,4 +1,4 @@
-"""The tables of the log, and the steps that bring an older file to them.
+"""The steps that bring an older file to the tables of the log.
 
 In a module of its own because sqlite-utils is slow to import and only a new or an old file needs it.
 """
@@ -8,175 +8,48 @@ from __future__ import annotations
 from sqlite_utils import Database
 from sqlite_utils.migrations import Migrations
 
+from autoresearch.log.statements import STEPS
+
 migrations = Migrations("log")
 
-_RECORDS = """
-CREATE TABLE record(
-    n INTEGER PRIMARY KEY,
-    id BLOB NOT NULL,
-    author BLOB NOT NULL,
-    seq INTEGER NOT NULL,
-    time INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    task BLOB,
-    raw BLOB NOT NULL,
-    signature BLOB NOT NULL
-);
-CREATE UNIQUE INDEX record_id ON record(id);
-CREATE INDEX record_author_seq ON record(author, seq);
-CREATE INDEX record_author_time ON record(author, time);
-CREATE INDEX record_time ON record(time, id);
-CREATE INDEX record_kind_time ON record(kind, time);
-CREATE INDEX record_task_time ON record(task, time) WHERE task IS NOT NULL;
-CREATE INDEX record_task_kind_time ON record(task, kind, time) WHERE task IS NOT NULL;
-CREATE TABLE bucket(author BLOB NOT NULL, day INTEGER NOT NULL, records INTEGER NOT NULL,
-    PRIMARY KEY(author, day)) WITHOUT ROWID;
-CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-"""
 
-_PROJECTIONS = """
-CREATE TABLE run(
-    n INTEGER PRIMARY KEY,
-    id BLOB NOT NULL,
-    task BLOB NOT NULL,
-    mode TEXT NOT NULL,
-    status TEXT NOT NULL,
-    value REAL,
-    budget REAL NOT NULL,
-    source_digest BLOB NOT NULL,
-    replicate INTEGER NOT NULL,
-    parent BLOB,
-    base BLOB,
-    author BLOB NOT NULL,
-    seq INTEGER NOT NULL,
-    time INTEGER NOT NULL,
-    title TEXT NOT NULL,
-    genome BLOB NOT NULL
-);
-CREATE INDEX run_subject ON run(task, source_digest, budget);
-CREATE INDEX run_task_time ON run(task, time);
-CREATE INDEX run_author_seq ON run(author, seq);
-CREATE TABLE subject(
-    task BLOB NOT NULL,
-    source_digest BLOB NOT NULL,
-    budget REAL NOT NULL,
-    runs INTEGER NOT NULL,
-    mean REAL NOT NULL,
-    first BLOB NOT NULL,
-    first_time INTEGER NOT NULL,
-    rank REAL,
-    PRIMARY KEY(task, source_digest, budget)
-) WITHOUT ROWID;
-CREATE INDEX subject_rank ON subject(task, rank, first_time, first) WHERE rank IS NOT NULL;
-CREATE TABLE task(n INTEGER PRIMARY KEY, id BLOB NOT NULL, digest BLOB NOT NULL, name TEXT NOT NULL,
-    author BLOB NOT NULL, time INTEGER NOT NULL, direction TEXT, noise REAL, budget REAL);
-CREATE INDEX task_digest ON task(digest, time);
-CREATE TABLE claim(n INTEGER PRIMARY KEY, id BLOB NOT NULL, task BLOB NOT NULL, source_digest BLOB NOT NULL,
-    replicate INTEGER NOT NULL, author BLOB NOT NULL, time INTEGER NOT NULL, until INTEGER NOT NULL,
-    title TEXT NOT NULL);
-CREATE INDEX claim_until ON claim(task, until);
-CREATE TABLE note(n INTEGER PRIMARY KEY, id BLOB NOT NULL, task BLOB, topic TEXT NOT NULL, author BLOB NOT NULL,
-    time INTEGER NOT NULL);
-CREATE INDEX note_task ON note(task, time);
-CREATE TABLE verification(n INTEGER PRIMARY KEY, id BLOB NOT NULL, run BLOB NOT NULL, stage TEXT NOT NULL,
-    verdict TEXT NOT NULL, value REAL, author BLOB NOT NULL, time INTEGER NOT NULL);
-CREATE INDEX verification_run ON verification(run, time);
-CREATE TABLE withdrawal(n INTEGER NOT NULL, target BLOB NOT NULL, author BLOB NOT NULL);
-CREATE INDEX withdrawal_target ON withdrawal(target);
-CREATE INDEX withdrawal_n ON withdrawal(n);
-CREATE TABLE rules(n INTEGER PRIMARY KEY, task BLOB NOT NULL, direction TEXT NOT NULL, noise REAL NOT NULL,
-    budget REAL NOT NULL);
-CREATE INDEX rules_task ON rules(task);
-CREATE TABLE ruled(task BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE delegation(n INTEGER PRIMARY KEY, root BLOB NOT NULL, device BLOB NOT NULL);
-CREATE INDEX delegation_device ON delegation(device);
-CREATE TABLE merge(n INTEGER NOT NULL, root BLOB NOT NULL, device BLOB NOT NULL, head BLOB NOT NULL);
-CREATE INDEX merge_device ON merge(device);
-CREATE INDEX merge_n ON merge(n);
-CREATE TABLE fork(author BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(author, seq)) WITHOUT ROWID;
-CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
-"""
+def _take(database: Database, step: int) -> None:
+    for statement in STEPS[step - 1]:
+        database.conn.execute(statement)
+    database.conn.execute(f"PRAGMA user_version = {step}")
 
 
 @migrations()
 def records_and_projections(database: Database) -> None:
     """The records, and what is computed from them."""
-    for statement in (_RECORDS + _PROJECTIONS).split(";\n"):
-        database.conn.execute(statement)
-    database.conn.execute("PRAGMA user_version = 1")
-
-
-_VERIFYING = """
-ALTER TABLE run ADD COLUMN checkpoint BLOB;
-ALTER TABLE run ADD COLUMN device TEXT NOT NULL DEFAULT '';
-ALTER TABLE rules ADD COLUMN clocked INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
-ALTER TABLE verification ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE verification ADD COLUMN output BLOB;
-CREATE TABLE commitment(n INTEGER PRIMARY KEY, id BLOB NOT NULL, run BLOB NOT NULL, stage TEXT NOT NULL,
-    round INTEGER NOT NULL, digest BLOB NOT NULL, author BLOB NOT NULL, seq INTEGER NOT NULL,
-    time INTEGER NOT NULL, output BLOB);
-CREATE INDEX commitment_run ON commitment(run);
-CREATE INDEX run_parent ON run(parent) WHERE parent IS NOT NULL;
-CREATE INDEX claim_source ON claim(task, source_digest);
-CREATE TABLE fraud(n INTEGER PRIMARY KEY, id BLOB NOT NULL, author BLOB NOT NULL, seq INTEGER NOT NULL,
-    time INTEGER NOT NULL);
-"""
+    _take(database, 1)
 
 
 @migrations()
 def commitments_and_fraud(database: Database) -> None:
     """What verifiers committed themselves to, what proves fraud by itself, whose checkpoint is whose."""
-    for statement in _VERIFYING.strip().split(";\n"):
-        database.conn.execute(statement)
-    database.conn.execute("PRAGMA user_version = 2")
-
-
-_LINEAGE = """
-CREATE TABLE lineage(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
-CREATE INDEX lineage_parent ON lineage(parent);
-DROP INDEX run_parent
-"""
+    _take(database, 2)
 
 
 @migrations()
 def lineage_of_withdrawn_runs(database: Database) -> None:
     """What a run named as its parent, whether or not its author took it back."""
-    for statement in _LINEAGE.strip().split(";\n"):
-        database.conn.execute(statement)
-    database.conn.execute("PRAGMA user_version = 3")
-
-
-# Of a program that thousands repeat, the runs of one device are found without the others'.
-_ENTRIES = """
-CREATE TABLE entry(task BLOB NOT NULL, source_digest BLOB NOT NULL, budget REAL NOT NULL, author BLOB NOT NULL,
-    bound REAL, PRIMARY KEY(task, source_digest, budget, author)) WITHOUT ROWID;
-CREATE INDEX entry_bound ON entry(task, author, bound) WHERE bound IS NOT NULL;
-DROP INDEX run_subject;
-CREATE INDEX run_subject ON run(task, source_digest, budget, author)
-"""
+    _take(database, 3)
 
 
 @migrations()
 def entries(database: Database) -> None:
     """Which device says what of which program, so that one participant's words are found whatever others write."""
-    for statement in _ENTRIES.strip().split(";\n"):
-        database.conn.execute(statement)
-    database.conn.execute("PRAGMA user_version = 4")
-
-
-# The time of a device's records in their own order is read from the index alone.
-_SIGHTINGS = """
-CREATE TABLE sighting(run BLOB NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(run, n)) WITHOUT ROWID;
-CREATE INDEX sighting_n ON sighting(n);
-DROP INDEX record_author_seq;
-CREATE INDEX record_author_seq ON record(author, seq, time)
-"""
+    _take(database, 4)
 
 
 @migrations()
 def sightings(database: Database) -> None:
     """Which runs of others a run says that its author had seen."""
-    for statement in _SIGHTINGS.strip().split(";\n"):
-        database.conn.execute(statement)
-    database.conn.execute("PRAGMA user_version = 5")
+    _take(database, 5)
+
+
+@migrations()
+def tables_named_for_what_they_hold(database: Database) -> None:
+    """Programs, and where a run was mentioned."""
+    _take(database, 6)

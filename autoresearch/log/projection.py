@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 import msgspec
 
@@ -27,9 +28,11 @@ from autoresearch.verification import ecvrf, question, seeds
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
 WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4}
 # Tables that a withdrawal leaves alone. Who verified wrongly, or made up a lineage, can't make it unsaid.
-EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage", "sighting")
+EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage", "mention")
 # So many links of a run, besides its parent, say what its author had seen.
-SIGHTINGS_MOST = 8
+MENTIONS_MOST = 8
+# So many verified proofs are kept in memory.
+_PROOFS_MAX = 16_384
 COLUMNS = {
     "run": 18,
     "task": 9,
@@ -43,7 +46,7 @@ COLUMNS = {
     "commitment": 10,
     "fraud": 5,
     "lineage": 2,
-    "sighting": 2,
+    "mention": 2,
 }
 INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
 
@@ -67,7 +70,7 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
         chosen = body.seed != seed_for(body.task, body.source_digest, body.replicate)
         named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
         seen = dict.fromkeys(link for link in record.links if link != body.parent)
-        named += [("sighting", (run, n)) for run in list(seen)[:SIGHTINGS_MOST]]
+        named += [("mention", (run, n)) for run in list(seen)[:MENTIONS_MOST]]
         return [("run", _run(n, record, body)), *_fraud(n, record, holds=chosen), *named]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
@@ -133,7 +136,13 @@ def _fraud(n: int, record: Record, *, holds: bool) -> list[tuple[str, Row]]:
 
 def _output(record: Record, body: Verification | Commitment) -> bytes | None:
     """What the proof stands for, None when it proves nothing. Kept because computing it takes most of a millisecond."""
-    return ecvrf.verify(record.author, question(body.run, body.stage, body.round), body.proof)
+    return _proven(record.author, question(body.run, body.stage, body.round), body.proof)
+
+
+@lru_cache(_PROOFS_MAX)
+def _proven(author: bytes, asked: bytes, proof: bytes) -> bytes | None:
+    """A verification has the proof of its commitment: it is verified once."""
+    return ecvrf.verify(author, asked, proof)
 
 
 def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:

@@ -3,6 +3,8 @@
 Three nested buckets keep their k smallest by (seq, id): author · day · seq, then author · day, then author. Dropping
 the largest of nested buckets can be done step by step in any order with the same outcome, so all peers keep the same
 records. Rules that look as harmless (caps in bytes, buckets that cross) don't have that property.
+
+One bucket more, of all authors together whom the network does not name, is in :mod:`autoresearch.log.unattested`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ ALL_DAYS = -1
 
 Stored = tuple[int, bytes, bytes, int, int]  # n, id, author, seq, time
 _AT = "SELECT n, id, author, seq, time FROM record WHERE author = ? AND seq = ?"
-_LAST_OF_DAY = """
+LAST_OF_DAY = """
 SELECT n, id, author, seq, time FROM record WHERE author = ? AND time >= ? AND time < ?
 ORDER BY seq DESC, id DESC LIMIT ?
 """
@@ -30,14 +32,14 @@ def enforce(connection: sqlite3.Connection, network: Network, inserted: Sequence
     _count(connection, inserted, sign=1)
     dropped: list[Stored] = []
     for author, seq in {(author, seq) for _, _, author, seq, _ in inserted}:
-        dropped += _drop(connection, _crowded(connection, author, seq, network.per_day_seq))
+        dropped += drop(connection, _crowded(connection, author, seq, network.per_day_seq))
     for author, day in sorted({(author, time // DAY_MS) for _, _, author, _, time in inserted}):
         if (excess := bucket(connection, author, day) - network.per_day) > 0:
             within = (author, day * DAY_MS, (day + 1) * DAY_MS, excess)
-            dropped += _drop(connection, connection.execute(_LAST_OF_DAY, within).fetchall())
+            dropped += drop(connection, connection.execute(LAST_OF_DAY, within).fetchall())
     for author in sorted({author for _, _, author, _, _ in inserted}):
         if (excess := bucket(connection, author, ALL_DAYS) - network.per_author) > 0:
-            dropped += _drop(connection, connection.execute(_LAST, (author, excess)).fetchall())
+            dropped += drop(connection, connection.execute(_LAST, (author, excess)).fetchall())
     return dropped
 
 
@@ -62,7 +64,8 @@ def _crowded(connection: sqlite3.Connection, author: bytes, seq: int, limit: int
     return over
 
 
-def _drop(connection: sqlite3.Connection, over: list[Stored]) -> list[Stored]:
+def drop(connection: sqlite3.Connection, over: list[Stored]) -> list[Stored]:
+    """Delete these records, which are counted no more, and return them. Projections are untouched."""
     if over:
         connection.executemany("DELETE FROM record WHERE n = ?", [(stored[0],) for stored in over])
         _count(connection, over, sign=-1)
@@ -78,3 +81,6 @@ def _count(connection: sqlite3.Connection, changed: Iterable[Stored], *, sign: i
         "INSERT INTO bucket VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET records = records + excluded.records",
         [(author, day, count) for (author, day), count in counts.items()],
     )
+    if sign < 0:  # keys made for a flood leave nothing behind
+        gone = "DELETE FROM bucket WHERE author = ? AND day = ? AND records = 0"
+        connection.executemany(gone, counts.keys())

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import RLock
 
 from autoresearch.errors import AmbiguousId, NotFound
 from autoresearch.log.connection import refusals
-from autoresearch.log.settle import merged_up_to
-from autoresearch.log.verdicts import Fork, Head
+from autoresearch.log.derived_rows import merged_up_to
+from autoresearch.log.models import Fork, Head, Revision
 from autoresearch.records import Record, format_id, parse_stored, prefix_range, short_id
 
 _PAGE = 500
 _CANDIDATES = 10
+# So many rows and records are kept in memory between snapshots; then all are read again.
+_KEPT_MAX = 100_000
+_RECORDS_MAX = 20_000
+# What has more rows than this is read each time.
+_KEPT_EACH = 2_000
+_REVISION = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
 _NO_RECORD = "autoresearch log shows the newest; autoresearch peers, who may have others"
 
 
@@ -25,22 +32,123 @@ def _told_apart(ids: Sequence[bytes]) -> list[str]:
     return [short_id(one, length) for one in ids]
 
 
+def in_parts(keys: Collection[bytes], most: int = _PAGE) -> Iterator[list[bytes]]:
+    """Keys in parts as a query takes them: SQLite has no more than 32,766 values in one."""
+    ordered = list(keys)
+    for start in range(0, len(ordered), most):
+        yield ordered[start : start + most]
+
+
+def marks(keys: Collection[object]) -> str:
+    """Placeholders for values, which may stand in a query more than once."""
+    return ", ".join(f"?{number}" for number in range(1, len(keys) + 1))
+
+
 class Reader:
     """The reading half of the log. One connection, used by one thread at a time."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._lock = RLock()
+        self._pinned: Revision | None = None
+        self._kept_at: Revision | None = None
+        self._kept: dict[tuple[object, ...], list[tuple]] = {}  # type: ignore[type-arg]
+        self._kept_rows = 0
+        self._records: dict[bytes, Record] = {}
         self._data_version = self._rows("PRAGMA data_version")[0][0]
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with self._lock, refusals(None):
+        """What a query finds; in a snapshot it is made once for a revision."""
+        with self._lock:
+            found = self._kept.get((query, values)) if self._pinned else None
+            if found is None:
+                found = self._read(query, values)
+                if self._pinned:
+                    self._keep(query, values, found)
+            return found
+
+    def _keep(self, query: str, values: tuple[object, ...], found: list[tuple]) -> None:  # type: ignore[type-arg]
+        if self._kept_rows > _KEPT_MAX:
+            self._kept.clear()
+            self._kept_rows = 0
+        if len(found) <= _KEPT_EACH:
+            self._kept[query, values] = found
+            self._kept_rows += 1 + len(found)
+
+    def _read_ahead(self, query: str, wide: str, keys: Iterable[bytes]) -> None:
+        """Have ready what ``query`` finds for each of many keys: ``wide`` gives these rows after their keys."""
+        wanted = [key for key in dict.fromkeys(keys) if (query, (key,)) not in self._kept]
+        for part in in_parts(wanted):
+            rows: dict[bytes, list[tuple]] = {key: [] for key in part}  # type: ignore[type-arg]
+            for key, *row in self._read(wide.format(marks(part)), part):
+                rows[key].append(tuple(row))
+            for key, found in rows.items():
+                self._keep(query, (key,), found)
+
+    def _read(self, query: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
+        with refusals(None):
             return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Revision]:
+        """A consistent read view: all that is read in it is of one revision. Nothing can be written in it.
+
+        Other threads wait until it ends. One within another is part of it.
+        """
+        with self._lock:
+            if self._pinned is not None:
+                yield self._pinned
+                return
+            with refusals(None):
+                self._connection.execute("BEGIN")
+            try:
+                self._pinned = Revision(*self._read(_REVISION, ())[0])
+                self._forget(self._pinned)
+                yield self._pinned
+            finally:
+                self._pinned = None
+                self._connection.execute("ROLLBACK")
+
+    def revision(self) -> Revision:
+        """How far the log has come: the same as before means that it holds the same. In a snapshot that of this."""
+        with self._lock:
+            return self._pinned or Revision(*self._read(_REVISION, ())[0])
+
+    def _forget(self, revision: Revision) -> None:
+        """Forget the rows that were kept at another revision; records stay what they are until some are dropped."""
+        if self._kept_at != revision:
+            self._kept.clear()
+            self._kept_rows = 0
+        if self._kept_at is None or self._kept_at.drops != revision.drops:
+            self._records.clear()
+        self._kept_at = revision
 
     def find(self, record_id: bytes) -> Record | None:
         """The record with this id, or None."""
-        found = self._rows("SELECT raw, signature FROM record WHERE id = ?", record_id)
-        return parse_stored(*found[0]) if found else None
+        with self._lock:
+            record = self._records.get(record_id) if self._pinned else None
+            if record is None:
+                found = self._read("SELECT raw, signature FROM record WHERE id = ?", (record_id,))
+                record = parse_stored(*found[0]) if found else None
+                if self._pinned and record:
+                    self._keep_record(record)
+            return record
+
+    def _keep_record(self, record: Record) -> None:
+        if len(self._records) >= _RECORDS_MAX:
+            self._records.clear()
+        self._records[record.id] = record
+
+    def _find_ahead(self, ids: Iterable[bytes]) -> list[Record]:
+        """Those of these records that are here; they are ready in this snapshot."""
+        wanted = dict.fromkeys(ids)
+        found = [self._records[one] for one in wanted if one in self._records]
+        for part in in_parts([one for one in wanted if one not in self._records]):
+            rows = self._read(f"SELECT raw, signature FROM record WHERE id IN ({marks(part)})", part)  # noqa: S608
+            found += [parse_stored(raw, signature) for raw, signature in rows]
+        for record in found:
+            self._keep_record(record)
+        return found
 
     def get(self, record_id: bytes) -> Record:
         """The record with this id. Raises NotFound."""
@@ -62,11 +170,9 @@ class Reader:
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Those of ``ids`` that are here."""
-        wanted, there = list(ids), set[bytes]()
-        for start in range(0, len(wanted), _PAGE):
-            page = wanted[start : start + _PAGE]
-            marks = ", ".join("?" * len(page))
-            there.update(row[0] for row in self._rows(f"SELECT id FROM record WHERE id IN ({marks})", *page))  # noqa: S608
+        there = set[bytes]()
+        for part in in_parts(ids):
+            there.update(row[0] for row in self._rows(f"SELECT id FROM record WHERE id IN ({marks(part)})", *part))  # noqa: S608
         return there
 
     def records(
@@ -96,6 +202,17 @@ class Reader:
         where = " WHERE " + " AND ".join(given) if given else ""
         query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
         return [parse_stored(*row) for row in self._rows(query, *given.values(), limit)]
+
+    def of_kinds(self, kinds: Sequence[str]) -> list[Record]:
+        """All records of some kinds, in no order."""
+        query = f"SELECT raw, signature FROM record WHERE kind IN ({marks(kinds)})"  # noqa: S608
+        return [parse_stored(raw, signature) for raw, signature in self._read(query, kinds)]
+
+    def arrived(self, kind: str) -> Iterator[Record]:
+        """All records of a kind in the order in which they came here."""
+        for (number,) in self._rows("SELECT n FROM record WHERE kind = ? ORDER BY +n", kind):
+            for raw, signature in self._rows("SELECT raw, signature FROM record WHERE n = ?", number):
+                yield parse_stored(raw, signature)
 
     def by_author(self, author: bytes, *, after_seq: int = 0) -> Iterator[Record]:
         """The author's records in their own order, those after a sequence number."""
@@ -135,6 +252,13 @@ class Reader:
         found = self._rows("SELECT seq, id FROM record WHERE author = ? ORDER BY seq DESC, id LIMIT 1", author)
         return Head(*found[0]) if found else None
 
+    def branches(self, author: bytes, *, since_seq: int) -> list[Head]:
+        """The last record of each branch of an author's history since a sequence number, the longest branch first."""
+        found = list(self.by_author(author, after_seq=since_seq - 1))
+        followed = {record.prev for record in found}
+        ends = [Head(record.seq, record.id) for record in found if record.id not in followed]
+        return sorted(ends, key=lambda end: (-end.seq, end.id))
+
     def forks(self, author: bytes | None = None) -> list[Fork]:
         """All places where an author signed two records with one sequence number."""
         where, values = ("WHERE author = ?", (author,)) if author is not None else ("", ())
@@ -157,7 +281,7 @@ class Reader:
         return tuple(row[0] for row in rows)
 
     def forked(self, record: Record) -> bool:
-        """Whether an unmerged fork of its author, at or before this record, keeps it from counting."""
+        """Whether an unmerged fork of its author is at or before this record: it counts once others verified it."""
         found = self._rows("SELECT 1 FROM suspect WHERE author = ? AND seq <= ?", record.author, record.seq)
         return bool(found)
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from autoresearch.errors import Refused
 from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
+from autoresearch.log.statements import STEPS
 from autoresearch.records import Network
 
 # Raised whenever a projection's meaning changes: the projections are then rebuilt from the records at the next opening.
-PROJECTION_VERSION = 7
+PROJECTION_VERSION = 8
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = len(STEPS)
 
 
 def open_database(path: Path, network: Network, *, read_only: bool) -> sqlite3.Connection:
@@ -22,7 +23,7 @@ def open_database(path: Path, network: Network, *, read_only: bool) -> sqlite3.C
     too old to read without writing.
     """
     if read_only and not path.exists():
-        connection = connect(None)
+        connection = _empty()
         read_only = False
     elif read_only:
         connection = connect_read_only(path)
@@ -34,6 +35,15 @@ def open_database(path: Path, network: Network, *, read_only: bool) -> sqlite3.C
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _empty() -> sqlite3.Connection:
+    """The tables in memory. Without sqlite-utils, which takes longer to import than all the rest."""
+    connection = connect(None)
+    for statement in (statement for step in STEPS for statement in step):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return connection
 
 

@@ -1,4 +1,4 @@
-"""How runs of one subject become one number to rank by. Pure."""
+"""How runs of one program become one number to rank by. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class TaskRules(NamedTuple):
 
 
 class CountedRun(NamedTuple):
-    """A run with a value that counts; ``device`` is the hardware. Ordered by time and id."""
+    """A run with a value; ``device`` is the hardware. Ordered by time and id.
+
+    ``forked``: its author's log forked before it, and no merge ended that: it counts once others verified it.
+    """
 
     time: int
     id: bytes
@@ -35,6 +38,7 @@ class CountedRun(NamedTuple):
     device: str
     title: str = ""
     parent: bytes | None = None
+    forked: bool = False
 
 
 class Pooled(NamedTuple):
@@ -89,7 +93,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def rank(mean_value: float, runs: int, rules: TaskRules) -> float | None:
-    """What a subject is ordered by, the smallest first: its mean made worse by the standard error.
+    """What a program is ordered by, the smallest first: its mean made worse by the standard error.
 
     One lucky seed doesn't win: with standard deviation σ over seeds and n runs it is mean + σ/√n when less is better,
     and −(mean − σ/√n) when more is better. None when that is no finite number.

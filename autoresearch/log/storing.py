@@ -5,18 +5,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from autoresearch.log.derived_rows import Touched, settle
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows, task_of
-from autoresearch.log.quota import Stored, enforce
+from autoresearch.log.quota import Stored, drop, enforce
 from autoresearch.log.schema import PROJECTION_VERSION
-from autoresearch.log.settle import Touched, settle
 from autoresearch.records import Network, Record, parse_stored
 
 _BATCH = 1000
 _DROPS = "INSERT INTO meta VALUES('drops', 1) ON CONFLICT DO UPDATE SET value = value + 1"
 
 
-def store(connection: sqlite3.Connection, network: Network, records: Sequence[Record]) -> list[Stored]:
-    """Store new records, which must not be there yet, with all that follows from them. Returns what went over quota.
+def store(
+    connection: sqlite3.Connection, network: Network, records: Sequence[Record]
+) -> tuple[list[Stored], list[Stored]]:
+    """Store new records, which must not be there yet, with all that follows from them.
+
+    Returns them all, and what went over quota, among these or before.
 
     Runs inside the caller's transaction.
     """
@@ -33,16 +37,30 @@ def store(connection: sqlite3.Connection, network: Network, records: Sequence[Re
     kept = [(n, record) for n, record in numbered if n not in over]
     _project(connection, kept, touched)
     # Last, because a withdrawal that goes may bring back a record that has just come.
-    _remove(connection, [n for n in over if n < first], touched)
+    old = [n for n in over if n < first]
+    _remove(connection, old, touched)
     settle(connection, touched)
-    if dropped:
+    if old:
         connection.execute(_DROPS)
-    return dropped
+    return inserted, dropped
+
+
+def discard(connection: sqlite3.Connection, over: list[Stored], last: int) -> None:
+    """Drop records that are stored, with all that follows from them. Runs inside the caller's transaction.
+
+    Those after the row ``last`` came in the same transaction: nobody has seen them.
+    """
+    drop(connection, over)
+    touched = Touched(places={(stored[2], stored[3]) for stored in over})
+    _remove(connection, [stored[0] for stored in over], touched)
+    settle(connection, touched)
+    if any(stored[0] <= last for stored in over):
+        connection.execute(_DROPS)
 
 
 def rebuild(connection: sqlite3.Connection) -> None:
     """Compute all projections anew from the records. Runs inside the caller's transaction."""
-    for table in (*WITHDRAWABLE, *EVIDENCE, "subject", "entry", "fork", "suspect", "ruled"):
+    for table in (*WITHDRAWABLE, *EVIDENCE, "program", "entry", "fork", "suspect", "ruled"):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608
     touched = Touched()
     last = 0
@@ -92,13 +110,13 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
-            touched.subjects.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
+            touched.programs.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
     """Take a record's rows out of the views that withdrawals affect."""
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
-    touched.subjects.update(connection.execute(query, (n,)).fetchall())
+    touched.programs.update(connection.execute(query, (n,)).fetchall())
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
 

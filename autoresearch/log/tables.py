@@ -1,22 +1,22 @@
-"""Reading the tables of the views: runs, claims, subjects, tasks. The views are computed from these rows."""
+"""Reading the tables of the views: runs, claims, programs, tasks. The views are computed from these rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from autoresearch.log.reading import Reader
-from autoresearch.log.scoring import TaskRules
-from autoresearch.log.settle import rules_of
-from autoresearch.log.verdicts import (
+from autoresearch.log.derived_rows import RULES, rules_in
+from autoresearch.log.models import (
     ClaimRow,
     CommitmentRow,
     HistoryRow,
+    ProgramRow,
     StoredRun,
-    SubjectRow,
     TaskRow,
     VerificationRow,
 )
-from autoresearch.records import Record, parse_stored
+from autoresearch.log.reading import Reader, marks
+from autoresearch.log.scoring import TaskRules
+from autoresearch.records import Record, Run, Task, parse_stored
 from autoresearch.words import STOPPED
 
 # A claim says "until"; nobody can block a source for longer than this by saying more.
@@ -25,14 +25,26 @@ CLAIM_MAX_MS = 24 * 3_600_000
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
 # A run that somebody stopped says nothing about its source: others may try it.
 _ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
-_SUBJECT = """
-SELECT subject.task, subject.source_digest, subject.budget, subject.runs, subject.mean, subject.first,
-       subject.first_time, subject.rank, run.author, run.title, run.parent, run.device
-FROM subject JOIN record ON record.id = subject.first JOIN run ON run.n = record.n
+_PROGRAM = """
+SELECT program.task, program.source_digest, program.budget, program.runs, program.mean, program.first,
+       program.first_time, program.rank, run.author, run.title, run.parent, run.device
+FROM program JOIN record ON record.id = program.first JOIN run ON run.n = record.n
 """
-NOT_SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq"
-COUNTS = "run.status = 'ok' AND run.value IS NOT NULL AND suspect.author IS NULL"
+# With this join ``suspect.author`` is there for a run after a fork of its author that no merge ended.
+SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq"
+COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"
 _TASK = "SELECT id, digest, name, author, time, direction, noise, budget FROM task"
+_VERIFICATION = "id, run, stage, verdict, value, author, time, round, output, n FROM verification"
+_VERIFICATIONS = f"SELECT {_VERIFICATION} WHERE run = ? ORDER BY time, id"
+_VERIFICATIONS_WIDE = f"SELECT run, {_VERIFICATION} WHERE run IN ({{}}) ORDER BY time, id"
+_COMMITMENT = "n, id, run, stage, round, digest, author, seq, time, output FROM commitment"
+_COMMITMENTS = f"SELECT {_COMMITMENT} WHERE run = ? ORDER BY time, id"
+_COMMITMENTS_WIDE = f"SELECT run, {_COMMITMENT} WHERE run IN ({{}}) ORDER BY time, id"
+_PAIRED = """
+SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?
+AND EXISTS(SELECT 1 FROM verification WHERE run = record.id AND stage = 'replicate') ORDER BY lineage.n
+"""
+_PAIRED_WIDE = _PAIRED.replace("SELECT record.id", "SELECT lineage.parent, record.id", 1).replace("= ?", "IN ({})", 1)
 
 
 class Tables(Reader):
@@ -53,7 +65,7 @@ class Tables(Reader):
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
         query = f"""
-        SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}
+        SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq
         FROM run WHERE task = ? ORDER BY time, id
         """  # noqa: S608
         return [HistoryRow(*row) for row in self._rows(query, task)]
@@ -78,17 +90,17 @@ class Tables(Reader):
             for row in self.claims(task, now_ms=now_ms)
         )
 
-    def ranked(self, task: bytes, *, limit: int = 50, skip: int = 0) -> list[SubjectRow]:
-        """The best subjects of a task first, past ``skip``: those with the full budget whose runs count."""
-        query = f"{_SUBJECT} WHERE subject.task = ? AND subject.rank IS NOT NULL"
-        order = " ORDER BY subject.rank, subject.first_time, subject.first LIMIT ? OFFSET ?"
-        return [SubjectRow(*row) for row in self._rows(query + order, task, limit, skip)]
+    def ranked(self, task: bytes, *, limit: int = 50, skip: int = 0) -> list[ProgramRow]:
+        """The best programs of a task first, past ``skip``: those with the full budget whose runs count."""
+        query = f"{_PROGRAM} WHERE program.task = ? AND program.rank IS NOT NULL"
+        order = " ORDER BY program.rank, program.first_time, program.first LIMIT ? OFFSET ?"
+        return [ProgramRow(*row) for row in self._rows(query + order, task, limit, skip)]
 
-    def subject(self, task: bytes, source_digest: bytes, budget: float) -> SubjectRow | None:
-        """The subject of a source with a budget, or None when no run of it counts."""
-        query = f"{_SUBJECT} WHERE subject.task = ? AND subject.source_digest = ? AND subject.budget = ?"
+    def program(self, task: bytes, source_digest: bytes, budget: float) -> ProgramRow | None:
+        """The program of a source with a budget, or None when no run of it counts."""
+        query = f"{_PROGRAM} WHERE program.task = ? AND program.source_digest = ? AND program.budget = ?"
         found = self._rows(query, task, source_digest, budget)
-        return SubjectRow(*found[0]) if found else None
+        return ProgramRow(*found[0]) if found else None
 
     def tasks(self) -> list[TaskRow]:
         """All publications of tasks, the oldest first. One task may be published by several."""
@@ -99,43 +111,80 @@ class Tables(Reader):
         found = self._rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
         return TaskRow(*found[0]) if found else None
 
-    def hardware(self, task: bytes) -> list[tuple[str, bytes, int]]:
-        """On which hardware the ranked subjects of a task were first run, by whom, and how many."""
+    def definition(self, task: bytes) -> Mapping[str, object] | None:
+        """The definition of a task, or None when nobody published it."""
         query = """
-        SELECT run.device, run.author, count(*) FROM subject JOIN record ON record.id = subject.first
-        JOIN run ON run.n = record.n WHERE subject.task = ? AND subject.rank IS NOT NULL GROUP BY run.device, run.author
+        SELECT record.raw, record.signature FROM task JOIN record ON record.n = task.n WHERE task.digest = ?
+        ORDER BY task.time, task.id LIMIT 1
+        """
+        found = self._rows(query, task)
+        body = parse_stored(*found[0]).body if found else None
+        return body.definition if isinstance(body, Task) else None
+
+    def hardware(self, task: bytes) -> list[tuple[str, bytes, int]]:
+        """On which hardware the ranked programs of a task were first run, by whom, and how many."""
+        query = """
+        SELECT run.device, run.author, count(*) FROM program JOIN record ON record.id = program.first
+        JOIN run ON run.n = record.n WHERE program.task = ? AND program.rank IS NOT NULL GROUP BY run.device, run.author
         """
         return self._rows(query, task)
 
     def rules(self, digest: bytes) -> TaskRules | None:
         """The direction, noise and full budget of a task, also of one whose record was withdrawn; None when unknown."""
-        with self._lock:
-            return rules_of(self._connection, digest)
+        found = self._rows(RULES, digest)
+        return rules_in(found[0]) if found else None
 
     def verifications(self, run: bytes) -> list[VerificationRow]:
         """The measurements of a run by others, the oldest first."""
-        query = """
-        SELECT id, run, stage, verdict, value, author, time, round, output, n FROM verification
-        WHERE run = ? ORDER BY time, id
-        """
-        return [VerificationRow(*row) for row in self._rows(query, run)]
+        return [VerificationRow(*row) for row in self._rows(_VERIFICATIONS, run)]
 
     def is_withdrawn(self, record: Record) -> bool:
         """Whether its author took a record back."""
         query = "SELECT 1 FROM withdrawal WHERE target = ? AND author = ? LIMIT 1"
         return bool(self._rows(query, record.id, record.author))
 
+    def withdrawal(self, record: Record) -> Record | None:
+        """The first record by which its author withdrew a record; None where it did not."""
+        query = """
+        SELECT record.raw, record.signature FROM withdrawal JOIN record ON record.n = withdrawal.n
+        WHERE withdrawal.target = ? AND withdrawal.author = ? ORDER BY record.time, record.id LIMIT 1
+        """
+        found = self._rows(query, record.id, record.author)
+        return parse_stored(*found[0]) if found else None
+
     def commitments(self, run: bytes) -> list[CommitmentRow]:
         """What verifiers of a run committed themselves to, the oldest first; nobody can take it back."""
-        query = """
-        SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment WHERE run = ?
-        ORDER BY time, id
-        """
-        return [CommitmentRow(*row) for row in self._rows(query, run)]
+        return [CommitmentRow(*row) for row in self._rows(_COMMITMENTS, run)]
+
+    def paired_children(self, run: bytes) -> list[bytes]:
+        """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
+        return [found for (found,) in self._rows(_PAIRED, run)]
+
+    def read_ahead(self, runs: Collection[bytes]) -> None:
+        """Read at once what it takes to judge these runs in this snapshot: what is said of them and of their kin."""
+        if not self._pinned:
+            return
+        self._read_ahead(_PAIRED, _PAIRED_WIDE, runs)
+        children = [child for run in runs for child in self.paired_children(run)]
+        bodies = [record.body for record in self._find_ahead([*runs, *children])]
+        parents = [body.parent for body in bodies if isinstance(body, Run) and body.parent]
+        kin = [*runs, *children, *parents]
+        self._read_ahead(_VERIFICATIONS, _VERIFICATIONS_WIDE, kin)
+        self._read_ahead(_COMMITMENTS, _COMMITMENTS_WIDE, kin)
+        self._find_ahead([*parents, *(row.id for run in kin for row in self.verifications(run))])
 
     def verified(self) -> list[bytes]:
         """The ids of all runs that somebody verified, on whatever task, whether or not they are here."""
         return [row[0] for row in self._rows("SELECT DISTINCT run FROM verification ORDER BY run")]
+
+    def verified_and_parents(self) -> list[bytes]:
+        """The ids of all runs that somebody verified, and of those that are named as the parent of one."""
+        query = """
+        SELECT run FROM verification UNION
+        SELECT lineage.parent FROM (SELECT DISTINCT run FROM verification) AS said
+        CROSS JOIN record ON record.id = said.run CROSS JOIN lineage ON lineage.n = record.n
+        """
+        return [row[0] for row in self._rows(query)]
 
     def endings(self, task: bytes, after: int, last: int) -> list[tuple[str, bytes, int]]:
         """How runs on a task ended, by which device, how many: of the records stored after one, up to the last."""
@@ -143,21 +192,20 @@ class Tables(Reader):
         query = "SELECT status, author, count(*) FROM run WHERE +task = ? AND n > ? AND n <= ? GROUP BY status, author"
         return list(self._rows(query, task, after, last))
 
-    def subjects(self, task: bytes) -> int:
-        """How many subjects of a task are ranked."""
-        query = "SELECT count(*) FROM subject WHERE task = ? AND rank IS NOT NULL"
+    def programs(self, task: bytes) -> int:
+        """How many programs of a task are ranked."""
+        query = "SELECT count(*) FROM program WHERE task = ? AND rank IS NOT NULL"
         return int(self._rows(query, task)[0][0])
 
     def verified_with(self, devices: Collection[bytes]) -> list[bytes]:
         """The ids of all runs that these devices verified, and of theirs that somebody verified."""
         keys = list(devices)
-        marks = ", ".join("?" * len(keys))
         query = f"""
-        SELECT run FROM verification WHERE author IN ({marks}) UNION
+        SELECT run FROM verification WHERE author IN ({marks(keys)}) UNION
         SELECT verification.run FROM verification CROSS JOIN record ON record.id = verification.run
-        WHERE record.author IN ({marks}) ORDER BY 1
+        WHERE record.author IN ({marks(keys)}) ORDER BY 1
         """  # noqa: S608
-        return [row[0] for row in self._rows(query, *keys, *keys)]
+        return [row[0] for row in self._rows(query, *keys)]
 
     def runs_by_author(self) -> list[tuple[bytes, int, int, int]]:
         """All devices with runs: the device, how many runs, how many of them ended well, and the time of the last."""

@@ -38,6 +38,7 @@ CONSTANTS: dict[str, tuple[int, int]] = {
     "verify_audit_permille": (0, 1000),
     "verify_seasoned": (1, 2**31),
     "verify_ban_ms": (0, 2**52),
+    "unattested": (1, 2**31),
 }
 
 

@@ -12,22 +12,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autoresearch.proposers.edits import Value
-from autoresearch.proposers.evidence import PastRun, usable_value
+from autoresearch.proposers.evidence import PastRun
+from autoresearch.tasks import possible_value
+from autoresearch.verification import student
 
 # A pair that differs in more genes says too little about each.
 MOST_CHANGES = 3
-# Quantiles of Student's t at 97.5 % for 1 to 30 degrees of freedom; 1.96 beyond.
-_STUDENT = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """What adding a patch (``+name``) or raising a constant did to the metric, over pairs."""
 
-    gene: str
+    parameter: str
     pairs: int
     better: int
     """Pairs in which it helped."""
@@ -47,14 +44,14 @@ def effects(runs: Collection[PastRun], *, direction: Literal["minimize", "maximi
         parent = None if run.parent is None else by_id.get(run.parent)
         if parent is None or parent.base != run.base:
             continue
-        after, before = usable_value(run.value), usable_value(parent.value)
+        after, before = possible_value(run.value), possible_value(parent.value)
         changed = _raised(parent, run)
         if after is None or before is None or not 1 <= len(changed) <= MOST_CHANGES:
             continue
-        for gene, up in changed.items():
-            differences.setdefault(gene, []).append((after - before) * (1.0 if up else -1.0))
-    found = [_effect(gene, values, sign) for gene, values in differences.items()]
-    return sorted(found, key=lambda effect: (sign * (effect.high if sign > 0 else effect.low), effect.gene))
+        for parameter, up in changed.items():
+            differences.setdefault(parameter, []).append((after - before) * (1.0 if up else -1.0))
+    found = [_effect(parameter, values, sign) for parameter, values in differences.items()]
+    return sorted(found, key=lambda effect: (sign * (effect.high if sign > 0 else effect.low), effect.parameter))
 
 
 def _raised(parent: PastRun, run: PastRun) -> dict[str, bool]:
@@ -72,13 +69,12 @@ def _number(value: Value | None) -> float | None:
     return float(value) if isinstance(value, int | float) and -1e15 < value < 1e15 else None
 
 
-def _effect(gene: str, values: list[float], sign: float) -> Effect:
+def _effect(parameter: str, values: list[float], sign: float) -> Effect:
     count = len(values)
     mean = math.fsum(values) / count
     half = math.inf
     if count > 1:
         variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-        student = _STUDENT[count - 2] if count - 2 < len(_STUDENT) else 1.96
-        half = student * math.sqrt(variance / count)
+        half = student(count - 1) * math.sqrt(variance / count)
     better = sum(sign * value < 0 for value in values)
-    return Effect(gene, count, better, mean, mean - half, mean + half)
+    return Effect(parameter, count, better, mean, mean - half, mean + half)

@@ -6,14 +6,13 @@ Knows no genes and no proposals; a value that nobody can have measured counts as
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from autoresearch.proposers.edits import Value
+from autoresearch.tasks import possible_value
 
-# How far below the task's floor a measured value may lie: the floor is exact only on average.
-FLOOR_TOLERANCE = 0.002
 # Without any measured noise, one seed is taken to move the value by this share of it.
 DEFAULT_NOISE = 0.01
 # How many seed pairs the task's own noise figure is worth against pairs seen in the runs.
@@ -38,6 +37,8 @@ class PastRun:
     """Among what may be built upon the smallest comes first; None: never."""
     believed: bool = True
     """Whether its value counts as evidence; when not, it is only known to have been tried."""
+    preferred: float | None = None
+    """Where this is the run that the log says to build upon: the value that it has there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Candidate:
 
     source_digest: bytes
     first: PastRun
-    """The run with the smallest replicate number: the discovery where it is known."""
+    """The run that the log says to build upon, else that with the smallest replicate number, the discovery."""
     runs: int
     """How many seeds gave a value."""
     mean: float
@@ -59,6 +60,11 @@ class Candidate:
     """How many other sources start from it."""
     tier: int | None = 0
     """The first tier among its runs; None when nothing may be built upon it."""
+
+    @property
+    def is_preferred(self) -> bool:
+        """Whether it is what the log says to build upon."""
+        return self.first.preferred is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +79,18 @@ class Evidence:
         """The sources that have a value."""
         return [candidate for candidate in self.candidates if candidate.mean < math.inf]
 
+    @property
+    def leaders(self) -> list[Candidate]:
+        """The sources that may be built upon: what the log prefers, then by tier and what is left beyond luck."""
+        return sorted((candidate for candidate in self.working if candidate.tier is not None), key=_leading)
+
     def leader(self) -> Candidate | None:
-        """The source of the first tier that is best beyond luck, or None before anything worked."""
-        return min(self.working, key=leading, default=None)
+        """The source that leads, or None before anything worked that may be built upon."""
+        return next(iter(self.leaders), None)
 
 
-def leading(candidate: Candidate) -> tuple[float, float, bytes]:
-    """The order of those that may be built upon: by tier, then by what is left of them beyond luck."""
-    return by_tier(candidate.tier), candidate.cautious, candidate.source_digest
+def _leading(candidate: Candidate) -> tuple[bool, float, float, bytes]:
+    return not candidate.is_preferred, by_tier(candidate.tier), candidate.cautious, candidate.source_digest
 
 
 def by_tier(tier: int | None) -> float:
@@ -98,11 +108,15 @@ def gather(
     """Pool the runs that are believed by source. The order in which they come does not matter."""
     runs = [run for run in runs if run.believed]
     sign = -1.0 if direction == "maximize" else 1.0
-    limit = -math.inf if floor is None else sign * floor - FLOOR_TOLERANCE
+
+    def score(value: object) -> float | None:
+        possible = possible_value(value, maximize=sign < 0, floor=floor)
+        return None if possible is None else sign * possible
+
     grouped: dict[bytes, list[PastRun]] = {}
-    for run in sorted(runs, key=lambda r: (r.source_digest, r.replicate, not r.genome, r.id)):
+    for run in sorted(runs, key=lambda r: (r.source_digest, r.preferred is None, r.replicate, not r.genome, r.id)):
         grouped.setdefault(run.source_digest, []).append(run)
-    values = {digest: _by_seed(group, sign, limit) for digest, group in grouped.items()}
+    values = {digest: _by_seed(group, score) for digest, group in grouped.items()}
     deviation = _noise(list(values.values()), noise)
     means = sorted(_mean(seeds) for seeds in values.values() if _mean(seeds) < math.inf)
     better = means[: max(2, (len(means) + 1) // 2)]
@@ -130,28 +144,21 @@ def _children(runs: Collection[PastRun], grouped: Mapping[bytes, list[PastRun]])
     return counts
 
 
-def _by_seed(group: list[PastRun], sign: float, limit: float) -> list[float | None]:
-    """One value per seed; a seed measured more than once has the median of its values."""
+def _by_seed(group: list[PastRun], score: Callable[[object], float | None]) -> list[float | None]:
+    """One value per seed; a seed measured more than once has the median of its values.
+
+    Of what the log says to build upon, no failure elsewhere says that it does not work.
+    """
     seeds: dict[int, list[float | None]] = {}
     for run in group:
-        seeds.setdefault(run.replicate, []).append(_usable(run.value, sign, limit))
+        seeds.setdefault(run.replicate, []).append(score(run.value))
     result: list[float | None] = []
     for measured in seeds.values():
         good = sorted(value for value in measured if value is not None)
         result.append(good[(len(good) - 1) // 2] if 2 * len(good) > len(measured) else None)
+    if _mean(result) == math.inf and (preferred := score(group[0].preferred)) is not None:
+        return [preferred]
     return result
-
-
-def usable_value(value: object) -> float | None:
-    """The value as a number, or None for what no harness reports: no number, not finite, absurdly large."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e12 < value < 1e12:
-        return None
-    return float(value)
-
-
-def _usable(value: object, sign: float, limit: float) -> float | None:
-    number = usable_value(value)
-    return None if number is None or sign * number < limit else sign * number
 
 
 def _mean(seeds: list[float | None]) -> float:

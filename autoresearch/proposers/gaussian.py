@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
 
-from autoresearch.proposers.genes import Gene
+from autoresearch.proposers.parameters import Parameter
 from autoresearch.proposers.space import Genome
 
 
@@ -52,7 +52,7 @@ class _Point:
 class Process:
     """The posterior: the points, the Cholesky factor of their covariance, and the whitened scores."""
 
-    genes: tuple[Gene, ...]
+    parameters: tuple[Parameter, ...]
     belief: Belief
     points: tuple[_Point, ...]
     factor: tuple[tuple[float, ...], ...]
@@ -60,14 +60,14 @@ class Process:
 
     def at(self, genome: Genome) -> tuple[float, float]:
         """The expected score of a genome and its standard deviation, the noise of a run left out."""
-        point = _point(self.genes, self.belief, genome)
+        point = _point(self.parameters, self.belief, genome)
         seen = _solve_lower(self.factor, [_covariance(self.belief, point, other) for other in self.points])
         variance = point.variance - sum(map(mul, seen, seen))
         return point.mean + sum(map(mul, seen, self.whitened)), math.sqrt(max(variance, 1e-9))
 
 
 def fit(
-    genes: Sequence[Gene],
+    parameters: Sequence[Parameter],
     rows: Sequence[tuple[Genome, float, float]],
     pending: Sequence[Genome],
     belief: Belief,
@@ -77,7 +77,7 @@ def fit(
     What is ``pending`` is taken to score what is expected of it: it moves no mean, and leaves less to learn nearby
     (the "kriging believer" of Ginsbourger, Le Riche and Carraro, 2010).
     """
-    points = [_point(genes, belief, genome) for genome in (*(genome for genome, _, _ in rows), *pending)]
+    points = [_point(parameters, belief, genome) for genome in (*(genome for genome, _, _ in rows), *pending)]
     noises = [belief.noise**2 / weight for _, _, weight in rows] + [belief.noise**2] * len(pending)
     factor: list[list[float]] = []
     for i, point in enumerate(points):
@@ -89,7 +89,7 @@ def fit(
         factor.append(line)
     surprises = [score - point.mean for (_, score, _), point in zip(rows, points, strict=False)]
     whitened = _solve_lower(factor[: len(rows)], surprises)
-    return Process(tuple(genes), belief, tuple(points), tuple(tuple(line) for line in factor), tuple(whitened))
+    return Process(tuple(parameters), belief, tuple(points), tuple(tuple(line) for line in factor), tuple(whitened))
 
 
 def expected_improvement(mean: float, deviation: float, best: float) -> float:
@@ -99,20 +99,20 @@ def expected_improvement(mean: float, deviation: float, best: float) -> float:
     return deviation * (gap * below + math.exp(-0.5 * gap * gap) / math.sqrt(2.0 * math.pi))
 
 
-def _point(genes: Sequence[Gene], belief: Belief, genome: Genome) -> _Point:
+def _point(parameters: Sequence[Parameter], belief: Belief, genome: Genome) -> _Point:
     features, places, mean = [1.0], [], 0.0
-    for gene in genes:
-        value = genome[gene.name]
-        if gene.ordered:
-            place = gene.place(value)
+    for parameter in parameters:
+        value = genome[parameter.name]
+        if parameter.ordered:
+            place = parameter.place(value)
             unit = 2.0 * place - 1.0
             features += [belief.curve * unit, belief.curve * (unit * unit - 1 / 3)]
             places.append(place)
         else:
-            switches = [float(value == choice) for choice in gene.range.choices if choice != gene.default]
+            switches = [float(value == choice) for choice in parameter.range.choices if choice != parameter.default]
             features += [belief.curve * switch for switch in switches]
             places += [SWITCH * switch for switch in switches]
-            if gene.name.startswith("+"):
+            if parameter.name.startswith("+"):
                 mean -= belief.patch_gain * sum(switches)
     variance = sum(map(mul, features, features)) + belief.bump**2
     return _Point(tuple(features), tuple(places), sum(map(mul, places, places)), mean, variance)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.evidence import PastRun, by_tier
 from autoresearch.proposers.gaussian import Belief, Process, expected_improvement, fit
-from autoresearch.proposers.genes import Gene
+from autoresearch.proposers.parameters import Parameter
 from autoresearch.proposers.proposal import ProposalKind
 from autoresearch.proposers.space import Genome, Space
 from autoresearch.proposers.variation import anywhere, around, crossing, few_changes
@@ -91,28 +91,30 @@ def next_move(
     that there is, and improvement is measured against these. A claim is taken to score what is expected of it: look
     elsewhere meanwhile.
     """
-    genes = list(space.genes.values())
+    parameters = list(space.parameters.values())
 
     def usable(genome: Genome) -> bool:
         return space.allows(genome) and fresh(genome)
 
     if len(working) < settings.start or draws.chance(settings.random_share):
-        return _random(genes, draws, usable)
+        return _random(parameters, draws, usable)
     standing = _first_tier(working)
+    if not standing:
+        return _random(parameters, draws, usable)
     share = round(settings.good_share * len(standing))
     good = list(standing[: min(settings.most_good, max(settings.least_good, share))])
     parents = [trial for trial in good if trial.weight == 1] or good
     scale = _scale([trial.score for trial in working])
-    model = _model(genes, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
+    model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
     best = min(model.at(trial.genome)[0] for trial in good)
 
     def promise(genome: Genome) -> float:
         return float(f"{expected_improvement(*model.at(genome), best):.9g}")
 
-    drawn = _draw(genes, parents, working, draws, usable, settings)
+    drawn = _draw(parameters, parents, working, draws, usable, settings)
     if not drawn:
-        return _random(genes, draws, usable)
-    genome = _climb(genes, drawn, promise, draws, usable, settings)
+        return _random(parameters, draws, usable)
+    genome = _climb(parameters, drawn, promise, draws, usable, settings)
     parent = min(parents, key=lambda trial: (_changes(trial.genome, genome), trial.score))
     genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
@@ -120,13 +122,13 @@ def next_move(
 
 
 def _first_tier(working: Sequence[Trial]) -> Sequence[Trial]:
-    """What may be built upon: those of the first tier that there is; all, when nothing may."""
+    """What may be built upon: those of the first tier that there is."""
     first = min((trial.tier for trial in working), key=by_tier)
-    return [trial for trial in working if trial.tier == first]
+    return [trial for trial in working if trial.tier is not None and trial.tier == first]
 
 
 def _draw(
-    genes: Sequence[Gene],
+    parameters: Sequence[Parameter],
     parents: Sequence[Trial],
     working: Sequence[Trial],
     draws: Draws,
@@ -141,11 +143,11 @@ def _draw(
         way = draws.below(3)
         if way == 0:
             centre = draws.choice(parents).genome
-            genome = around(genes, centre, settings.spread, 1 / (len(parents) + 2), draws)
+            genome = around(parameters, centre, settings.spread, 1 / (len(parents) + 2), draws)
         if way == 1:
             genome = crossing(genome, draws.choice(partners).genome, 0.7, draws)
         if way == 2 or (way == 1 and draws.chance(0.5)):
-            genome = few_changes(genes, genome, 1 + draws.geometric(0.5), settings.step, draws)
+            genome = few_changes(parameters, genome, 1 + draws.geometric(0.5), settings.step, draws)
         if usable(genome):
             drawn.append(genome)
         if len(drawn) == settings.drawn:
@@ -154,7 +156,7 @@ def _draw(
 
 
 def _climb(
-    genes: Sequence[Gene],
+    parameters: Sequence[Parameter],
     drawn: Sequence[Genome],
     promise: Callable[[Genome], float],
     draws: Draws,
@@ -167,7 +169,7 @@ def _climb(
         best = ranked[: settings.beam]
         for _, genome in best[:]:
             for _ in range(settings.mutants):
-                mutant = few_changes(genes, genome, 1 + draws.geometric(0.7), settings.step, draws)
+                mutant = few_changes(parameters, genome, 1 + draws.geometric(0.7), settings.step, draws)
                 if usable(mutant):
                     best.append((promise(mutant), mutant))
         ranked = sorted(best, key=lambda item: -item[0])
@@ -219,7 +221,7 @@ def _scale(scores: Sequence[float]) -> _Scale:
 
 
 def _model(
-    genes: Sequence[Gene],
+    parameters: Sequence[Parameter],
     working: Sequence[Trial],
     failed: Sequence[Trial],
     claimed: Sequence[Genome],
@@ -235,12 +237,12 @@ def _model(
     rows += [(trial.genome, scale.standard(scale.cap), trial.weight * settings.least_weight) for trial in failed]
     if len(rows) > MOST_ROWS:
         rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
-    return fit(genes, rows, claimed, settings.belief)
+    return fit(parameters, rows, claimed, settings.belief)
 
 
-def _random(genes: Sequence[Gene], draws: Draws, usable: Fresh) -> Move | None:
+def _random(parameters: Sequence[Parameter], draws: Draws, usable: Fresh) -> Move | None:
     for _ in range(200):
-        genome = anywhere(genes, draws)
+        genome = anywhere(parameters, draws)
         if usable(genome):
             return Move(genome, "random", None, None)
     return None

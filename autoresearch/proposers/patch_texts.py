@@ -12,13 +12,15 @@ class Patch:
     """One structural idea."""
 
     name: str
+    label: str
+    """Two or three words for the title of a run."""
     title: str
     rationale: str
     blocks: tuple[Block, ...]
 
 
-def _patch(name: str, title: str, rationale: str, *edits: tuple[str, str]) -> Patch:
-    return Patch(name, title, rationale, tuple(Block(search, replace) for search, replace in edits))
+def _patch(name: str, label: str, title: str, rationale: str, *edits: tuple[str, str]) -> Patch:
+    return Patch(name, label, title, rationale, tuple(Block(search, replace) for search, replace in edits))
 
 
 _MUON = '''
@@ -55,12 +57,14 @@ def optimizers(model):'''
 _ALL = (
     _patch(
         "adam-eps",
+        "smaller Adam epsilon",
         "Adam with a smaller epsilon",
         "Rarely used embedding rows have tiny gradients, which the usual epsilon of 1e-8 damps.",
         ("betas=(BETA1, BETA2), fused=True)", "betas=(BETA1, BETA2), eps=1e-12, fused=True)"),
     ),
     _patch(
         "attention-gate",
+        "attention gate",
         "a sigmoid gate on the attention output",
         "A gate that depends on the position lets a head say nothing when it found nothing.",
         (
@@ -72,6 +76,7 @@ _ALL = (
     ),
     _patch(
         "averaging",
+        "weight averaging",
         "measure a running average of the weights",
         "The average over the last steps lies nearer to the middle of the valley than the last step does.",
         (
@@ -93,6 +98,7 @@ _ALL = (
     ),
     _patch(
         "bigram",
+        "bigram table",
         "a hashed embedding for each pair of bytes",
         "The first layer need not spend attention on the byte before: a table knows the pair at once.",
         (
@@ -106,6 +112,7 @@ _ALL = (
     ),
     _patch(
         "cosine",
+        "cosine schedule",
         "a cosine instead of a straight warm-down",
         "The rate stays high for longer and lands softly.",
         (
@@ -115,6 +122,7 @@ _ALL = (
     ),
     _patch(
         "embed-norm",
+        "embedding norm",
         "normalise the embedding",
         "Blocks then see inputs of the same size whatever the embedding's rate and start.",
         (
@@ -124,6 +132,7 @@ _ALL = (
     ),
     _patch(
         "key-shift",
+        "key shift",
         "half of each key comes from the byte before",
         "A key that knows its left neighbour lets one layer find what followed last time: copying and recall.",
         (
@@ -135,6 +144,7 @@ _ALL = (
     ),
     _patch(
         "mlp-gate",
+        "MLP gate",
         "a sigmoid gate on the hidden layer",
         "Gated feed-forward layers learn more from the same number of steps.",
         (
@@ -146,6 +156,7 @@ _ALL = (
     ),
     _patch(
         "muon",
+        "Muon optimizer",
         "Muon for the matrices of the blocks",
         "Steps that are orthogonal move all directions of a matrix alike and need fewer of them.",
         ("\ndef optimizers(model):", _MUON),
@@ -157,6 +168,7 @@ _ALL = (
     ),
     _patch(
         "ngram-logits",
+        "n-gram logits",
         "a table from the last two bytes straight to the logits",
         "What two bytes alone predict is learnt by a table, and the network learns only the rest.",
         (
@@ -175,6 +187,7 @@ _ALL = (
     ),
     _patch(
         "parallel",
+        "parallel blocks",
         "attention and feed-forward side by side",
         "One normalisation for both, and a shorter way for the gradient.",
         (
@@ -184,18 +197,21 @@ _ALL = (
     ),
     _patch(
         "qk-norm",
+        "query-key norm",
         "normalise queries and keys",
         "Attention stays soft at large rates.",
         ("q, k = rope(q), rope(k)", "q, k = norm(rope(q)), norm(rope(k))"),
     ),
     _patch(
         "relu2",
+        "squared ReLU",
         "squared ReLU instead of GELU",
         "Sparser and sharper hidden units.",
         ("F.gelu(self.up(x))", "F.relu(self.up(x)).square()"),
     ),
     _patch(
         "short-conv",
+        "short convolution",
         "each block first mixes in the three bytes before",
         "Spelling is local: a short causal convolution does it for almost no work.",
         (
@@ -217,12 +233,14 @@ _ALL = (
     ),
     _patch(
         "softcap",
+        "logit soft cap",
         "a soft cap on the logits",
         "No logit runs away early in training.",
         ("self.head(norm(x))", "15.0 * torch.tanh(self.head(norm(x)) / 15.0)"),
     ),
     _patch(
         "tied",
+        "tied embeddings",
         "one table for embedding and head",
         "Each byte's vector is learnt from both ends.",
         (
@@ -233,6 +251,7 @@ _ALL = (
     ),
     _patch(
         "token-shift",
+        "token shift",
         "half of the attention's input comes from the byte before",
         "Queries, keys and values know their left neighbour for free.",
         (
@@ -243,6 +262,7 @@ _ALL = (
     ),
     _patch(
         "trigram",
+        "trigram table",
         "a hashed embedding for the last three bytes",
         "Most of a short word is known from three letters.",
         (
@@ -258,6 +278,7 @@ _ALL = (
     ),
     _patch(
         "x0-skip",
+        "embedding skip",
         "each block sees the embedding again",
         "The bytes themselves stay in reach of every layer.",
         (
@@ -267,6 +288,7 @@ _ALL = (
     ),
     _patch(
         "zero-init",
+        "zero init",
         "start the output projections at zero",
         "Every block begins as the identity, so that early steps are not noise.",
         ("nn.init.normal_(p, std=INIT_STD / math.sqrt(2 * DEPTH))", "nn.init.zeros_(p)"),

@@ -53,7 +53,7 @@ class Proposal:
     """Only what differs from the parent: ``{"LR": [old, new], "+muon": [False, True]}``."""
     kind: ProposalKind
     title: str
-    """At most 120 characters."""
+    """At most 60 characters."""
     hypothesis: str
     """At most 1000 characters."""
     expected: float | None

@@ -27,9 +27,9 @@ class Replication:
 def wants_replicate(evidence: Evidence, in_flight: Mapping[bytes, int], policy: Replication) -> Candidate | None:
     """The source whose next seed should be run now, or None. ``in_flight`` counts live claims by source."""
     working = evidence.working
-    if not working:
+    first = next((candidate for candidate in working if candidate.tier is not None), None)
+    if first is None:
         return None
-    first = working[0]
     seeds = first.runs + in_flight.get(first.source_digest, 0)
     spent = sum(candidate.runs - 1 for candidate in working) + sum(in_flight.values())
     if spent >= policy.share * sum(candidate.runs for candidate in working):

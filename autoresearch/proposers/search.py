@@ -6,13 +6,15 @@ proposal can be recomputed by whoever holds the same log.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoresearch.proposers import telling
+from autoresearch.proposers import descriptions
+from autoresearch.proposers.base import Base, base_of, choose_ground, is_source, trials
 from autoresearch.proposers.draws import Draws
+from autoresearch.proposers.edits import Value
+from autoresearch.proposers.effects import effects
 from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
-from autoresearch.proposers.ground import Ground, base_of, choose_ground, is_source, trials
 from autoresearch.proposers.moves import Move, Settings, Trial, next_move
 from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal
 from autoresearch.proposers.replication import Replication, wants_replicate
@@ -25,8 +27,9 @@ class _State:
     """What one proposal is made from."""
 
     problem: Problem
+    runs: Collection[PastRun]
     evidence: Evidence
-    ground: Ground
+    ground: Base
     claims: tuple[LiveClaim, ...]
     taken: frozenset[tuple[bytes, int]]
     baseline: bytes
@@ -59,7 +62,7 @@ def propose(
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     ground = choose_ground(problem, evidence, baseline)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
-    state = _State(problem, evidence, ground, live, frozenset(taken), baseline)
+    state = _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
     doubtful = wants_replicate(evidence, _in_flight(state), replication or Replication())
     if doubtful is not None and (again := _replicate(state, doubtful)) is not None:
         return again
@@ -93,7 +96,7 @@ def _in_flight(state: _State) -> dict[bytes, int]:
 def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | None:
     """A source that nobody has tried: None when the space has no more to give."""
     space = state.ground.space
-    if not space.genes:
+    if not space.parameters:
         return None
     working, failed = trials(state.ground, state.evidence, state.baseline)
     claimed = [space.read(claim.genome) for claim in state.claims if claim.genome]
@@ -120,7 +123,7 @@ def _proposal(
     change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
     expected = None if move.expected is None else state.sign * move.expected
     if expected is None:
-        closing = "A point from the whole space: what the search knows is still little, or may be wrong."
+        closing = "A random point of the whole space: the search still knows little, or may be wrong."
     else:
         best = state.sign * state.evidence.candidates[0].estimate
         closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
@@ -128,6 +131,7 @@ def _proposal(
     count = max(1, len(working) // 10)
     good = [trial.genome for trial in working[:count]]
     rest = [trial.genome for trial in (*working[count:], *failed)]
+    gains = _gains(state, change)
     return Proposal(
         source=source,
         source_digest=digest,
@@ -137,10 +141,22 @@ def _proposal(
         parent=_ground_run(state) if move.parent is None else move.parent.run.id,
         change=change,
         kind=move.kind,
-        title=telling.title(change),
-        hypothesis=telling.hypothesis(change, good, rest, closing) if good else closing,
+        title=descriptions.title(change, gains),
+        hypothesis=closing if expected is None else descriptions.hypothesis(change, gains, good, rest, closing),
         expected=expected,
     )
+
+
+def _gains(state: _State, change: Mapping[str, Sequence[Value]]) -> dict[str, float]:
+    """What each of these changes gained in pairs of a run and its parent; empty for a single change."""
+    if len(change) < 2:
+        return {}
+    seen = {effect.parameter: effect.mean for effect in effects(state.runs, direction=state.problem.direction)}
+    gains = {}
+    for name, (old, new) in change.items():
+        if name in seen and isinstance(old, int | float) and isinstance(new, int | float):
+            gains[name] = -state.sign * seen[name] * (1.0 if new > old else -1.0)
+    return gains
 
 
 def _ground_run(state: _State) -> bytes | None:
@@ -200,7 +216,7 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
 
 def _any_replicate(state: _State) -> Proposal:
     """When there is no new source: one more seed of the best that is at hand, else of the baseline."""
-    for candidate in state.evidence.working[:5]:
+    for candidate in state.evidence.leaders[:5]:
         if (again := _replicate(state, candidate)) is not None:
             return again
     held = {number for digest, number in state.taken if digest == state.baseline}

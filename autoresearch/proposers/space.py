@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from autoresearch.proposers import catalogue
 from autoresearch.proposers.constraints import assertions, holds
 from autoresearch.proposers.edits import Constant, EditError, Value, constants, set_constants
-from autoresearch.proposers.genes import Gene, constant_gene, patch_gene
+from autoresearch.proposers.parameters import Parameter, constant_parameter, patch_parameter
 
 Genome = dict[str, Value]
+# So many values are kept.
+ADMITTED_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +21,33 @@ class Space:
     """A base source with its genes, in the order of the file, patches last."""
 
     source: str
-    genes: dict[str, Gene]
+    parameters: dict[str, Parameter]
     constants: dict[str, Value]
     conditions: tuple[ast.expr, ...]
+    admitted: dict[tuple[str, type, object], Value | None] = field(default_factory=dict, repr=False, compare=False)
+    """What values from elsewhere are here, by gene, type and value: thousands of runs have few different ones."""
 
     def default(self) -> Genome:
         """The genome of the base source itself."""
-        return {name: gene.default for name, gene in self.genes.items()}
+        return {name: parameter.default for name, parameter in self.parameters.items()}
 
     def read(self, genome: Mapping[str, object]) -> Genome:
         """A genome from elsewhere, as far as it makes sense here; the base's own values for the rest."""
         known = self.default()
-        for name, gene in self.genes.items():
-            if name in genome and (value := gene.admit(genome[name])) is not None:
+        for name, parameter in self.parameters.items():
+            if name in genome and (value := self._admit(parameter, genome[name])) is not None:
                 known[name] = value
         return known
+
+    def _admit(self, parameter: Parameter, value: object) -> Value | None:
+        if not isinstance(value, bool | int | float | str):
+            return parameter.admit(value)
+        asked = (parameter.name, type(value), value)
+        if asked not in self.admitted:
+            if len(self.admitted) >= ADMITTED_MAX:
+                self.admitted.clear()
+            self.admitted[asked] = parameter.admit(value)
+        return self.admitted[asked]
 
     def allows(self, genome: Mapping[str, Value]) -> bool:
         """Whether the program's own assertions hold for this genome."""
@@ -44,8 +58,8 @@ class Space:
         patches = [name[1:] for name, value in genome.items() if name.startswith("+") and value]
         changed = {
             name: genome[name]
-            for name, gene in self.genes.items()
-            if not name.startswith("+") and genome[name] != gene.default
+            for name, parameter in self.parameters.items()
+            if not name.startswith("+") and genome[name] != parameter.default
         }
         try:
             return set_constants(catalogue.apply(self.source, patches), changed)
@@ -56,11 +70,11 @@ class Space:
 def space_of(source: str) -> Space:
     """Read the search space of a source: empty when it declares no ranges and no patch applies."""
     known = constants(source)
-    genes = [gene for constant in known.values() if (gene := constant_gene(constant)) is not None]
-    genes += [patch_gene(name) for name in catalogue.offered(source)]
+    parameters = [parameter for constant in known.values() if (parameter := constant_parameter(constant)) is not None]
+    parameters += [patch_parameter(name) for name in catalogue.offered(source)]
     conditions = tuple(assertions(source) + assertions(_known_conditions(known)))
     values = {name: constant.value for name, constant in known.items()}
-    return Space(source, {gene.name: gene for gene in genes}, values, conditions)
+    return Space(source, {parameter.name: parameter for parameter in parameters}, values, conditions)
 
 
 def _known_conditions(known: Mapping[str, Constant]) -> str:

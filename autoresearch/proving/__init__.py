@@ -1,11 +1,11 @@
-"""Whether records prove what they are said to prove, step by step, from their bytes alone. Pure: believes nobody."""
+"""Checks of evidence, step by step: whether records prove what is stated, by their bytes alone. Pure."""
 
 from autoresearch.proving.forks import check_fork
 from autoresearch.proving.lineages import check_lineage
 from autoresearch.proving.measuring import close_enough, compared
 from autoresearch.proving.seeds import check_run_seed, check_verifier_seeds
 from autoresearch.proving.statements import check_statement
-from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
+from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, nothing_found, opened
 
 __all__ = [
     "NOT_ITS_RECORD",
@@ -20,5 +20,6 @@ __all__ = [
     "close_enough",
     "compared",
     "failed",
+    "nothing_found",
     "opened",
 ]

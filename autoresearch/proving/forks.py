@@ -1,4 +1,4 @@
-"""Whether two records are a fork: one device, one sequence number, two records."""
+"""Checks of forks: one device, one sequence number, two records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from autoresearch.records import Merge, Network, format_id
 
 
 def check_fork(one: Given, other: Given, network: Network, *, merge: Given | None = None) -> Outcome:
-    """Whether a device signed two records with one number; ``merge`` is the record that is said to have ended it."""
+    """Whether a device signed two records with one number. ``merge`` is the record that may have ended the fork."""
     steps, first = opened(one, network, "one record")
     more, second = opened(other, network, "the other")
     steps += more

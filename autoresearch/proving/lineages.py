@@ -1,11 +1,11 @@
-"""Whether a run names a parent on another task: the lineage is made up."""
+"""Checks of lineages: whether a run names a parent on another task."""
 
 from __future__ import annotations
 
 from autoresearch.log import task_of
-from autoresearch.plain import with_article
-from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
+from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, nothing_found, opened
 from autoresearch.records import Network, Run, format_id
+from autoresearch.words import with_article
 
 
 def check_lineage(run: Given, parent: Given, network: Network) -> Outcome:
@@ -29,5 +29,5 @@ def check_lineage(run: Given, parent: Given, network: Network) -> Outcome:
         )
     )  # fmt: skip
     if task == child.body.task:
-        return failed(steps, "both are about one task")
+        return nothing_found(steps, "both are about one task")
     return Outcome(tuple(steps), holds=True, sentence=f"the parent, a {above.kind}, is not about the run's task")

@@ -1,4 +1,4 @@
-"""What a verifier stated beside what was measured here in the same way, number by number."""
+"""Compares a verification with the same measurement on this machine, number by number."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from autoresearch.proving.steps import Outcome, Step
 from autoresearch.records import Verification
 from autoresearch.verification import EVALUATE, MEAN_NATS, MISMATCHES
 
-# Two machines that do the same arithmetic in another order come as close as this, in standard errors of the gap.
+# Machines with another order of arithmetic differ by no more than this, in standard errors of the gap.
 GAP_ROUNDING = 0.1
 
 
 def close_enough(stated: float | None, found: float | None, within: float) -> bool:
-    """Whether two measurements are the same, give or take ``within``; two that are not there are the same."""
+    """Whether two measurements agree within ``within``. Two missing ones agree."""
     if stated is None or found is None:
         return stated is found
     return abs(stated - found) <= within
@@ -26,11 +26,11 @@ def compared(
     stated_passes: bool,
     found_passes: bool,
 ) -> Outcome:
-    """Whether a verification is borne out by the same measurement made here.
+    """Whether the same measurement on this machine agrees with a verification.
 
-    ``within`` is how far two measurements of one run may lie apart, ``stated_passes`` and ``found_passes`` what the
-    numbers say of the claim. An evaluation holds when both say the same, whatever word its verifier wrote; pairs hold
-    when every run of them came to its number.
+    ``within`` is how far two measurements of one run may lie apart. ``stated_passes`` and ``found_passes`` tell whether
+    the claim passes by the numbers of each. An evaluation holds when these two agree, whatever its verifier's verdict.
+    Pairs hold when every run comes to its number.
     """
     if stated.stage == EVALUATE:
         return _evaluation(stated, found, claim, within, stated_passes=stated_passes, found_passes=found_passes)
@@ -68,7 +68,7 @@ def _evaluation(
 
 
 def _answers(stated: Verification, found: Verification) -> list[Step]:
-    """What the referee found of a checkpoint."""
+    """The referee's findings of a checkpoint, stated and found."""
     challenges = found.metrics.get("challenges", 0)
     allowed = {
         "challenges": 0.0,

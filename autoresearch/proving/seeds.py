@@ -1,20 +1,20 @@
-"""Whether somebody chose a seed: a run's follows from task, program and replicate, a verifier's from its proof."""
+"""Checks of seeds: a run's follows from task, program and replicate, a verifier's from its proof."""
 
 from __future__ import annotations
 
 from autoresearch.errors import UsageError
-from autoresearch.plain import with_article
-from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
+from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, nothing_found, opened
 from autoresearch.records import Network, Run, Verification
 from autoresearch.tasks import seed_for, source_digest
 from autoresearch.verification import ecvrf, question, seeds
+from autoresearch.words import with_article
 
 CHOSEN = "the seed does not follow from the task, the program and the replicate"
 FOLLOWS = "the seed is the one that follows from the task, the program and the replicate"
 
 
 def check_run_seed(run: Given, network: Network, *, source: bytes | None = None) -> Outcome:
-    """Whether a run's seed is not the one that follows. ``source``: its program, where that is at hand."""
+    """Whether a run's seed differs from the one that follows. ``source``: its program, where this node has it."""
     steps, record = opened(run, network, "the run")
     if record is None:
         return failed(steps, NOT_ITS_RECORD)
@@ -37,11 +37,11 @@ def check_run_seed(run: Given, network: Network, *, source: bytes | None = None)
         return Outcome(tuple(steps), holds=True, sentence=CHOSEN)
     if same_program is False:
         return failed(steps, f"{FOLLOWS} that the record names; but its source is another program")
-    return failed(steps, FOLLOWS)
+    return nothing_found(steps, FOLLOWS)
 
 
 def check_verifier_seeds(verification: Given, network: Network) -> Outcome:
-    """Whether a verifier's seeds are not those that follow from its own proof."""
+    """Whether a verifier's seeds differ from those that follow from its own proof."""
     steps, record = opened(verification, network, "the verification")
     if record is None:
         return failed(steps, NOT_ITS_RECORD)
@@ -53,14 +53,15 @@ def check_verifier_seeds(verification: Given, network: Network) -> Outcome:
     if output is None:
         return failed(steps, "its proof proves nothing: no seeds follow from it, and it counts for nobody")
     if steps[-1].agrees:
-        return failed(steps, "the seeds are those that follow from its proof")
+        return nothing_found(steps, "the seeds are those that follow from its proof")
     return Outcome(tuple(steps), holds=True, sentence="the seeds do not follow from the verifier's own proof")
 
 
 def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | None]:
-    """That the proof is the device's for this run, stage and round, and the seeds follow; what it stands for, or None.
+    """Checks that the proof is the device's for this run, stage and round, and that the seeds follow from it.
 
-    RFC 9381: nobody but who has the device's secret key can make it, and there is one output for each question.
+    Returns the steps and the VRF output, None where the proof is not valid. Only the device's secret key can make the
+    proof, and each question has one output (RFC 9381).
     """
     output = ecvrf.verify(author, question(body.run, body.stage, body.round), body.proof)
     asked = f"of this device for this run, {body.stage}, round {body.round}"

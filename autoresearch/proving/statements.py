@@ -1,21 +1,22 @@
-"""What a verification states, as far as its records go: before anything is measured once more."""
+"""Checks of a verification's records, before its measurement is repeated."""
 
 from __future__ import annotations
 
-from autoresearch.plain import with_article
 from autoresearch.proving.seeds import proof_steps
-from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, opened
+from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, nothing_found, opened
 from autoresearch.records import Commitment as CommitmentBody
 from autoresearch.records import Network, Run, Verification, body_fields, format_id
 from autoresearch.verification import EVALUATE, PAIRS, REPLICATE, commitment_digest
+from autoresearch.words import with_article
 
 TO_MEASURE = "the records are in order; what they state has to be measured once more"
 
 
 def check_statement(verification: Given, run: Given, network: Network, *, commitment: Given | None = None) -> Outcome:
-    """Whether a verification states something that can be measured once more; ``holds`` is then None.
+    """Whether the measurement of a verification can be repeated; ``holds`` is then None.
 
-    ``commitment`` is the record that fixed it before it was revealed. One without does not count, but is a statement.
+    ``commitment`` is the record that fixed it before the reveal. A verification without one does not count, but can be
+    checked.
     """
     steps, record = opened(verification, network, "the verification")
     more, claimed = opened(run, network, "the run")
@@ -40,15 +41,15 @@ def check_statement(verification: Given, run: Given, network: Network, *, commit
         digest = commitment_digest(record.author, body.salt, body_fields(record))
         stated = fixed.body.digest if fixed is not None and isinstance(fixed.body, CommitmentBody) else b""
         steps.append(Step("committed to", stated.hex(), digest.hex(), stated == digest))
+    if body.verdict not in ("pass", "fail"):
+        return nothing_found(steps, f"it states nothing of the run: {body.verdict}")
     if fault := _unmeasurable(body, claim):
         return failed(steps, fault)
     return Outcome(tuple(steps), holds=None, sentence=TO_MEASURE)
 
 
 def _unmeasurable(body: Verification, claim: Run) -> str:
-    """Why a statement says nothing that could be measured; empty when it does."""
-    if body.verdict not in ("pass", "fail"):
-        return f"it states nothing of the run: {body.verdict}"
+    """Why a verification states nothing that could be measured; empty when it does."""
     if claim.status != "ok" or claim.value is None:
         return f"the run has no value to measure: it ended as {claim.status}"
     if body.stage == EVALUATE:

@@ -1,4 +1,4 @@
-"""The steps of a check, and the first of them: that a record is what its id names, and its author's."""
+"""The steps of a check. The first checks a record's id and signature."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from autoresearch.records import Network, Record, Refusal, admit, format_id
 
-# A record that is here was not too early when it came.
+# A stored record was not too early when it arrived.
 _ANY_TIME = 2**62
 
 
 class Given(NamedTuple):
-    """A record as it lies in a log: the id that it is kept under, its bytes and their signature."""
+    """A record as a log stores it: its id, its bytes and their signature."""
 
     id: bytes
     raw: bytes
@@ -20,7 +20,7 @@ class Given(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One thing that was looked at: what the record states, what was found here, whether they agree.
+    """One comparison: what the record states, what this node found, whether they agree.
 
     ``agrees`` is None where there is nothing to compare.
     """
@@ -32,15 +32,19 @@ class Step(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the steps come to. ``holds`` is None where it takes a measurement to tell."""
+    """The result of the steps. ``holds`` is None where only a measurement can tell.
+
+    ``nothing_found``: no record speaks against the author, and everything that was compared agrees.
+    """
 
     steps: tuple[Step, ...]
     holds: bool | None
     sentence: str
+    nothing_found: bool = False
 
 
 def opened(given: Given, network: Network, what: str) -> tuple[list[Step], Record | None]:
-    """The record that the bytes are, when they hash to the id and its author signed them; else None."""
+    """The record in the bytes, or None where their hash is not the id or the signature does not hold."""
     found = hashlib.sha256(given.raw).digest()
     steps = [Step(f"{what}: id", format_id(given.id), format_id(found), found == given.id)]
     record = admit(given.raw, given.signature, network, now_ms=_ANY_TIME)
@@ -51,8 +55,13 @@ def opened(given: Given, network: Network, what: str) -> tuple[list[Step], Recor
 
 
 def failed(steps: list[Step], sentence: str) -> Outcome:
-    """The outcome of steps that prove nothing."""
+    """The outcome of steps that do not prove what was stated."""
     return Outcome(tuple(steps), holds=False, sentence=sentence)
+
+
+def nothing_found(steps: list[Step], sentence: str) -> Outcome:
+    """The outcome of steps that found no misbehaviour, where none was stated."""
+    return Outcome(tuple(steps), holds=False, sentence=sentence, nothing_found=True)
 
 
 NOT_ITS_RECORD = "the bytes here are not the record that the id names, or nobody signed them"

@@ -82,7 +82,7 @@ class Proposer(Body, frozen=True, kw_only=True):
 
 
 class Run(Body, frozen=True, kw_only=True):
-    """One execution of a subject on a task."""
+    """One execution of a program on a task."""
 
     task: Hash
     mode: Literal["experiment", "train", "bench"] = "experiment"

@@ -23,6 +23,8 @@ class Network:
     for one author, UTC day and sequence number; one author and day; one author. See :mod:`autoresearch.log.quota`.
     ``tag_memory_bytes`` and ``tag_passes``: what the tag of a mailbox costs, so that all make the same (Argon2id, RFC
     9106). ``domain_voices``: how many mailboxes of one domain, unless it serves everybody, count at a time.
+    ``unattested``: how many records are kept of all authors together whom the network does not name, where it names
+    any.
     ``verify_…``: how many verify what and who counts, see :class:`autoresearch.verification.Rules`.
     """
 
@@ -46,6 +48,7 @@ class Network:
     verify_audit_permille: int = 20
     verify_seasoned: int = 10
     verify_ban_ms: int = 180 * DAY_MS
+    unattested: int = 65_536
 
     @cached_property
     def id(self) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autoresearch.refereeing.weights import fault_of_weights
+from autoresearch.refereeing.weights import fault_of_weights, shuffled_weights
 from autoresearch.running import Job, Level, Limits, execute
 from autoresearch.verification import is_honest
 from autoresearch.words import RunStatus
@@ -39,10 +39,11 @@ Tokens = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class Examinee:
     """A trained model: the files that build it (with train.py among them), its checkpoint, and where it is asked.
 
-    ``values`` is how many numbers the checkpoint may hold.
+    ``values`` is how many numbers the checkpoint may hold. With ``shuffled``, a seed, it is asked with the numbers of
+    each tensor in another order.
     """
 
     files: Mapping[str, bytes]
@@ -53,6 +54,8 @@ class Subject:
     scratch: Path
     threads: int = 1
     device: str = "cpu"
+    shuffled: int | None = None
+    foreign: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def as_documents(text: bytes, length: int, vocabulary: int) -> Tokens:
 
 
 def referee(
-    subject: Subject,
+    examinee: Examinee,
     documents: Tokens,
     vocabulary: int,
     *,
@@ -99,11 +102,11 @@ def referee(
     as it is. The first ``own`` documents are those that the number is taken from: their answers are judged by
     themselves too, or a model that knows them would lie about them alone, diluted by the others.
     """
-    if (fault := fault_of_weights(subject.checkpoint, subject.values)) is not None:
+    if (fault := fault_of_weights(examinee.checkpoint, examinee.values)) is not None:
         return _failed(RunStatus.INVALID, fault)
     count, length = documents.shape
     question = {"documents": count, "length": length, "vocabulary": vocabulary}
-    said, first = _ask(subject, question, documents.tobytes(), count * length, cancelled)
+    said, first = _ask(examinee, question, documents.tobytes(), count * length, cancelled)
     if isinstance(said, Evaluation):
         return said
     losses = said.reshape(count, length).astype(np.float64)
@@ -115,37 +118,41 @@ def referee(
     rows, cuts = _positions(committed, count, length, min(challenges, count, _ANSWER_BYTES // (4 * vocabulary)))
     beginnings = _beginnings(documents, rows, cuts)
     question = {"documents": len(rows), "length": length, "vocabulary": vocabulary, "lengths": (cuts + 1).tolist()}
-    said, second = _ask(subject, question, beginnings.tobytes(), len(rows) * vocabulary, cancelled)
+    said, second = _ask(examinee, question, beginnings.tobytes(), len(rows) * vocabulary, cancelled)
     if isinstance(said, Evaluation):
         return replace(said, cpu_ms=first + second)
     counted = rows < (count if own is None else own)
     found = _compare(losses[rows, cuts], said.reshape(len(rows), vocabulary), documents[rows, cuts], counted)
-    return replace(found, bits=losses.sum(axis=1) / _LN2, cpu_ms=first + second)
+    # What may differ is no allowance: by how much less it said than it answers, the model is charged.
+    shaved = max(0.0, -found.mean_difference)
+    return replace(found, bits=(losses + shaved).sum(axis=1) / _LN2, cpu_ms=first + second)
 
 
 def _ask(
-    subject: Subject, question: dict[str, object], tokens: bytes, answers: int, cancelled: Callable[[], bool] | None
+    examinee: Examinee, question: dict[str, object], tokens: bytes, answers: int, cancelled: Callable[[], bool] | None
 ) -> tuple[NDArray[np.float32] | Evaluation, int]:
     """Put one question to the model in a sandbox of its own: its numbers, or why there are none; milliseconds."""
+    weights = examinee.checkpoint.read_bytes()
     files = {
-        **subject.files,
+        **examinee.files,
         _ENTRY: _PROGRAM.read_bytes(),
         "question.json": json.dumps(question).encode(),
-        "tokens.bin": tokens,
-        "weights.safetensors": subject.checkpoint.read_bytes(),
+        "weights.safetensors": weights if examinee.shuffled is None else shuffled_weights(weights, examinee.shuffled),
     }
-    folder = subject.scratch / "answers"
+    folder = examinee.scratch / "answers"
     job = Job(
         files,
+        text=tokens,
+        foreign=examinee.foreign,
         entry=_ENTRY,
-        limits=replace(subject.limits, checkpoint_bytes=4 * answers),
-        threads=subject.threads,
-        device=subject.device,
+        limits=replace(examinee.limits, checkpoint_bytes=4 * answers),
+        threads=examinee.threads,
+        device=examinee.device,
         metric_source="stdout",
         parse=lambda _: {},
         checkpoint_to=folder,
     )
-    outcome = execute(job, level=subject.level, cancelled=cancelled)
+    outcome = execute(job, level=examinee.level, cancelled=cancelled)
     if outcome.status is not RunStatus.OK:
         return _failed(outcome.status, outcome.reason, outcome.cpu_ms), outcome.cpu_ms
     content = outcome.checkpoint.read_bytes() if outcome.checkpoint else b""
@@ -198,7 +205,7 @@ def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens, cou
     if not (np.abs(totals) < NORMAL_NATS).all():
         return _failed(RunStatus.INVALID, "its probabilities do not add up to one")
     challenges = len(truth)
-    differences = committed + logs[np.arange(challenges), truth]
+    differences = committed + logs[np.arange(challenges), truth] - totals
     found = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), *_differing(differences))
     for number, mismatches, mean in (_differing(differences), _differing(differences[counted])):
         if not is_honest(number, mismatches, mean):

@@ -4,21 +4,27 @@ The same path for a proposal, for a hand-written file and for a verification.
 """
 
 from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
+from autoresearch.research.ceiling import Ceiling, limits_of
 from autoresearch.research.examining import Examined, Model, examine, examine_on_new_text
 from autoresearch.research.experiment import Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
+from autoresearch.research.texts import World, drawn_world
 
 __all__ = [
     "Bench",
+    "Ceiling",
     "Examined",
     "Measurement",
     "Model",
     "Plan",
+    "World",
     "abandoned",
     "device_name",
+    "drawn_world",
     "environment",
     "examine",
     "examine_on_new_text",
     "job_limits",
+    "limits_of",
     "measure",
     "plan_as_it_stands",
     "run_body",

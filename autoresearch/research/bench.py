@@ -4,54 +4,78 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from autoresearch.research.ceiling import MIB, Ceiling, limits_of
 from autoresearch.running import Level, Limits, prepare_data
+from autoresearch.settings import Work
 from autoresearch.tasks import Task
-
-MIB = 1 << 20
-# A wall-clock task may take this many times its budget, for start-up and evaluation, before the watchdog ends it.
-TIMES_BUDGET = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where runs are done: sandbox level, threads and device of one run, cache of task data, scratch folder."""
+    """Where runs are done: sandbox level, threads and device of one run, cache of task data, scratch folder.
+
+    ``ceiling`` is the most that a task may ask for here. ``foreign`` is False only where others wrote nothing of what
+    is run: neither task nor program.
+    """
 
     level: Level
     threads: int
     device: str
     data_cache: Path
     scratch: Path
+    ceiling: Ceiling = field(default_factory=lambda: Ceiling.of(Work()))
+    foreign: bool = True
+
+    def beside(self, name: str) -> Bench:
+        """The same bench with a folder of its own in the scratch folder."""
+        return replace(self, scratch=self.scratch / name)
 
 
 def task_data(task: Task, bench: Bench) -> Path | None:
     """The task's prepared data, made in the sandbox if it is not in the cache; ``None`` when the task has none.
 
     Raises:
+        Refused: others wrote the harness, and there is no sandbox.
+        Refused: the task asks for more than this machine allows.
         AutoresearchError: the harness could not make it, or made something else than is pinned.
     """
+    limits = job_limits(task, bench.ceiling)
     if not task.data:
         return None
     expected = {name: digest.hex() for name, digest in task.data.items()}
-    return prepare_data(task.harness, expected, bench.data_cache, level=bench.level, limits=job_limits(task))
+    return prepare_data(
+        task.harness,
+        expected,
+        bench.data_cache,
+        level=bench.level,
+        limits=limits,
+        foreign=bench.foreign,
+    )
 
 
-def job_limits(task: Task) -> Limits:
-    """The task's limits in the sandbox's units. A wall-clock budget always fits under the watchdog."""
+def job_limits(task: Task, ceiling: Ceiling) -> Limits:
+    """The task's limits in the sandbox's units: whatever runs anything of a task asks here. Raises Refused."""
+    ceiling.check(task)
     limits = task.limits
-    seconds = float(limits.seconds)
-    if task.budget.unit == "seconds":
-        seconds = max(seconds, task.budget.amount * TIMES_BUDGET)
     return Limits(
-        seconds=seconds,
+        seconds=limits_of(task)["seconds"],
         memory_bytes=limits.memory_mib * MIB,
         disk_bytes=limits.disk_mib * MIB,
         processes=limits.processes,
         output_bytes=limits.output_kib * 1024,
     )
+
+
+def fault_of_program(task: Task, source: str) -> str | None:
+    """Why a program may not run on a task, as a sentence, or None: it is too large."""
+    size, most = len(source.encode()), task.limits.program_kib << 10
+    if size <= most:
+        return None
+    return f"the program has {size / 1024:.0f} KiB; the task allows {task.limits.program_kib} KiB"
 
 
 def environment() -> dict[str, str]:

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoresearch.research.bench import Bench, job_limits
+from autoresearch.research.bench import Bench, fault_of_program, job_limits
 from autoresearch.research.texts import NewText, new_text, own_text
 from autoresearch.tasks import ENTRY, Task
 from autoresearch.verification import GAP_ERRORS, gap
 from autoresearch.words import RunStatus
 
 if TYPE_CHECKING:
-    from autoresearch.refereeing import Evaluation, Floats, Subject, Tokens
+    from autoresearch.refereeing import Evaluation, Examinee, Floats, Tokens
 
+# So many documents are asked about with shuffled weights: what that gives is far from the value, or should be.
+SHUFFLED_DOCUMENTS = 64
 # How many tolerances below the floor a value is impossible.
 FLOOR_TOLERANCES = 4
 
@@ -36,7 +38,9 @@ class Examined:
     ``fresh`` is the value on text that was made after the model, where it is known what each text costs at best as if
     that were as hard as the task's own; ``gap`` how many standard errors worse the task's own text is than the new (far
     below zero: the model has seen it). Both are None when that was not asked. ``parent_fresh`` is the parent's value
-    on the new text, when the parent was asked too.
+    on the new text, when the parent was asked too. ``shuffled`` is the value with the weights in another order, without
+    what the model learned, and ``unigram`` that of the text by the frequencies of its tokens alone: asked of tasks that
+    have no other worlds.
     """
 
     status: RunStatus
@@ -45,6 +49,8 @@ class Examined:
     fresh: float | None = None
     gap: float | None = None
     parent_fresh: float | None = None
+    shuffled: float | None = None
+    unigram: float | None = None
     challenges: int = 0
     mismatches: int = 0
     mean_difference: float = 0.0
@@ -74,20 +80,30 @@ def examine(
     # The daemon imports this room too, and goes without numpy.
     import numpy as np
 
+    if (fault := fault_of_program(task, model.source)) is not None:
+        return Examined(RunStatus.INVALID, fault)
     began, own = time.monotonic(), own_text(task, bench)
     new = None
     if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
         new = new_text(task, fresh_seed, bench, own=len(own))
     documents = own if new is None else np.concatenate([own, new.documents])
-    found = _asked(task, model, bench, documents, draw, challenges, cancelled, own=len(own))
+    found = _asked(task, _examinee(task, model, bench), documents, draw, challenges, cancelled, own=len(own))
     floor = task.metric.floor
     examined, cpu_ms = _examined(task, found, lambda bits: float(bits[: len(own)].mean()), floor), found.cpu_ms
     if examined.status is RunStatus.OK and new is not None:
         against = None
         if parent is not None:
-            against = _asked(task, parent, bench, documents, draw, 0, cancelled)
+            # Challenged like the child: what it made up would be held against the child.
+            against = _asked(task, _examinee(task, parent, bench), documents, draw, challenges, cancelled, own=len(own))
             cpu_ms += against.cpu_ms
         examined = _compared(examined, task, found.bits, new, against)
+    if examined.status is RunStatus.OK and task.evaluation is not None and not task.evaluation.world:
+        shuffled = replace(_examinee(task, model, bench), shuffled=int.from_bytes(draw, "big"))
+        without = _asked(task, shuffled, own[:SHUFFLED_DOCUMENTS], draw, 0, cancelled)
+        cpu_ms += without.cpu_ms
+        if without.status is RunStatus.OK:
+            length = task.evaluation.length
+            examined = replace(examined, shuffled=float(without.bits.mean()) / length, unigram=_unigram(own))
     return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=cpu_ms)
 
 
@@ -98,30 +114,27 @@ def examine_on_new_text(
     *,
     draw: bytes,
     challenges: int,
-    fresh_seed: int,
+    new: NewText,
     cancelled: Callable[[], bool] | None = None,
 ) -> Examined:
     """Have the referee measure a model on new text alone: what it knows of the task's own by heart is no help.
 
-    For tasks that can write such text. The arguments are those of :func:`examine`, the value is what that calls
-    ``fresh``.
+    The other arguments are those of :func:`examine`, the value is what that calls ``fresh``.
 
     Raises:
         AutoresearchError: as there.
     """
     began = time.monotonic()
-    new = new_text(task, fresh_seed, bench, own=len(own_text(task, bench)))
-    found = _asked(task, model, bench, new.documents, draw, challenges, cancelled)
+    found = _asked(task, _examinee(task, model, bench), new.documents, draw, challenges, cancelled)
     # What is impossible on the task's own text may be luck on an easier one.
-    floor = task.metric.floor if new.best is not None else None
+    floor = task.metric.floor if new.level is not None else None
     examined = _examined(task, found, new.cost, floor)
     return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=found.cpu_ms)
 
 
 def _asked(
     task: Task,
-    model: Model,
-    bench: Bench,
+    examinee: Examinee,
     documents: Tokens,
     draw: bytes,
     challenges: int,
@@ -132,22 +145,31 @@ def _asked(
     from autoresearch.refereeing import referee
 
     assert task.evaluation is not None
-    subject, vocabulary = _subject(task, model, bench), task.evaluation.vocabulary
-    return referee(subject, documents, vocabulary, draw=draw, challenges=challenges, own=own, cancelled=cancelled)
+    vocabulary = task.evaluation.vocabulary
+    return referee(examinee, documents, vocabulary, draw=draw, challenges=challenges, own=own, cancelled=cancelled)
 
 
-def _subject(task: Task, model: Model, bench: Bench) -> Subject:
-    from autoresearch.refereeing import Subject
+def _unigram(documents: Tokens) -> float:
+    """What a token costs by the frequencies of the tokens alone, in bits."""
+    import numpy as np
+
+    shares = np.bincount(documents.ravel()) / documents.size
+    return float(-(shares[shares > 0] * np.log2(shares[shares > 0])).sum())
+
+
+def _examinee(task: Task, model: Model, bench: Bench) -> Examinee:
+    from autoresearch.refereeing import Examinee
 
     assert task.evaluation is not None
     hidden = {task.evaluation.text, *task.evaluation.withheld}
     seen = {name: text for name, text in task.harness.items() if name not in hidden}
-    return Subject(
+    return Examinee(
         files={**seen, ENTRY: model.source.encode()},
         checkpoint=model.checkpoint,
         values=task.evaluation.values,
         level=bench.level,
-        limits=job_limits(task),
+        foreign=bench.foreign,
+        limits=job_limits(task, bench.ceiling),
         scratch=bench.scratch,
         threads=bench.threads,
         device=bench.device,

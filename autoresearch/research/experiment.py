@@ -12,9 +12,18 @@ import msgspec
 
 from autoresearch import __version__
 from autoresearch.records import BlobRef, Proposer, Run
-from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
+from autoresearch.research import costs
+from autoresearch.research.bench import (
+    Bench,
+    device_name,
+    environment,
+    fault_of_program,
+    job_limits,
+    task_data,
+)
 from autoresearch.research.examining import Model, examine, examine_on_new_text
-from autoresearch.running import Job, Outcome, Progress, execute, without
+from autoresearch.research.texts import World
+from autoresearch.running import Job, Level, Limits, Outcome, Progress, execute, without
 from autoresearch.tasks import ENTRY, Task, parse_summary, seed_for, source_digest
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
@@ -85,37 +94,24 @@ def measure(
     plan: Plan,
     bench: Bench,
     *,
-    fresh_seed: int | None = None,
+    world: World | None = None,
+    own: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Measurement, Outcome]:
     """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
 
-    With ``fresh_seed``, where the task can write more text, the value is the one on new text from that seed, for which
-    no program can have been made.
+    With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
+    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.research.costs`).
+    Where that is not known the baseline is run first. For an ``own`` run it is not: that would double the time to the
+    first result, and others check the cost when they verify the run.
     """
-    limits, data, evaluation = job_limits(task), task_data(task, bench), task.evaluation
-    files = {**task.harness, ENTRY: plan.source.encode()}
-    if evaluation is not None and data is not None:
-        hidden = {evaluation.text, *evaluation.withheld}
-        data, files = without(data, hidden), {name: text for name, text in files.items() if name not in hidden}
-    job = Job(
-        files=files,
-        data=data,
-        mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
-        limits=limits,
-        seed=plan.seed,
-        budget=plan.budget,
-        threads=bench.threads,
-        device=bench.device,
-        metric_source=task.metric.source,
-        metric_name=task.metric.name,
-        parse=lambda text: parse_summary(text, task.metric.name),
-        checkpoint_to=bench.scratch,
-    )
-    outcome = execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
-    if evaluation is not None and outcome.status is RunStatus.OK:
-        outcome = _refereed(task, plan.source, bench, outcome, fresh_seed, cancelled)
+    if (fault := fault_of_program(task, plan.source)) is not None:
+        outcome = _not_run(RunStatus.INVALID, fault, bench.level)
+    else:
+        outcome = _within_budget(task, plan, bench, world, on_progress, cancelled, own=own)
+    if task.evaluation is not None and outcome.status is RunStatus.OK:
+        outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
     return Measurement(
         status=outcome.status,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -131,12 +127,92 @@ def measure(
     ), outcome
 
 
+def _within_budget(
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    world: World | None,
+    on_progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool] | None,
+    *,
+    own: bool,
+) -> Outcome:
+    """The outcome of the training, with status over budget where it cost more than it may."""
+    limits = job_limits(task, bench.ceiling)
+    if plan.source_digest == source_digest(task.baseline.decode()):
+        outcome = _trained(task, plan, bench, limits, world, on_progress, cancelled)
+        if outcome.status is RunStatus.OK:
+            costs.remember_cost(task, bench, plan.budget, outcome)
+        return outcome
+    baseline_ms = costs.known_cost_ms(task, bench, plan.budget)
+    if baseline_ms is None and not own:
+        baseline_ms = _baseline_ms(task, plan, bench, cancelled)
+    if baseline_ms is None:  # not known yet, or the baseline does not run here
+        return _trained(task, plan, bench, limits, world, on_progress, cancelled)
+    bound = costs.bounded(limits, task, bench, baseline_ms)
+    outcome = _trained(task, plan, bench, bound, world, on_progress, cancelled)
+    was_stopped = outcome.status is RunStatus.OVER_BUDGET or (
+        outcome.status is RunStatus.TIMED_OUT and bound.seconds < limits.seconds
+    )
+    if not was_stopped and not (outcome.status is RunStatus.OK and costs.is_over(task, bench, outcome, baseline_ms)):
+        return outcome
+    baseline_ms = _baseline_ms(task, plan, bench, cancelled) or baseline_ms
+    if costs.is_over(task, bench, outcome, baseline_ms):
+        return costs.over_budget(task, bench, outcome, baseline_ms)
+    if was_stopped:
+        reason = "it was stopped, because this machine is much slower than when the baseline was measured"
+        return replace(outcome, status=RunStatus.CANCELLED, reason=reason)
+    return outcome
+
+
+def _baseline_ms(task: Task, plan: Plan, bench: Bench, cancelled: Callable[[], bool] | None) -> int | None:
+    """Run the baseline for its cost; None where it does not end well."""
+    baseline = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=plan.budget)
+    # Its checkpoint must not take the place of another's.
+    outcome = _trained(task, baseline, bench.beside("baseline"), job_limits(task, bench.ceiling), None, None, cancelled)
+    if outcome.status is not RunStatus.OK:
+        return None
+    return costs.remember_cost(task, bench, plan.budget, outcome)
+
+
+def _trained(
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    limits: Limits,
+    world: World | None,
+    on_progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> Outcome:
+    data, evaluation = task_data(task, bench) if world is None or world.data is None else world.data, task.evaluation
+    files = {**task.harness, ENTRY: plan.source.encode()}
+    if evaluation is not None and data is not None:
+        hidden = {evaluation.text, *evaluation.withheld}
+        data, files = without(data, hidden), {name: text for name, text in files.items() if name not in hidden}
+    job = Job(
+        files=files,
+        foreign=bench.foreign,
+        data=data,
+        mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
+        limits=limits,
+        seed=plan.seed,
+        budget=plan.budget,
+        threads=bench.threads,
+        device=bench.device,
+        metric_source=task.metric.source,
+        metric_name=task.metric.name,
+        parse=lambda text: parse_summary(text, task.metric.name),
+        checkpoint_to=bench.scratch,
+    )
+    return execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
+
+
 def _refereed(
     task: Task,
     source: str,
     bench: Bench,
     outcome: Outcome,
-    fresh_seed: int | None,
+    world: World | None,
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
     """The outcome with the referee's number, or with why there is none."""
@@ -145,9 +221,9 @@ def _refereed(
         return replace(outcome, status=RunStatus.INVALID, reason=reason)
     model = Model(source, outcome.checkpoint)
     draw, asked = os.urandom(32), OWN_CHALLENGES
-    if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
+    if world is not None:
         found = examine_on_new_text(
-            task, model, bench, draw=draw, challenges=asked, fresh_seed=fresh_seed, cancelled=cancelled
+            task, model, bench, draw=draw, challenges=asked, new=world.text, cancelled=cancelled
         )
     else:
         found = examine(task, model, bench, draw=draw, challenges=asked, cancelled=cancelled)
@@ -158,6 +234,22 @@ def _refereed(
         value=None if found.value is None else round(found.value, VALUE_DIGITS),
         duration_ms=outcome.duration_ms + found.duration_ms,
         cpu_ms=outcome.cpu_ms + found.cpu_ms,
+    )
+
+
+def _not_run(status: RunStatus, reason: str, level: Level) -> Outcome:
+    return Outcome(
+        status,
+        reason,
+        value=None,
+        metrics={},
+        curve=(),
+        log=b"",
+        checkpoint=None,
+        duration_ms=0,
+        cpu_ms=0,
+        peak_memory_bytes=0,
+        level=level,
     )
 
 

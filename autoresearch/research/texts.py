@@ -1,37 +1,47 @@
-"""What a model is asked about: the task's own text, and new text of the same kind that nobody has seen before."""
+"""What a model is asked about: the task's own text, new text of the same kind, and the text of another world."""
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.research.bench import Bench, job_limits, task_data
-from autoresearch.running import write_fresh
+from autoresearch.running import MOST_TEXT_BYTES, write_fresh, write_world
 from autoresearch.tasks import Task
 
 if TYPE_CHECKING:
     from autoresearch.refereeing import Floats, Tokens
 
 _AUTHORS = "the task's author has to mend that"
-_FRESH, _FRESH_BITS, _TEXT_BITS = "fresh.bin", "fresh.bits", "text.bits"
+_FRESH, _FRESH_BITS, _TEXT_BITS, _WORLD_BITS = "fresh.bin", "fresh.bits", "text.bits", "world.bits"
 
 
 class NewText(NamedTuple):
     """Documents that nobody has seen before, shape (documents, length).
 
-    ``best`` is what each costs at least, in bits, ``own_best`` the same of the task's own text; both None where that is
-    not known.
+    ``best`` is what each costs at least, in bits, and ``level`` what those of the task's own text cost at least on the
+    average; ``own_best`` is that document by document. None where it is not known.
     """
 
     documents: Tokens
-    best: Floats | None
-    own_best: Floats | None
+    best: Floats | None = None
+    level: float | None = None
+    own_best: Floats | None = None
 
     def cost(self, bits: Floats) -> float:
         """What a document costs on the average, as if this text were as hard as the task's own where that is known."""
-        if self.best is None or self.own_best is None:
+        if self.best is None or self.level is None:
             return float(bits.mean())
-        return float((bits - self.best).mean() + self.own_best.mean())
+        return float((bits - self.best).mean() + self.level)
+
+
+class World(NamedTuple):
+    """What one pair of parent and child is trained and measured on. Without ``data`` they train on the task's own."""
+
+    text: NewText
+    data: Path | None = None
 
 
 def own_text(task: Task, bench: Bench) -> Tokens:
@@ -43,7 +53,7 @@ def own_text(task: Task, bench: Bench) -> Tokens:
     data = task_data(task, bench)
     assert task.evaluation is not None, "asked only of tasks that have a referee"
     assert data is not None, "the text is among the task's data"
-    return _documents(task, task.evaluation.text, (data / task.evaluation.text).read_bytes())
+    return _documents(task, task.evaluation.text, _whole(data / task.evaluation.text))
 
 
 def new_text(task: Task, seed: int, bench: Bench, *, own: int) -> NewText:
@@ -52,26 +62,85 @@ def new_text(task: Task, seed: int, bench: Bench, *, own: int) -> NewText:
     Raises:
         AutoresearchError: it fails, or writes something else than the task says.
     """
+    names = (_FRESH, _FRESH_BITS, _TEXT_BITS)
+    made = write_fresh(
+        task.harness,
+        names,
+        seed,
+        bench.scratch,
+        level=bench.level,
+        limits=job_limits(task, bench.ceiling),
+        foreign=bench.foreign,
+    )
+    if _FRESH not in made:
+        raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint=_AUTHORS)
+    documents = _documents(task, _FRESH, made[_FRESH])
+    if _FRESH_BITS not in made or _TEXT_BITS not in made:
+        return NewText(documents)
+    best = _least_costs(_FRESH_BITS, made[_FRESH_BITS], documents)
+    own_best = _least_costs(_TEXT_BITS, made[_TEXT_BITS], documents, count=own)
+    return NewText(documents, best, float(own_best.mean()), own_best)
+
+
+def drawn_world(task: Task, seed: int, bench: Bench) -> World | None:
+    """What a pair is compared on, drawn anew from ``seed``: everything that the task can draw; None where it can't.
+
+    The folder lies in the bench's scratch folder and takes the place of the one before it.
+
+    Raises:
+        AutoresearchError: the task's ``prepare.py`` fails, or writes something else than the task says.
+    """
+    evaluation = task.evaluation
+    if evaluation is None:
+        return None
+    if not evaluation.world:
+        return World(new_text(task, seed, bench, own=len(own_text(task, bench)))) if evaluation.fresh else None
+    folder = bench.scratch / "world"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o755)
+    data = folder / "data"
+    write_world(
+        task.harness,
+        task.data,
+        _WORLD_BITS,
+        seed,
+        data,
+        level=bench.level,
+        limits=job_limits(task, bench.ceiling),
+        foreign=bench.foreign,
+    )
+    documents = _documents(task, evaluation.text, _whole(data / evaluation.text))
+    bits, floor = data / _WORLD_BITS, task.metric.floor
+    if not bits.exists():
+        return World(NewText(documents), data)
+    best = _least_costs(_WORLD_BITS, _whole(bits), documents)
+    bits.unlink()
+    level = None if floor is None else floor * evaluation.length
+    return World(NewText(documents, best, level), data)
+
+
+def _whole(file: Path) -> bytes:
+    """The content of a file of the task's, unless it is larger than any text that is asked about."""
+    if (size := file.stat().st_size) > MOST_TEXT_BYTES:
+        raise AutoresearchError(
+            f"the task's {file.name} has {size} bytes, {MOST_TEXT_BYTES} are the most", hint=_AUTHORS
+        )
+    return file.read_bytes()
+
+
+def _least_costs(name: str, content: bytes, documents: Tokens, count: int | None = None) -> Floats:
+    """What each document costs at least, in bits, from a file of the task's: of ``count`` as long as ``documents``."""
     # The daemon imports this room too, and goes without numpy.
     import numpy as np
 
     from autoresearch.refereeing import MOST_BITS
 
-    names = (_FRESH, _FRESH_BITS, _TEXT_BITS)
-    made = write_fresh(task.harness, names, seed, bench.scratch, level=bench.level, limits=job_limits(task))
-    if _FRESH not in made:
-        raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint=_AUTHORS)
-    documents = _documents(task, _FRESH, made[_FRESH])
-    if _FRESH_BITS not in made or _TEXT_BITS not in made:
-        return NewText(documents, None, None)
-    if [len(made[_TEXT_BITS]), len(made[_FRESH_BITS])] == [8 * own, 8 * len(documents)]:
-        best, own_best = np.frombuffer(made[_FRESH_BITS]), np.frombuffer(made[_TEXT_BITS])
-        most = MOST_BITS * documents.shape[1]
-        if all(((costs >= 0) & (costs <= most)).all() for costs in (best, own_best)):
-            return NewText(documents, best, own_best)
-    raise AutoresearchError(
-        f"the task's prepare.py wrote {_TEXT_BITS} and {_FRESH_BITS} for other texts", hint=_AUTHORS
-    )
+    count = len(documents) if count is None else count
+    if len(content) == 8 * count:
+        costs = np.frombuffer(content)
+        if ((costs >= 0) & (costs <= MOST_BITS * documents.shape[1])).all():
+            return costs
+    raise AutoresearchError(f"the task's prepare.py wrote {name} for another text", hint=_AUTHORS)
 
 
 def _documents(task: Task, name: str, content: bytes) -> Tokens:

@@ -8,8 +8,15 @@ sandbox of this machine to find the best level that holds. ``prepare_data`` make
 from __future__ import annotations
 
 from autoresearch.running.channel import Progress
-from autoresearch.running.data import data_digest, prepare_data, without, write_fresh
-from autoresearch.running.execute import execute
+from autoresearch.running.data import (
+    MOST_TEXT_BYTES,
+    data_digest,
+    prepare_data,
+    without,
+    write_fresh,
+    write_world,
+)
+from autoresearch.running.execute import execute, permit
 from autoresearch.running.job import Job, Limits, Outcome
 from autoresearch.running.level import Level
 from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
@@ -17,6 +24,7 @@ from autoresearch.running.removal import remove_tree
 from autoresearch.running.scratch import Scratch, scratch_folder, sweep
 
 __all__ = [
+    "MOST_TEXT_BYTES",
     "Job",
     "Level",
     "Limits",
@@ -27,6 +35,7 @@ __all__ = [
     "data_digest",
     "detect_level",
     "execute",
+    "permit",
     "prepare_data",
     "probe_sandbox",
     "remove_tree",
@@ -34,4 +43,5 @@ __all__ = [
     "sweep",
     "without",
     "write_fresh",
+    "write_world",
 ]

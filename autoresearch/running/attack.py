@@ -1,7 +1,7 @@
 """Tries to get out of the sandbox it runs in, and says what worked. Runs inside, as a lone file.
 
 Usage: ``python attack.py TARGETS`` with a JSON object of what ``probes.py`` put outside: a key file, a port, sockets, a
-victim process. Prints one JSON object: for each probe whether it was blocked, and how.
+victim process. Prints a JSON line for each probe: its name, whether it was blocked, and how.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import contextlib
 import ctypes
 import errno
 import json
+import mmap
 import os
 import platform
 import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ TARGETS: dict[str, Any] = json.loads(sys.argv[1])
 _libc = ctypes.CDLL(None, use_errno=True)
 _IS_ARM = platform.machine() == "aarch64"
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_SA_NOCLDWAIT = 2
 
 
 class Leak(Exception):
@@ -213,6 +215,120 @@ def _newer_calls() -> None:
     _refused_call(999, 999)
 
 
+def _hide_children() -> None:
+    for action, flags in ((signal.SIG_IGN, 0), (signal.SIG_DFL, _SA_NOCLDWAIT)):
+        asked = (ctypes.c_uint64 * 4)(action, flags, 0, 0)
+        _syscall(13, 134, signal.SIGCHLD, ctypes.addressof(asked), 0, 8)
+        if (pid := os.fork()) == 0:
+            os._exit(0)
+        try:
+            os.waitpid(pid, 0)
+        except ChildProcessError as error:
+            raise Leak("a child ended that nobody counts") from error
+        finally:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    raise PermissionError("its children are counted")
+
+
+@contextlib.contextmanager
+def _another() -> Iterator[int]:
+    """A process of the same user, which the kernel alone would let us steer: our own child."""
+    read, write = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    os.close(read)
+    try:
+        yield pid
+    finally:
+        os.close(write)
+        os.waitpid(pid, 0)
+
+
+def _limit_others() -> None:
+    old = (ctypes.c_uint64 * 2)()
+    with _another() as pid:
+        _refused_call(302, 261, pid, resource.RLIMIT_NOFILE, 0, ctypes.addressof(old))
+
+
+def _slow_down_others() -> None:
+    mask, policy = (ctypes.c_uint64 * 16)(1), (ctypes.c_int * 1)(0)
+    with _another() as pid:
+        for numbers, arguments in (
+            ((203, 122), (pid, 128, ctypes.addressof(mask))),
+            ((144, 119), (pid, 3, ctypes.addressof(policy))),  # SCHED_BATCH
+            ((142, 118), (pid, ctypes.addressof(policy))),
+            ((141, 140), (0, pid, 19)),
+            ((141, 140), (2, 0, 19)),  # all processes of the user
+            ((251, 30), (1, pid, 3 << 13)),
+            ((251, 30), (3, 0, 3 << 13)),
+        ):
+            _must_be_refused(numbers, *arguments)
+    raise PermissionError("none of the calls reaches it")
+
+
+def _see_page_cache() -> None:
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    seen = ctypes.create_string_buffer(64)
+    for numbers, arguments in (
+        ((27, 232), (address, mmap.PAGESIZE, ctypes.addressof(seen))),
+        ((451, 451), (0, 0, 0, 0)),
+        ((327, 286), (0, ctypes.addressof(seen), 1, 0, 0, 8)),  # RWF_NOWAIT
+        ((294, 26), (0,)),
+    ):
+        _must_be_refused(numbers, *arguments)
+    raise PermissionError("no call tells of it")
+
+
+def _must_be_refused(numbers: tuple[int, int], *arguments: int) -> None:
+    with contextlib.suppress(OSError):
+        _refused_call(*numbers, *arguments)
+        raise Leak(f"system call {numbers[0]} is answered")
+
+
+def _steer_page_cache() -> None:
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    for advice in (20, 21, 22, 23, 25):
+        with contextlib.suppress(OSError):
+            _syscall(28, 233, address, mmap.PAGESIZE, advice)
+            raise Leak(f"gives the advice {advice}")
+    _does_nothing((221, 223), -1, 0, 0, 4)
+    _does_nothing((187, 213), -1, 0, 0)
+    raise PermissionError("no call has an effect")
+
+
+def _lock_shared_files() -> None:
+    lock = ctypes.create_string_buffer(64)
+    _does_nothing((73, 32), -1, 2)
+    for command in (6, 7, 37, 38):
+        _does_nothing((72, 25), -1, command, ctypes.addressof(lock))
+    for numbers in ((74, 82), (75, 83), (306, 267), (277, 84)):  # and what makes the disk write
+        _does_nothing(numbers, -1, 0, 0, 0)
+    raise PermissionError("no call has an effect")
+
+
+def _does_nothing(numbers: tuple[int, int], *arguments: int) -> None:
+    """A call on a descriptor that doesn't exist: where it says that it worked, the kernel has not seen it."""
+    try:
+        _syscall(*numbers, *arguments)
+    except OSError as error:
+        raise Leak(f"system call {numbers[0]} reached the kernel: {error}") from error
+
+
+def _identify_machine() -> None:
+    for path in TARGETS["identities"]:
+        with contextlib.suppress(OSError):
+            text = Path(path).read_bytes()
+            if found := [name for name, value in TARGETS["identifiers"].items() if value.encode() in text]:
+                raise Leak(f"reads the {', '.join(found)} in {path}")
+    if os.uname().nodename == TARGETS["identifiers"].get("host name"):
+        raise Leak("is told the host name")
+    raise PermissionError("none of them")
+
+
 def _push_terminal_input() -> None:
     _refused_call(16, 29, 0, 0x5412, 0)
 
@@ -295,6 +411,13 @@ PROBES: dict[str, Callable[[], None]] = {
     "uncounted memory files": _anonymous_memory_file,
     "uncounted shared segments": _shared_segment,
     "system calls newer than the list": _newer_calls,
+    "hide its children's processor time": _hide_children,
+    "limit another process": _limit_others,
+    "slow down another process": _slow_down_others,
+    "see the page cache": _see_page_cache,
+    "steer the page cache": _steer_page_cache,
+    "lock shared files": _lock_shared_files,
+    "identify the machine": _identify_machine,
     "type into the terminal": _push_terminal_input,
     "become root": _become_root,
     "write to the system": _write_system,
@@ -317,10 +440,11 @@ def attempt(probe: Callable[[], None]) -> tuple[bool, str]:
 
 
 def main() -> None:
-    """Runs every probe and reports."""
+    """Runs every probe and reports each as soon as it is through."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    results = {name: attempt(probe) for name, probe in PROBES.items()}
-    sys.stdout.write(json.dumps(results))
+    for name, probe in PROBES.items():
+        sys.stdout.write(json.dumps([name, *attempt(probe)]) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -57,16 +57,18 @@ def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: 
     parts += ["--hostname", "run", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         parts += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        # The keeper ends what the program, with another user id, left behind, and looks what files it has mapped.
+        parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE"]
     else:
         parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
     # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
-    parts += _scratch(job) + _system() + _devices(job) + _folders(job)
+    parts += _scratch(job) + _system(job) + _devices(job) + _folders(job)
     for path, descriptor in files.items():
         parts += ["--perms", "0444", "--file", str(descriptor), path]
     return [*parts, "--remount-ro", "/", "--chdir", SCRATCH, "--", *tail]
 
 
-def _system() -> list[str]:
+def _system(job: Job) -> list[str]:
     parts: list[str] = []
     for folder in (*layout.SYSTEM_FOLDERS, *layout.interpreter_folders()):
         if folder.is_dir():
@@ -78,7 +80,10 @@ def _system() -> list[str]:
             parts += _bind("--ro-bind", link, link)
     for file in layout.SYSTEM_FILES:
         parts += _bind("--ro-bind-try", file, file)
-    return [*parts, "--proc", "/proc", "--dev", "/dev"]
+    parts += ["--proc", "/proc", "--dev", "/dev"]
+    for path in layout.hidden_in_proc(job.device):
+        parts += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+    return parts
 
 
 def _devices(job: Job) -> list[str]:

@@ -21,17 +21,25 @@ from autoresearch.words import RunStatus
 
 _PROGRAM = "prepare.py"
 _LOCK_SPARE_SECONDS = 60.0
+MOST_TEXT_BYTES = 256 << 20
+"""A file of tokens larger than this is not read: nobody asks a model about so much text."""
 
 
 def prepare_data(
-    files: Mapping[str, bytes], expected: Mapping[str, str], cache: Path, *, level: Level, limits: Limits
+    files: Mapping[str, bytes],
+    expected: Mapping[str, str],
+    cache: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool = True,
 ) -> Path:
     """The folder with a task's data, made by running ``python prepare.py`` when it isn't there yet.
 
     ``expected`` maps file names to hex SHA-256. The folder is ``cache/<digest of expected>``; it appears whole or not
     at all, and several callers may ask at once. Raises UsageError for names that are not plain, TimedOut where another
-    caller holds the lock too long or the program takes too long, Refused where the sandbox won't start, and
-    AutoresearchError where the program fails or makes other bytes.
+    caller holds the lock too long or the program takes too long, Refused where the sandbox won't start or the program
+    is ``foreign`` and there is no sandbox, and AutoresearchError where the program fails or makes other bytes.
     """
     _check_names(expected)
     cache.mkdir(parents=True, exist_ok=True)
@@ -41,7 +49,7 @@ def prepare_data(
     try:
         with FileLock(f"{target}.lock", timeout=limits.seconds + _LOCK_SPARE_SECONDS):
             if _mismatch(target, expected) is not None:
-                _make(files, expected, target, level=level, limits=limits)
+                _make(files, expected, target, level=level, limits=limits, foreign=foreign)
     except Timeout as error:
         raise TimedOut(
             "another process has been making the same data for too long", hint=f"is it stuck? {target}.lock"
@@ -73,21 +81,72 @@ def _links(folder: Path, data: Path, names: Collection[str]) -> bool:
 
 
 def write_fresh(
-    files: Mapping[str, bytes], names: Collection[str], seed: int, scratch: Path, *, level: Level, limits: Limits
+    files: Mapping[str, bytes],
+    names: Collection[str],
+    seed: int,
+    scratch: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool = True,
 ) -> dict[str, bytes]:
     """What ``python prepare.py fresh`` writes from a seed: those of the files ``names`` that it made, whole.
 
     Raises:
-        AutoresearchError: the program fails.
+        Refused: it is ``foreign`` and there is no sandbox, or the sandbox won't start.
+        AutoresearchError: the program fails, or a file is larger than MOST_TEXT_BYTES.
     """
     with scratch_folder(scratch) as work:
         made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
-        _prepare(files, made, level=level, limits=limits, seed=seed, arguments=("fresh",))
+        _prepare(files, made, level=level, limits=limits, foreign=foreign, seed=seed, arguments=("fresh",))
         for name in names:
             _take(made / name, checked / name)
-        return {path.name: path.read_bytes() for path in checked.iterdir()}
+        return {path.name: _whole(path) for path in checked.iterdir()}
+
+
+def _whole(path: Path) -> bytes:
+    """The content of a file that a program made, unless it is larger than any text that is asked about."""
+    if (size := path.stat().st_size) > MOST_TEXT_BYTES:
+        raise AutoresearchError(
+            f"{_PROGRAM} wrote {size} bytes into {path.name}, and {MOST_TEXT_BYTES} are the most",
+            hint="the task's author has to mend that",
+        )
+    return path.read_bytes()
+
+
+def write_world(
+    files: Mapping[str, bytes],
+    names: Collection[str],
+    optional: str,
+    seed: int,
+    target: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool = True,
+) -> None:
+    """Write what ``python prepare.py world`` makes from a seed as the new folder ``target``: all of ``names``.
+
+    The file ``optional`` is taken where it was made.
+
+    Raises:
+        Refused: it is ``foreign`` and there is no sandbox, or the sandbox won't start.
+        AutoresearchError: the program fails, or leaves one of ``names`` out.
+    """
+    with scratch_folder(target.parent) as work:
+        made = work.folder / "made"
+        made.mkdir()
+        target.mkdir()
+        target.chmod(0o755)
+        _prepare(files, made, level=level, limits=limits, foreign=foreign, seed=seed, arguments=("world",))
+        for name in (*names, optional):
+            _take(made / name, target / name)
+    if missing := sorted(name for name in names if not (target / name).is_file()):
+        raise AutoresearchError(
+            f"the task's {_PROGRAM} made no {missing[0]} for another world", hint="the task's author has to mend that"
+        )
 
 
 def data_digest(expected: Mapping[str, str]) -> str:
@@ -107,13 +166,19 @@ def _check_names(expected: Mapping[str, str]) -> None:
 
 
 def _make(
-    files: Mapping[str, bytes], expected: Mapping[str, str], target: Path, *, level: Level, limits: Limits
+    files: Mapping[str, bytes],
+    expected: Mapping[str, str],
+    target: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool,
 ) -> None:
     with scratch_folder(target.parent) as work:
         made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
-        _prepare(files, made, level=level, limits=limits)
+        _prepare(files, made, level=level, limits=limits, foreign=foreign)
         for name in expected:
             _take(made / name, checked / name)
         if (wrong := _mismatch(checked, expected)) is not None:
@@ -132,11 +197,13 @@ def _prepare(
     *,
     level: Level,
     limits: Limits,
+    foreign: bool,
     seed: int = 0,
     arguments: tuple[str, ...] = (),
 ) -> None:
     job = Job(
         files,
+        foreign=foreign,
         entry=_PROGRAM,
         data=made,
         writable_data=True,

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.running import verdict
 from autoresearch.running.capture import CheckpointFile, Log
 from autoresearch.running.channel import Progress
@@ -29,10 +29,11 @@ def execute(
     """Runs a job to its end, whatever it does, and returns what came of it; blocks.
 
     When it returns (or raises what a callback raised) every process of the run is dead. ``cancelled`` is asked about
-    ten times a second. Level NONE has limits but no walls: it is for one's own code. Raises UsageError for a job that
-    makes no sense; a sandbox that can't be started is an outcome with status refused.
+    ten times a second. Level NONE has limits but no walls. Raises Refused for a foreign job there, and UsageError for
+    a job that makes no sense; a sandbox that can't be started is an outcome with status refused.
     """
     _check(job)
+    permit(level, foreign=job.foreign)
     begun = time.monotonic()
     watch = Watch(job, Log(job.limits.output_bytes))
     if job.checkpoint_to is not None:
@@ -42,7 +43,10 @@ def execute(
             stop = supervise(running, watch, begun + job.limits.seconds, on_progress, cancelled)
             ending = running.end()
             drain(running, watch)
+            watch.cpu_ms = max(watch.cpu_ms, ending.cpu_ms)
             stop = stop or _failed_start(watch)
+            if stop is None and watch.cpu_ms > 1000 * job.limits.processor_seconds:
+                stop = verdict.over_processor_time(job.limits)
     except StartError as error:
         stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, 0, 0)
     except BaseException:
@@ -50,6 +54,15 @@ def execute(
             watch.checkpoint.finish(keep=False)
         raise
     return _outcome(watch, stop, ending, level, round(1000 * (time.monotonic() - begun)))
+
+
+def permit(level: Level, *, foreign: bool) -> None:
+    """Whether code may run at a level, ``foreign`` when others may have written some of it. Raises Refused."""
+    if foreign and level < Level.LANDLOCK:
+        raise Refused(
+            "this machine has no sandbox that holds, so nothing that others wrote is run here",
+            hint="install bubblewrap (apt install bubblewrap), restart the daemon, then: autoresearch doctor",
+        )
 
 
 def _check(job: Job) -> None:
@@ -66,7 +79,7 @@ def _check(job: Job) -> None:
     for folder in (*job.mounts, *([job.data] if job.data else [])):
         if not folder.expanduser().is_dir():
             raise UsageError(f"the folder {folder} does not exist", hint="make the task's data first")
-    if not (math.isfinite(limits.seconds) and limits.seconds > 0 and limits.memory_bytes > 0):
+    if not (math.isfinite(limits.seconds) and min(limits.seconds, limits.processor_seconds, limits.memory_bytes) > 0):
         raise UsageError("the limits of a run must be positive numbers")
     if min(limits.disk_bytes, limits.processes, limits.output_bytes, limits.checkpoint_bytes, job.threads) < 1:
         raise UsageError("the limits of a run must be positive numbers")
@@ -106,7 +119,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         log=watch.log.contents(),
         checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
         duration_ms=duration_ms,
-        cpu_ms=max(watch.cpu_ms, ending.cpu_ms),
+        cpu_ms=watch.cpu_ms,
         peak_memory_bytes=max(watch.peak_memory_bytes, ending.peak_memory_bytes),
         level=level,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +20,11 @@ class Limits:
 
     ``memory_bytes`` bounds the resident memory of all its processes together; under bubblewrap
     its files live in memory too, beside that: ``disk_bytes`` bounds its temporary folder and, again, ``/dev/shm``.
+    ``processor_seconds`` bounds the processor time of all its processes and threads together, measured from outside.
     """
 
     seconds: float = 900.0
+    processor_seconds: float = math.inf
     memory_bytes: int = 2048 * MIB
     disk_bytes: int = 256 * MIB
     processes: int = 64
@@ -38,9 +41,13 @@ class Job:
     ``metric_source`` "stdout", ``parse`` turns the log into metrics and ``metric_name`` says which one is the value;
     with "referee" the result has no value yet.
     The checkpoint is written to ``checkpoint_to`` (a folder); without it the run gets no checkpoint channel.
+    ``text`` is what a program is asked about: it comes on descriptor 0 after the program has written a byte there. From
+    then on, but on graphics cards, it can only compute and answer: it opens no file and starts no process.
+    ``foreign`` is False only where every line of the files is known to be this participant's own, or shipped.
     """
 
     files: Mapping[str, bytes]
+    foreign: bool = True
     entry: str = "train.py"
     data: Path | None = None
     writable_data: bool = False
@@ -56,6 +63,7 @@ class Job:
     parse: Callable[[str], Mapping[str, float]] | None = None
     arguments: tuple[str, ...] = ()
     checkpoint_to: Path | None = None
+    text: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,22 +11,31 @@ dies.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import marshal
 import os
 import resource
 import select
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from socket import socket
 
 # The module signal takes longer to import than everything here takes to run.
-_SIGKILL, _SIGPIPE, _SIGSTOP, _SIGXFSZ = 9, 13, 19, 25
+_SIGKILL, _SIGPIPE, _SIGCHLD, _SIGSTOP, _SIGXFSZ = 9, 13, 17, 19, 25
 _SIG_DFL = None
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_SECCOMP = 1, 4, 8, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _AMBIENT_RAISE = 2
 _SECCOMP_MODE_FILTER = 2
+_SECCOMP_CALL = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER, _NEW_LISTENER = 1, 8
+_RECEIVE, _ANSWER, _CONTINUE = 0xC0502100, 0xC0182101, 1
+_EPERM = 1
 _CAPABILITY_VERSION = 0x20080522
 _CAP_DAC_READ_SEARCH = 1 << 2
+_CLONE_NEWUTS = 0x04000000
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _RULE_PATH_BENEATH = 1
 
@@ -52,6 +61,12 @@ def apply_rlimits(limits: dict[str, int]) -> None:
         hard = resource.getrlimit(number)[1]
         allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(number, (allowed, allowed))
+
+
+def hide_host_name() -> None:
+    """Gives root's run a host name of its own, where no namespace does; others may not."""
+    if os.geteuid() == 0 and _libc.unshare(_CLONE_NEWUTS) == 0:
+        _checked(_libc.sethostname(b"run", 3), "sethostname")
 
 
 def drop_user(uid: int, *, keep_read: bool) -> None:
@@ -88,19 +103,35 @@ def apply_landlock(handled: list[int], rules: list[list[Any]]) -> None:
 
 def apply_seccomp(program: bytes) -> None:
     """Installs a filter: an array of 8-byte ``struct sock_filter``; an empty one does nothing."""
-    if not program:
-        return
+    if program:
+        with_head = _filter(program)
+        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(with_head[0]))
+
+
+def _filter(program: bytes) -> tuple[Any, Any]:
+    """``struct sock_fprog`` and the program that it points to, which has to live as long."""
     buffer = ctypes.create_string_buffer(program, len(program))
     length = (len(program) // 8).to_bytes(8, "little")
-    head = ctypes.create_string_buffer(length + ctypes.addressof(buffer).to_bytes(8, "little"), 16)
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head))
+    return ctypes.create_string_buffer(length + ctypes.addressof(buffer).to_bytes(8, "little"), 16), buffer
 
 
-def become(specification: dict[str, Any]) -> None:
+def ask_keeper(program: bytes, channel: socket) -> None:
+    """Installs a filter whose questions the keeper answers, and sends it the descriptor that they come on."""
+    with_head = _filter(program)
+    number = _SECCOMP_CALL[os.uname().machine]
+    called = _libc.syscall(number, _SET_FILTER, _NEW_LISTENER, with_head[0])
+    listener = _checked(called, "seccomp with a listener")
+    channel.sendmsg([b"l"], [(1, 1, listener.to_bytes(4, "little"))])  # SOL_SOCKET, SCM_RIGHTS
+    os.close(listener)
+
+
+def become(specification: dict[str, Any], channel: socket | None) -> None:
     """Never returns: the program replaces this process. Raises OSError where a limit can't be applied."""
     with open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123  (pathlib costs start-up time)
         score.write("1000")  # when the whole machine runs short, the run goes first
     apply_rlimits(specification["limits"])
+    if specification["landlock"] is not None:
+        hide_host_name()
     if specification["uid"] is not None:
         drop_user(specification["uid"], keep_read=specification["keep_read"])
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)  # after the change of user, which clears it
@@ -109,6 +140,10 @@ def become(specification: dict[str, Any]) -> None:
     for number in (_SIGPIPE, _SIGXFSZ):  # Python ignores them, and exec would pass that on
         _libc.signal(number, _SIG_DFL)
     os.chdir(specification["cwd"])
+    if channel is not None:
+        os.dup2(channel.fileno(), 0)
+        if specification["asking"]:
+            ask_keeper(specification["asking"], channel)
     apply_seccomp(specification["seccomp"])
     argv = specification["argv"]
     os.write(specification["ready"], b"ok")
@@ -152,6 +187,19 @@ def end_all() -> None:
         pass
 
 
+def end_namespace() -> None:
+    """Ends every other process of the namespace and reaps it, so that its processor time is counted.
+
+    Left to the kernel, which ends them with their first process, it would be counted for nobody.
+    """
+    try:
+        os.kill(-1, _SIGKILL)
+        while True:
+            os.waitpid(-1, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+
+
 def _signal(pid: int, number: int) -> None:
     try:  # noqa: SIM105  (contextlib costs start-up time)
         os.kill(pid, number)
@@ -167,15 +215,104 @@ def reap() -> int:
         return 0
 
 
-def keep(child: int, leash: int) -> int:
+class Gate:
+    """Gives the program its text, and from then on refuses what reaches beyond its memory and its channels.
+
+    So a program that has seen the text leaves no trace of it on the machine: not which files it read last, nor which
+    names it looked up, which a later program could tell by the time that its own calls take.
+    """
+
+    def __init__(self, channel: socket, text: int, *, walled: bool) -> None:
+        self.channel, self._text, self._left = channel, text, memoryview(b"")
+        self.listener, self.poller, self._closed = -1, select.poll(), False
+        if walled:
+            _, (control, *_), *_ = channel.recvmsg(1, 64)
+            self.listener = int.from_bytes(control[2][:4], "little")
+            self.poller.register(self.listener, select.POLLIN)
+        self.poller.register(channel.fileno(), select.POLLIN)
+
+    def serve(self, ready: int) -> None:
+        """Does the next thing for the descriptor that poll named."""
+        if ready == self.listener:
+            self._answer()
+        elif not self._closed:
+            self._hand_over()
+        else:
+            self._write()
+
+    def _answer(self) -> None:
+        question, answer = bytearray(80), bytearray(24)
+        try:
+            fcntl.ioctl(self.listener, _RECEIVE, question)
+            answer[:8] = question[:8]
+            if self._closed:
+                answer[16:20] = (-_EPERM).to_bytes(4, "little", signed=True)
+            else:
+                answer[20] = _CONTINUE
+            fcntl.ioctl(self.listener, _ANSWER, answer)
+        except OSError:
+            pass  # whoever asked ended, or was interrupted and asks again
+
+    def _hand_over(self) -> None:
+        if not self.channel.recv(1):  # the program let go of it
+            self.poller.unregister(self.channel.fileno())
+            return
+        self._closed = True
+        if self.listener >= 0:
+            _read_whole(_mapped_files(descendants(os.getpid())))
+        with open(self._text, "rb") as file:  # noqa: PTH123
+            self._left = memoryview(file.read())
+        self.channel.settimeout(0)
+        self.poller.modify(self.channel.fileno(), select.POLLOUT)
+
+    def _write(self) -> None:
+        try:
+            self._left = self._left[self.channel.send(self._left) :] if self._left else self._left
+        except BlockingIOError:
+            return
+        except OSError:
+            self._left = memoryview(b"")  # nobody reads any more
+        if not self._left:
+            self.poller.unregister(self.channel.fileno())
+            self.channel.close()
+
+
+def _mapped_files(pids: list[int]) -> set[str]:
+    found = set()
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/maps", "rb") as maps:  # noqa: PTH123
+                found |= {os.fsdecode(line.split(None, 5)[5].rstrip(b"\n")) for line in maps if b" /" in line}
+        except OSError:
+            pass  # it ended meanwhile
+    return found
+
+
+def _read_whole(paths: set[str]) -> None:
+    """Brings files into memory, so that it says nothing which of their pages the program touches from now on."""
+    for path in paths:
+        try:
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+                while file.read(1 << 20):
+                    pass
+        except OSError:
+            pass  # a device, or a file that was removed
+
+
+def keep(child: int, leash: int, gate: Gate | None) -> int:
     """Waits for the program, or for the end of the leash that the supervisor holds. Returns the exit status."""
     watched = os.pidfd_open(child)
-    poller = select.poll()
+    poller = gate.poller if gate else select.poll()
     poller.register(watched, select.POLLIN)
     poller.register(leash, select.POLLIN)
     status = 128 + _SIGKILL
     while True:
         events = poller.poll(1000)
+        ready = {descriptor for descriptor, _ in events}
+        if gate and not ready & {watched, leash}:
+            for descriptor in ready:
+                gate.serve(descriptor)
+            events = []
         while ended := _peek():
             if ended.si_pid == child:
                 status = ended.si_status + (0 if ended.si_code == os.CLD_EXITED else 128)
@@ -200,31 +337,45 @@ def _peek() -> os.waitid_result | None:
         return None
 
 
+def _pair() -> tuple[socket, socket]:
+    import _socket  # the module socket takes longer to import
+
+    ours, theirs = _socket.socketpair()
+    return ours, theirs  # type: ignore[return-value]  # what sockets are made of, without their conveniences
+
+
 def main() -> None:
     """Reads the specification; the child becomes the program, the parent keeps it."""
     specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
     leash, is_first = specification["kept"][0], specification["namespace"]
+    _libc.signal(_SIGCHLD, _SIG_DFL)  # where it is ignored, nobody is told what processor time a child took
     if ended(leash):
         os._exit(128 + _SIGKILL)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if not is_first:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     held, go = os.pipe()
+    ours, theirs = _pair() if specification["text"] is not None else (None, None)
     child = os.fork()
     if child:
         _prctl(_PR_SET_DUMPABLE, 0)  # the program may have our user id: it must not write to our memory
         apply_seccomp(specification["seccomp"])
         os.write(go, b"x")
-        status = keep(child, leash)
-        if not is_first:
-            end_all()
+        gate = None
+        if ours is not None and theirs is not None:
+            theirs.close()
+            gate = Gate(ours, specification["text"], walled=bool(specification["asking"]))
+        status = keep(child, leash, gate)
+        end_namespace() if is_first else end_all()
         os._exit(status)
     try:
         for descriptor in specification["kept"]:
             os.close(descriptor)
         os.setsid()
         os.read(held, 1)
-        become(specification)
+        if ours is not None:
+            ours.close()
+        become(specification, theirs)
     except (OSError, ValueError, AttributeError) as error:
         os.write(specification["ready"], str(error).encode())
         os._exit(125)

@@ -12,6 +12,23 @@ SYSTEM_LINKS = tuple(map(Path, ("/lib", "/lib32", "/lib64", "/bin", "/sbin")))
 SYSTEM_FILES = tuple(
     map(Path, ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"))
 )
+_PROC_SHOWN = frozenset({"cpuinfo", "meminfo", "filesystems", "mounts", "net", "self", "sys", "thread-self"})
+_PROC_OF_CARDS = frozenset({"devices", "driver", "modules"})
+IDENTITIES = tuple(
+    map(
+        Path,
+        (
+            "/proc/sys/kernel/random/boot_id",
+            "/proc/sys/kernel/hostname",
+            "/proc/stat",
+            "/proc/cmdline",
+            "/etc/machine-id",
+            "/etc/hostname",
+            "/var/lib/dbus/machine-id",
+            "/sys/class/dmi/id/product_uuid",
+        ),
+    )
+)
 _THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM", "RAYON", "NUMBA")
 
 
@@ -36,6 +53,29 @@ def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
         if not any(folder.is_relative_to(other) for other in (*SYSTEM_FOLDERS, *SYSTEM_LINKS, *kept)):
             kept.append(folder)
     return tuple(kept)
+
+
+def identifiers(*, host: bool) -> dict[str, str]:
+    """What tells this machine from others, by what it is called; its host name too, if ``host``."""
+    found = {"boot id": _content("/proc/sys/kernel/random/boot_id"), "machine id": _content("/etc/machine-id")}
+    found["time of the boot"] = next((line for line in _content("/proc/stat").splitlines() if "btime" in line), "")
+    if host:
+        found["host name"] = os.uname().nodename
+    return {name: value for name, value in found.items() if value}
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def hidden_in_proc(device: str) -> list[Path]:
+    """What of ``/proc`` tells of the machine and its other programs rather than of the run: clocks, counters, ids."""
+    shown = _PROC_SHOWN | (_PROC_OF_CARDS if device.startswith("cuda") else set())
+    hidden = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and path.name not in shown)
+    return [*sorted(hidden), *(path for path in IDENTITIES if path.name == "boot_id" and path.exists())]
 
 
 def _link_chain(executable: str) -> list[str]:

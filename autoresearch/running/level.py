@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """Isolation, from none to best. Strangers' code runs at ``LANDLOCK`` or above only; the caller holds to that."""
+    """Isolation, from none to best. ``execute`` refuses below ``LANDLOCK`` what others wrote."""
 
     NONE = 0
     LANDLOCK = 1

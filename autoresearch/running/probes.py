@@ -24,7 +24,7 @@ from autoresearch.running.specification import tasks_allowed
 from autoresearch.words import RunStatus
 
 _ATTACK = Path(__file__).with_name("attack.py")
-_LIMITS = Limits(seconds=10, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
+_LIMITS = Limits(seconds=120, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
 _UDP_PROBE = "UDP out"
 _SPARE_TASKS = 64
 """Below bubblewrap the kernel's process limit counts the user's other processes, which come and go meanwhile."""
@@ -43,7 +43,8 @@ def probe_sandbox(level: Level, secrets: Sequence[Path] = ()) -> tuple[ProbeResu
     """Attacks a sandbox of this level with real files, sockets and a victim process; takes well under a second.
 
     ``secrets`` are files and folders of this node that no run may read; they are tried as they lie.
-    A sandbox that doesn't start, or an attack that doesn't end, is one result that isn't blocked.
+    A sandbox that doesn't start is one result that isn't blocked, and so is, beside the others, an attack that is too
+    slow.
     """
     try:
         return _attack(level, secrets)
@@ -56,8 +57,11 @@ def _attack(level: Level, secrets: Sequence[Path]) -> tuple[ProbeResult, ...]:
         targets["tasks"] = tasks_allowed(_LIMITS, 1) + _SPARE_TASKS
         targets["secrets"] = [str(path) for path in secrets]
         targets["disk_bytes"] = _LIMITS.disk_bytes
+        targets["identifiers"] = layout.identifiers(host=level is Level.BUBBLEWRAP)
+        targets["identities"] = [str(path) for path in layout.IDENTITIES]
         job = Job(
             files={"attack.py": _ATTACK.read_bytes()},
+            foreign=False,
             entry="attack.py",
             limits=_LIMITS,
             metric_source="stdout",
@@ -66,15 +70,16 @@ def _attack(level: Level, secrets: Sequence[Path]) -> tuple[ProbeResult, ...]:
         )
         outcome = execute(job, level=level)
         arrived = _arrived(udp)
-    if outcome.status is not RunStatus.OK:
+    if outcome.status not in {RunStatus.OK, RunStatus.TIMED_OUT}:
         return (ProbeResult("start the sandbox", blocked=False, detail=outcome.reason),)
     try:
-        results = dict(json.loads(outcome.log))
-    except ValueError:
+        told = [ProbeResult(*json.loads(line)) for line in outcome.log.splitlines()]
+    except (ValueError, TypeError):
         return (ProbeResult("start the sandbox", blocked=False, detail="the attack said nothing sensible"),)
-    if arrived:
-        results[_UDP_PROBE] = (False, "it arrived")
-    return tuple(ProbeResult(name, bool(blocked), str(detail)) for name, (blocked, detail) in results.items())
+    if outcome.status is RunStatus.TIMED_OUT:
+        detail = f"it was through with {len(told)} of them after {_LIMITS.seconds:g} s: the machine is too busy"
+        told.append(ProbeResult("finish all attacks", blocked=False, detail=detail))
+    return tuple(ProbeResult(_UDP_PROBE, False, "it arrived") if arrived and r.name == _UDP_PROBE else r for r in told)  # noqa: FBT003
 
 
 def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult, ...]]:

@@ -118,10 +118,8 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
     # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
     go_read, go_write = descriptors.pipe()
     leash_read, _ = descriptors.pipe()
-    entry = f"{bubblewrap.INPUT}/{job.entry}"
-    told = specification(
-        job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1], keeper_fds=[leash_read]
-    )
+    entry, held = f"{bubblewrap.INPUT}/{job.entry}", [leash_read, *_text(job, descriptors)]
+    told = specification(job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1], keeper_fds=held)
     files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [sys.executable, "-I", "-S", bubblewrap.LAUNCHER, told]
@@ -129,10 +127,10 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         command = bubblewrap.command(job, files, info_write, go_read, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.inherited(), info_write, go_read, leash_read, *files.values())
+    inherited = (*pipes.inherited(), info_write, go_read, *held, *files.values())
     with _owned_data(job):
         process = _popen(command, _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA), pipes, inherited)
-        descriptors.close(info_write, go_read, leash_read, *files.values())
+        descriptors.close(info_write, go_read, *held, *files.values())
         first = _first_process(info_read)
         if first is None:
             _abandon(process)
@@ -151,6 +149,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
     with scratch_folder() as base:
         input_folder, scratch = base.folder / "in", base.folder / "scratch"
         _fill(base.folder, input_folder, scratch, job)
+        held = [leash_read, base.lock, *_text(job, descriptors)]
         others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
         told = specification(
             job,
@@ -158,16 +157,20 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             entry=str(input_folder / job.entry),
             cwd=str(scratch),
             ready_fd=pipes.ready[1],
-            keeper_fds=[leash_read, base.lock],
+            keeper_fds=held,
             rules=landlock_rules(job, input_folder, scratch),
             tasks_of_others=others,
         )
         command = [sys.executable, "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data))
-            process = _popen(command, variables, pipes, (*pipes.inherited(), leash_read, base.lock))
-            descriptors.close(leash_read)
+            process = _popen(command, variables, pipes, (*pipes.inherited(), *held))
+            descriptors.close(*(set(held) - {base.lock}))
             yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
+
+
+def _text(job: Job, descriptors: Descriptors) -> list[int]:
+    return [] if job.text is None else [descriptors.memory_file(job.text)]
 
 
 def _environment(job: Job, pipes: Pipes, home: str, data: str) -> dict[str, str]:
@@ -205,8 +208,8 @@ def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
         (input_folder / name).write_bytes(text)
         (input_folder / name).chmod(0o444)
     for mount in job.mounts:
-        link = scratch / bubblewrap.inside(mount).relative_to(bubblewrap.HOME)
         if bubblewrap.inside(mount).is_relative_to(bubblewrap.HOME):
+            link = scratch / bubblewrap.inside(mount).relative_to(bubblewrap.HOME)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(mount.expanduser().absolute())
     if uid is not None:

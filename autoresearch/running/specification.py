@@ -20,7 +20,7 @@ _FIRST_UID = 1_900_000_000
 _OPEN_FILES = 1024
 _LARGEST_LIMIT = 1 << 60
 _NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_PROCESSOR_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/sys/devices/system/node")
+_PROCESSOR_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 
 
 def run_user() -> int | None:
@@ -89,11 +89,12 @@ def specification(
 ) -> str:
     """The launcher's argument. The last two are for the levels below bubblewrap.
 
-    ``keeper_fds``: what its keeper holds and the program does not get, the leash first.
+    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last.
     """
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
     program = seccomp.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
+    asking = walled and job.text is not None and job.device == "cpu"  # a card's driver opens files at any time
     return marshal.dumps(
         {
             "argv": [sys.executable, entry, *job.arguments],
@@ -106,6 +107,8 @@ def specification(
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
             "landlock": (landlock.HANDLED, list(rules)) if level is Level.LANDLOCK else None,
             "seccomp": program,
+            "text": None if job.text is None else keeper_fds[-1],
+            "asking": seccomp.asking_filter(platform.machine()) if asking else b"",
         }
     ).hex()
 

@@ -21,7 +21,7 @@ _EARLY_LOOK_SECONDS = 0.05
 _EARLY_LOOKS = 20
 _DISK_EVERY_LOOKS = 3
 _READ_BYTES = 1 << 18
-_FILES_ALLOWED = 100_000  # an empty file takes about a kilobyte of the kernel's memory
+_FILES_ALLOWED = 100_000  # an empty file takes about a kilobyte of the kernel's memory, or an inode of the disk
 
 
 @dataclass(slots=True)
@@ -133,12 +133,14 @@ def _look(
     if on_progress is not None and (progress := watch.channel.take_progress()) is not None:
         on_progress(progress)
     helpers = frozenset({running.first[0]} if running.first else ())
-    now = watchdog.usage(running.process.pid, besides=helpers)
+    now = watchdog.usage(running.process.pid, helpers=helpers)
     watch.cpu_ms = max(watch.cpu_ms, now.cpu_ms)
     memory = now.memory_bytes
     if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
         memory = watchdog.fair_memory(running.process.pid)
     watch.peak_memory_bytes = max(watch.peak_memory_bytes, memory)
+    if watch.cpu_ms > 1000 * limits.processor_seconds:
+        return verdict.over_processor_time(limits)
     if memory > limits.memory_bytes:
         return verdict.over_memory(limits, memory)
     if now.processes > limits.processes:
@@ -149,12 +151,18 @@ def _look(
 
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:
-    """The sized file systems under bubblewrap bound bytes but not files; real folders are measured."""
+    """The sized file systems under bubblewrap bound bytes but not files; real folders are measured, both ways."""
     if running.first is not None:
         root = f"/proc/{running.first[0]}/root"
         if any(_files_in(f"{root}{folder}") > _FILES_ALLOWED for folder in ("/tmp", "/dev/shm")):  # noqa: S108
             return True
-    used = sum(watchdog.folder_bytes(f) for f in (running.scratch, job.data if job.writable_data else None) if f)
+    used = 0
+    for folder in (running.scratch, job.data if job.writable_data else None):
+        if folder is not None:
+            size, files = watchdog.folder_usage(folder, most_files=_FILES_ALLOWED)
+            if files > _FILES_ALLOWED:
+                return True
+            used += size
     if used or running.first is None:
         used += watchdog.unlinked_bytes(running.process.pid)
     return used > job.limits.disk_bytes

@@ -18,6 +18,10 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "pidfd_getfd": (438, 438),
     "move_pages": (279, 239),
     "migrate_pages": (256, 238),
+    "process_mrelease": (448, 448),
+    "mincore": (27, 232),  # what the machine's other processes read lately
+    "cachestat": (451, 451),
+    "vmsplice": (278, 75),
     # large kernel surfaces that training doesn't need
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
@@ -97,6 +101,23 @@ ABSENT: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "preadv2": (327, 286),  # can tell what is in the page cache without waiting for it
+    "pwritev2": (328, 287),
+    "inotify_init": (253, None),  # tells of other processes' reads
+    "inotify_init1": (294, 26),
+}
+
+IGNORED: dict[str, tuple[int | None, int | None]] = {
+    # They steer what all processes share: the page cache, the disk, locks on files that others read too. Programs use
+    # them for speed or in good order, so they do nothing and say that they did.
+    "fadvise64": (221, 223),
+    "readahead": (187, 213),
+    "sync": (162, 81),
+    "syncfs": (306, 267),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
+    "sync_file_range": (277, 84),
+    "flock": (73, 32),
 }
 
 SOCKETS: dict[str, tuple[int | None, int | None]] = {
@@ -134,8 +155,70 @@ ATTRIBUTES: dict[str, tuple[int | None, int | None]] = {
     "fremovexattr": (199, 16),
 }
 
+WITHIN: dict[str, tuple[int | None, int | None]] = {
+    # what a program needs to compute on its own memory and to answer on channels that it has: no file is named, opened
+    # or mapped, no process made
+    "write": (1, 64),
+    "writev": (20, 66),
+    "sendmsg": (46, 211),
+    "close": (3, 57),
+    "lseek": (8, 62),
+    "fstat": (5, 80),
+    "poll": (7, None),
+    "ppoll": (271, 73),
+    "munmap": (11, 215),
+    "mprotect": (10, 226),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "brk": (12, 214),
+    "futex": (202, 98),
+    "futex_waitv": (449, 449),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "restart_syscall": (219, 128),
+    "sigaltstack": (131, 132),
+    "tgkill": (234, 131),
+    "wait4": (61, 260),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    "set_robust_list": (273, 99),
+    "set_tid_address": (218, 96),
+    "rseq": (334, 293),
+    "membarrier": (324, 283),
+    "arch_prctl": (158, None),
+    "getpid": (39, 172),
+    "gettid": (186, 178),
+    "getcpu": (309, 168),
+    "getrandom": (318, 278),
+    "getrusage": (98, 165),
+    "sched_yield": (24, 124),
+    "sched_getaffinity": (204, 123),
+    "clock_gettime": (228, 113),
+    "clock_getres": (229, 114),
+    "clock_nanosleep": (230, 115),
+    "nanosleep": (35, 101),
+    "gettimeofday": (96, 169),
+}
+
+READ = (0, 63)
+MMAP = (9, 222)
 CLONE = (56, 220)
 IOCTL = (16, 29)
 PRCTL = (157, 167)
+RT_SIGACTION = (13, 134)
+MADVISE = (28, 233)
+FCNTL = (72, 25)
+
+OF_OTHERS: dict[str, tuple[tuple[int, int], int, int | None]] = {
+    # calls that limit or slow down a process: which argument names it, what argument 0 is where it tells the kind
+    "prlimit64": ((302, 261), 0, None),
+    "sched_setparam": ((142, 118), 0, None),
+    "sched_setscheduler": ((144, 119), 0, None),
+    "sched_setaffinity": ((203, 122), 0, None),
+    "sched_setattr": ((314, 274), 0, None),
+    "setpriority": ((141, 140), 1, 0),  # PRIO_PROCESS
+    "ioprio_set": ((251, 30), 1, 1),  # IOPRIO_WHO_PROCESS
+}
 SOCKET = (41, 198)
 SOCKETPAIR = (53, 199)

@@ -37,6 +37,12 @@ def over_time(limits: Limits) -> Stop:
     return Stop(RunStatus.TIMED_OUT, f"stopped after {limits.seconds:g} s, the task's limit")
 
 
+def over_processor_time(limits: Limits) -> Stop:
+    """Too much processor time, of all its processes and threads together."""
+    text = f"stopped after {limits.processor_seconds:.1f} s of processor time, more than its budget may cost here"
+    return Stop(RunStatus.OVER_BUDGET, text)
+
+
 def over_memory(limits: Limits, used_bytes: int) -> Stop:
     """Too much resident memory."""
     text = f"it used {used_bytes // MIB} MiB of memory, the task allows {limits.memory_bytes // MIB} MiB"

@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ _TICKS_PER_SECOND = 100  # USER_HZ, the same on every Linux
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One look: resident bytes, processor milliseconds of the living, and how many processes live."""
+    """One look: resident bytes, processor milliseconds of the living and of those they reaped, how many live."""
 
     memory_bytes: int = 0
     cpu_ms: int = 0
@@ -46,23 +47,22 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def usage(root: int, *, besides: frozenset[int] = frozenset()) -> Usage:
-    """What the processes below ``root`` use, not counting those in ``besides``.
+def usage(root: int, *, helpers: frozenset[int] = frozenset()) -> Usage:
+    """What ``root`` and the processes below it use. Of ``root`` and the ``helpers``, ours, processor time alone counts.
 
-    Pages that several processes share count once where the simple sum looks too large only; see ``fair_memory``.
+    They reap the run's orphans, whose time shows with theirs from then on. Pages that several processes share count
+    once where the simple sum looks too large only; see ``fair_memory``.
     """
     memory = ticks = count = 0
-    for pid in descendants(root):
-        if pid in besides:
-            continue
+    for pid in (root, *descendants(root)):
         try:
             fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         except OSError:
             continue
-        if fields[0] in b"ZX":
-            continue  # ended: it uses nothing but its number
-        count += 1
         ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
+        if fields[0] in b"ZX" or pid == root or pid in helpers:
+            continue  # one that has ended uses nothing but its number
+        count += 1
         memory += int(fields[21]) * mmap.PAGESIZE
     return Usage(memory, ticks * 1000 // _TICKS_PER_SECOND, count)
 
@@ -79,28 +79,29 @@ def fair_memory(root: int) -> int:
     return total
 
 
-def folder_bytes(folder: Path) -> int:
-    """Bytes on disk below a folder; links are not followed, what vanishes meanwhile counts nothing.
+def folder_usage(folder: Path, *, most_files: int) -> tuple[int, int]:
+    """Bytes on disk and files below a folder; links are not followed, what vanishes meanwhile counts nothing.
 
-    Folders nested too deeply for a path can't be measured and count as more than any limit.
+    It looks no further than ``most_files``. Folders nested too deeply for a path can't be measured and count as more
+    bytes than any limit.
     """
-    total = 0
+    total = files = 0
     pending = [str(folder)]
-    while pending:
+    while pending and files <= most_files:
         try:
-            entries = list(os.scandir(pending.pop()))
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    files += 1
+                    if files > most_files:
+                        break
+                    with suppress(OSError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(entry.path)
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                return sys.maxsize
-            continue
-        for entry in entries:
-            try:
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-            except OSError:
-                continue
-    return total
+                return sys.maxsize, files
+    return total, files
 
 
 def unlinked_bytes(root: int) -> int:

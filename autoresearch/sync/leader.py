@@ -5,7 +5,7 @@ The side that was called leads, so that a caller gets no more bytes out of a str
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 
@@ -23,10 +23,20 @@ MAX_REQUESTS = 4_096
 
 
 class Leader(Session):
-    """The session of the side where the stream arrived."""
+    """The session of the side where the stream arrived. ``unwanted``: ids that it does not ask for."""
 
-    def __init__(self, network: Network, index: KeyIndex, nonce: bytes, *, since_ms: int = 0) -> None:
+    def __init__(
+        self,
+        network: Network,
+        index: KeyIndex,
+        nonce: bytes,
+        *,
+        since_ms: int = 0,
+        unwanted: Collection[bytes] = (),
+    ) -> None:
         super().__init__(network, index, nonce, since_ms=since_ms)
+        self._unwanted = unwanted
+        self._refused: set[bytes] = set()
         self._salt = b""
         self._initiator: Initiator | None = None
         self._difference: Difference | None = None
@@ -36,6 +46,7 @@ class Leader(Session):
 
     def _greeted(self, hello: Hello) -> list[Effect]:
         self._salt = salting.session_salt(hello.nonce, self._hello.nonce)
+        self._refused = {salting.short_id(record_id, self._salt) for record_id in self._unwanted}
         self._initiator = Initiator(self._index, self._salt, self._lower(hello))
         return [self._say_hello(), *self._ask()]
 
@@ -63,7 +74,7 @@ class Leader(Session):
         if page := list(islice(self._have, FETCH_IDS)):
             return self._fetch(page)
         assert self._difference is not None
-        self._awaited = self._difference.need
+        self._awaited = self._difference.need - self._refused
         self._difference = None
         if self._awaited:
             self._wants = True

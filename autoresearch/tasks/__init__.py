@@ -5,6 +5,7 @@ from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, 
 from autoresearch.tasks.rebuilding import rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import parse_summary
+from autoresearch.tasks.values import possible_value
 from autoresearch.tasks.writing import write_task
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "canonical_source",
     "load_task",
     "parse_summary",
+    "possible_value",
     "rebuild_task",
     "seed_for",
     "shipped_task",

@@ -152,6 +152,11 @@ def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
             raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
         if not folder.startswith(("/", "~/")) or ".." in Path(folder).parts:
             raise UsageError(f"{path}: mounts.{name} is not an absolute folder", hint='such as "~/.cache/name"')
+        if Path.home().is_relative_to(Path(folder).expanduser()):
+            raise UsageError(
+                f"{path}: mounts.{name} would show runs your whole home folder, with your keys",
+                hint='name a folder with data alone, such as "~/.cache/name"',
+            )
     return declared
 
 

@@ -17,6 +17,8 @@ from autoresearch.tasks.source import source_digest
 ENTRY = "train.py"
 
 _SEED_DOMAIN = b"autoresearch/seed/1"
+# Keys of task.toml that came after tasks had been published.
+_LATER = frozenset({"world", "program_kib"})
 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
@@ -62,6 +64,11 @@ class Evaluation(Section, frozen=True, kw_only=True):
     and [harness] that ``train.py`` doesn't see. With ``fresh``, ``python prepare.py fresh`` writes ``fresh.bin``, other
     text of the same kind from the seed AUTORESEARCH_SEED, and, where what a perfect model would need is known,
     ``fresh.bits`` and ``text.bits``: float64 bits of each document of the new text and of ``text``.
+
+    With ``world``, ``python prepare.py world`` writes all files of [data] as they are in another world drawn from that
+    seed: data of the same family that no program can have been written for; and, where known, ``world.bits``: float64
+    bits that a perfect model would need for each document of that world's ``text``. Changes are compared there. A task
+    on real data has no other world: a model that is as good without what it learned is refused instead.
     """
 
     text: _File
@@ -71,16 +78,21 @@ class Evaluation(Section, frozen=True, kw_only=True):
     tolerance: Annotated[float, Meta(gt=0, le=1)] = 0.0005
     withheld: Annotated[list[_File], Meta(max_length=16)] = []
     fresh: bool = False
+    world: bool = False
 
 
 class Limits(Section, frozen=True, kw_only=True):
-    """Where the sandbox stops a run: wall-clock seconds, memory, disk, processes, captured output."""
+    """Where the sandbox stops a run: wall-clock seconds, memory, disk, processes, captured output.
+
+    ``program_kib`` is the largest size of a program: what it brings along need not be learned.
+    """
 
     seconds: _Amount = 900.0
     memory_mib: _Size = 2048
     disk_mib: _Size = 256
     processes: _Size = 64
     output_kib: _Size = 1024
+    program_kib: _Size = 64
 
 
 class Header(Section, frozen=True, kw_only=True):
@@ -127,19 +139,26 @@ class Task:
             "name": self.name,
             "metric": {key: value for key, value in msgspec.to_builtins(self.metric).items() if value is not None},
             "budget": msgspec.to_builtins(self.budget),
-            "limits": msgspec.to_builtins(self.limits),
+            "limits": _stated(self.limits),
             "harness": {name: hashlib.sha256(content).digest() for name, content in self.harness.items()},
             "data": dict(self.data),
             "baseline": source_digest(self.baseline.decode()),
         }
         if self.evaluation is not None:
-            definition["evaluation"] = msgspec.to_builtins(self.evaluation)
+            definition["evaluation"] = _stated(self.evaluation)
         return definition
 
     @property
     def digest(self) -> bytes:
         """The task's identity: SHA-256 of the DAG-CBOR encoding of its definition."""
         return hashlib.sha256(encode(self.definition())).digest()
+
+
+def _stated(section: Section) -> dict[str, object]:
+    """A table as plain values. Keys of a later version are left out where they say nothing: digests stay the same."""
+    values = msgspec.to_builtins(section)
+    unset = {field.name for field in msgspec.structs.fields(section) if values[field.name] == field.default}
+    return {key: value for key, value in values.items() if key not in _LATER or key not in unset}
 
 
 def seed_for(task_digest: bytes, source_digest: bytes, replicate: int) -> int:

@@ -12,6 +12,7 @@ from autoresearch.errors import Refused, UsageError
 from autoresearch.tasks.loading import MANIFEST, MAX_FILES, check_source, load_task
 from autoresearch.tasks.model import ENTRY
 
+MEMORY_MIB = 32_768
 CACHE_FOLDER = "~/.cache/autoresearch"
 
 _TEMPLATE = """\
@@ -32,7 +33,7 @@ amount = 300
 
 [limits]
 seconds = 900               # start-up and evaluation included
-memory_mib = 32768
+memory_mib = {memory_mib}
 disk_mib = 4096
 processes = 256
 output_kib = 4096
@@ -46,10 +47,11 @@ cache = "{CACHE_FOLDER}"
 """
 
 
-def write_task(folder: Path) -> Path:
+def write_task(folder: Path, *, most_memory_mib: int = MEMORY_MIB) -> Path:
     """Write ``task.toml`` for the ``train.py`` and ``prepare.py`` in ``folder``; return its path.
 
-    Pins ``prepare.py`` and whatever else the two import from beside them. Raises Refused when ``task.toml`` exists,
+    Pins ``prepare.py`` and whatever else the two import from beside them. A run may use 32 GiB of memory, or
+    ``most_memory_mib`` where that is less. Raises Refused when ``task.toml`` exists,
     UsageError when a file is missing or is not Python.
     """
     path = folder / MANIFEST
@@ -60,6 +62,7 @@ def write_task(folder: Path) -> Path:
     text = _TEMPLATE.format(
         entry=ENTRY,
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
+        memory_mib=min(MEMORY_MIB, most_memory_mib),
         harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
         mounts=_MOUNTS if mounted else "",
     )

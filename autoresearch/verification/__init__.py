@@ -1,4 +1,4 @@
-"""Who verifies what, and what it takes to count. Pure."""
+"""The rules of verification: committees, commitments, evaluations, pairs, the state of a run. Pure."""
 
 from autoresearch.verification import ecvrf
 from autoresearch.verification.choosing import (
@@ -21,12 +21,13 @@ from autoresearch.verification.evaluating import (
     Findings,
     allowance,
     gap,
+    has_learned_nothing,
     is_honest,
     passes,
 )
-from autoresearch.verification.interval import margin
+from autoresearch.verification.interval import margin, student
 from autoresearch.verification.reports import EVALUATE, REPLICATE, ROUNDS, Report
-from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, judge
+from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, Lineage, judge
 from autoresearch.verification.statistics import ERROR, LOOKS, MOST_VOICES, PAIRS, Finding, judge_pairs
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Finding",
     "Findings",
     "Judgement",
+    "Lineage",
     "Report",
     "Rules",
     "allowance",
@@ -53,6 +55,7 @@ __all__ = [
     "ecvrf",
     "expected",
     "gap",
+    "has_learned_nothing",
     "in_time",
     "is_audited",
     "is_chosen",
@@ -65,5 +68,6 @@ __all__ = [
     "passes",
     "question",
     "seeds",
+    "student",
     "text_seeds",
 ]

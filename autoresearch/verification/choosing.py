@@ -1,7 +1,7 @@
-"""Who verifies what: private sortition by a verifiable random function, and the seeds that follow from it. Pure.
+"""Committees, drawn by a verifiable random function (VRF), and the seeds that follow from it. Pure.
 
-Nobody knows beforehand who will be chosen, the author least of all, and everybody can check it afterwards: the
-verifier's proof goes into its record.
+Nobody can predict a committee, least of all the author of the run. Everybody can check it afterwards: the verifier's
+proof is part of its record.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ _TEXTS = b"autoresearch/verify-texts/1"
 _CHALLENGES = b"autoresearch/challenges/1"
 _AUDIT = b"autoresearch/audit/1"
 _REPLICATED = b"autoresearch/replicated/1"
-# Of those whose authors were always right at least one in so many runs is replicated.
+# However often an author was right, at least one in so many of its runs is replicated.
 LEAST_REPLICATED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What all peers of a network hold to when they verify: its constants, without ``verify_``.
+    """The constants of a network for verification, without ``verify_``.
 
-    ``quorum`` of the ``committee``, the number of voices expected to be chosen, must have spoken; the committee doubles
-    every ``patience_ms`` in which too few did. Below ``everybody`` voices everybody is chosen, below ``least`` nothing
-    gets further than provisional. Who is attested by mail verifies nothing that was published before, or less than
-    ``age_ms`` after, it was attested. Of a thousand runs that lead nothing ``audit_permille`` are measured anyway.
-    Who was right ``seasoned`` times in a row has fewer of its runs replicated. Proven fraud takes a participant's word
-    away for ``ban_ms``.
+    ``committee`` is the expected number of voters that are chosen; ``quorum`` of them must reveal. The committee
+    doubles every ``patience_ms`` while too few did. Below ``everybody`` voters all are chosen. Below ``least`` voters
+    no run passes provisional. A voter attested by mail verifies runs that were published at least ``age_ms`` after its
+    attestation. Of 1,000 runs that lead nothing, ``audit_permille`` are verified. A participant that was right
+    ``seasoned`` times in a row has fewer runs replicated. Proven fraud bans a participant for ``ban_ms``.
     """
 
     committee: int = DEFAULT_NETWORK.verify_committee
@@ -50,7 +49,7 @@ class Rules:
 
 @lru_cache(maxsize=64)
 def network_rules(network: Network) -> Rules:
-    """The rules of a network."""
+    """The constants of a network, as rules."""
     return Rules(**{field.name: getattr(network, f"verify_{field.name}") for field in fields(Rules)})
 
 
@@ -60,38 +59,38 @@ def question(run: bytes, stage: str, round_number: int) -> bytes:
 
 
 def expected(rules: Rules, round_number: int, waited_ms: int) -> int:
-    """How many voices are to be chosen: three times as many after a dispute, twice as many for each wait in vain."""
+    """How many voters are to be chosen: three times as many in round 1, twice as many for each ``patience_ms``."""
     doublings: int = min(max(waited_ms, 0) // rules.patience_ms, 16)
     return int(rules.committee * 3**round_number) << doublings
 
 
-def is_chosen(output: bytes, *, chosen: int, voices: int, devices: int, rules: Rules) -> bool:
-    """Whether a device whose proof stands for ``output`` is chosen, where ``chosen`` of ``voices`` are expected to be.
+def is_chosen(output: bytes, *, chosen: int, voters: int, devices: int, rules: Rules) -> bool:
+    """Whether a device with the VRF output ``output`` is chosen, where ``chosen`` of ``voters`` are expected to be.
 
-    A participant's devices share its chance, so that more machines are not more lots.
+    The devices of a participant share its chance: more machines are no more draws.
     """
-    if voices < rules.everybody:
+    if voters < rules.everybody:
         return True
     lot = int.from_bytes(output, "big")
-    return lot * voices * max(devices, 1) < chosen << (8 * ecvrf.OUTPUT_BYTES)
+    return lot * voters * max(devices, 1) < chosen << (8 * ecvrf.OUTPUT_BYTES)
 
 
 def seeds(output: bytes, count: int) -> list[int]:
-    """The seeds, below 2**63, of a verifier's pairs: drawn by its proof, so that nobody picks them."""
+    """The seeds of a verifier's pairs, below 2**63. They follow from its proof, so nobody can choose them."""
     return _numbers(_SEEDS, output, count)
 
 
 def text_seeds(output: bytes, count: int) -> list[int]:
-    """The seeds, below 2**63, of the new texts that a verifier's pairs are measured on.
+    """The seeds of the new texts and worlds of a verifier's pairs, below 2**63.
 
-    A program in training knows the seed it runs with. It must not follow from that what it will be asked about, or it
-    could write that text itself.
+    A program in training knows its own seed. The new text must not follow from that seed, or the program could write
+    the text itself.
     """
     return _numbers(_TEXTS, output, count)
 
 
 def challenge_draw(output: bytes) -> bytes:
-    """What the referee's challenges are drawn with when a verifier asks: nobody picks it, everybody can repeat it."""
+    """The bytes that draw a verifier's challenges: nobody can choose them, everybody can repeat the draw."""
     return hashlib.sha256(_CHALLENGES + output).digest()
 
 
@@ -100,21 +99,22 @@ def _numbers(domain: bytes, output: bytes, count: int) -> list[int]:
     return [int.from_bytes(digest[:8], "big") >> 1 for digest in digests]
 
 
-def is_audited(seed: bytes, run: bytes, *, voices: int, rules: Rules) -> bool:
-    """Whether the device with this secret measures a run that leads nothing, all the same.
+def is_audited(seed: bytes, run: bytes, *, voters: int, rules: Rules) -> bool:
+    """Whether the device with this secret audits a run that leads nothing.
 
-    Of a thousand such runs ``audit_permille`` are to be measured by somebody: that share is divided among those who
-    may. A keyed hash of the run's id draws; nobody else knows it, its author cannot steer it.
+    Of 1,000 such runs, ``audit_permille`` are to be verified. That share is divided among the possible verifiers. A
+    keyed hash of the run's id draws: only this device knows it, and the run's author cannot influence it.
     """
     lot = int.from_bytes(hmac.digest(seed, _AUDIT + run, "sha256")[:8], "big")
-    return lot * 1000 * max(min(voices - 1, rules.committee), 1) < rules.audit_permille << 64
+    return lot * 1000 * max(min(voters - 1, rules.committee), 1) < rules.audit_permille << 64
 
 
 def is_replicated(run: bytes, outputs: Sequence[bytes], *, consecutive_valid: int, rules: Rules) -> bool:
-    """Whether a run that would lead nothing is replicated, where its author was right so many times in a row.
+    """Whether a run that would lead nothing is replicated.
 
-    Always below ``seasoned`` times, then once in so many times, and never less than once in ten. What draws is the
-    proofs of those who evaluated it, ``outputs``: nobody chooses them, and everybody has the same.
+    ``consecutive_valid`` is how often its author was right in a row. Below ``seasoned`` times every run is replicated,
+    above that one in so many, never fewer than one in ten. The proofs of its evaluators (``outputs``) draw: nobody can
+    choose them, and every node has the same.
     """
     if consecutive_valid < rules.seasoned:
         return True

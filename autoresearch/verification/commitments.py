@@ -1,8 +1,8 @@
-"""Commit before reveal: a verifier fixes what it measured before it can know what others measured. Pure.
+"""Commit before reveal: a verifier fixes its result before it can know the results of others. Pure.
 
-It publishes a digest first, and what it measured only when enough others have published theirs. A reveal links its own
-commitment and those of the others that it waited for. A hash proves what was there before: a commitment that another's
-reveal links is older than that reveal, whatever the clocks of both say.
+It publishes a digest first, and its result when enough others have published their digests. A reveal links its own
+commitment and those of the others that it waited for. The hash proves the order: a commitment that another's reveal
+links is older than that reveal, whatever their clocks said.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _DOMAIN = b"autoresearch/commit/1"
 
 
 def commitment_digest(author: bytes, salt: bytes, measured: Mapping[str, object]) -> bytes:
-    """The digest that commits a device to the body of a verification: of its key, the salt, the body without it.
+    """The digest that commits a device to a verification: of its key, the salt, and the body without the salt.
 
-    The salt keeps others from trying which number it is; the key, from taking the digest for their own.
+    The salt prevents guessing the value from the digest. The key prevents using another device's digest.
     """
     body = {name: value for name, value in measured.items() if name != "salt"}
     return hashlib.sha256(_DOMAIN + author + salt + encode(body)).digest()
 
 
 def in_time(reports: Iterable[Report], quorum: int) -> set[Report]:
-    """The reports that are no repetitions of what others had revealed.
+    """The reports that cannot repeat what others had revealed.
 
-    Those are in time whose commitment another voice's reveal of the same stage and round links. Where fewer than
-    ``quorum`` of one finding are, the first of the others fill it up: somebody has to be the first, and in a small
-    network nobody may have waited. Pairs are always in time: their seeds are the verifier's own, so that there is
-    nothing to repeat.
+    A report is in time when another voter's reveal of the same stage and round links its commitment. Where fewer than
+    ``quorum`` of one finding are in time, the first of the others fill it up. One verifier has to be the first, and in
+    a small network none may have waited. Pairs are always in time: each verifier has its own seeds, so nothing can be
+    repeated.
     """
     questions: defaultdict[int, list[Report]] = defaultdict(list)
     found: set[Report] = set()
@@ -53,4 +53,4 @@ def in_time(reports: Iterable[Report], quorum: int) -> set[Report]:
 
 
 def _is_vouched_for(report: Report, spoken: Iterable[Report]) -> bool:
-    return any(report.commitment in other.links for other in spoken if other.voice != report.voice)
+    return any(report.commitment in other.links for other in spoken if other.voter != report.voter)

@@ -1,9 +1,9 @@
-"""A verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI of RFC 9381, over libsodium's group. Pure.
+"""Verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI (RFC 9381), over libsodium's group. Pure.
 
-Whoever has the secret key computes one output for an input, and a proof by which all others see that it is the one.
-A plain signature would not do: its signer can try nonces until the result pleases.
+The holder of the secret key computes one output for an input, and a proof by which everybody can check the output. A
+plain signature would not do: its signer can try nonces until it likes the result.
 
-Python's integers are not constant in time: proving leaks to whoever measures it on the same machine.
+Python's integers are not constant in time. A program on the same machine can learn of the key by measuring ``prove``.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ def prove(seed: bytes, alpha: bytes) -> bytes:
 
 
 def verify(public: bytes, alpha: bytes, proof: bytes) -> bytes | None:
-    """The output of 64 bytes that the proof stands for, or None when it proves nothing (RFC 9381, section 5.3).
+    """The output of a proof, 64 bytes, or None when the proof is not valid (RFC 9381, section 5.3).
 
-    Stricter than the RFC in one place: a gamma outside the prime-order subgroup, which no honest prover sends, is
-    refused.
+    Stricter than the RFC in one place: a gamma outside the prime-order subgroup is refused. No honest prover sends one.
     """
     if len(public) != 32 or len(proof) != PROOF_BYTES:
         return None
@@ -80,7 +79,7 @@ def _output(gamma: bytes) -> bytes:
 
 
 def _to_curve(public: bytes, alpha: bytes) -> bytes:
-    """A point from a hash, by trying (section 5.4.1.1)."""
+    """A point from a hash, by trial (section 5.4.1.1)."""
     for counter in range(_TRIES):
         head = _SUITE + b"\x01" + public + alpha + bytes([counter]) + b"\x00"
         candidate = hashlib.sha512(head).digest()[:32]
@@ -94,7 +93,7 @@ def _to_curve(public: bytes, alpha: bytes) -> bytes:
 
 
 def _is_canonical(encoded: bytes) -> bool:
-    """Whether RFC 8032 would decode it, as far as the spelling goes: y below the field's size, no sign without an x."""
+    """Whether the encoding is one that RFC 8032 decodes: y is below the field's size, and no sign without an x."""
     y = int.from_bytes(encoded, "little") & (2**255 - 1)
     signed = encoded[31] >> 7
     return y < _P and not (signed and y in (1, _P - 1))

@@ -1,4 +1,4 @@
-"""What an evaluation of a trained model has to show to pass. Pure: the same numbers give the same word everywhere."""
+"""Whether an evaluation of a trained model passes. Pure: the same numbers, the same result."""
 
 from __future__ import annotations
 
@@ -10,22 +10,30 @@ from typing import NamedTuple
 # At most one challenge of so many may mismatch, and all of them together may differ by so much, in nats.
 MISMATCHES = 1 / 1000
 MEAN_NATS = 0.001
-# A model that is so many standard errors better on the task's own text than on new text of the same kind has seen it.
+# A model that is so many standard errors better on the task's own text than on new text has seen its own text.
 GAP_ERRORS = 3.5
 # Documents that cost more than so many interquartile ranges above the upper quartile count as if they cost that.
 FAR_OUT_RANGES = 3.0
-# A replay on another machine may differ a little: within three standard deviations over seeds it is the same.
+# A repetition on another machine may differ a little: within three standard deviations over seeds it is the same.
 REPLAY_NOISES = 3.0
-# Where the noise is not known a replay must give the same number, give or take rounding.
+# Where the noise is not known, a repetition must give the same value, apart from rounding.
 REPLAY_RELATIVE = 1e-6
+
+
+# With shuffled weights a model must lose so much of its advantage over the frequencies of the tokens.
+LEARNED_SHARE = 0.5
 
 
 class Findings(NamedTuple):
     """What a verifier measured of a run.
 
-    ``value`` is in the task's metric. Where the referee asked the author's checkpoint, ``challenges`` is how often,
-    ``mismatches`` how many answers were not what was committed, ``mean_difference`` by how many nats all of them
-    together, and ``gap`` how many standard errors worse the task's own text is than new text, None when not measured.
+    ``value`` is in the task's metric. The next four are known where the referee asked the author's checkpoint.
+    ``challenges`` is the number of challenges, ``mismatches`` how many answers differed from the fixed losses, and
+    ``mean_difference`` the mean difference in nats. ``gap`` is how many standard errors worse the task's own text is
+    than new text, None when not measured.
+
+    ``shuffled`` is the value with shuffled weights, None when not measured or when the model could not answer.
+    ``unigram`` is the value that the frequencies of the tokens alone give.
     """
 
     value: float
@@ -33,20 +41,22 @@ class Findings(NamedTuple):
     mismatches: int = 0
     mean_difference: float = 0.0
     gap: float | None = None
+    shuffled: float | None = None
+    unigram: float | None = None
 
 
 def is_honest(challenges: float, mismatches: float, mean_difference: float) -> bool:
-    """Whether answers from beginnings alone are what was committed, give or take arithmetic."""
+    """Whether answers from beginnings alone equal the fixed losses, apart from rounding."""
     return mismatches <= challenges * MISMATCHES and abs(mean_difference) <= MEAN_NATS
 
 
 def gap(own: Sequence[float], new: Sequence[float]) -> float:
-    """How much worse a model does on the task's own text than on new text, in standard errors; far below 0: it saw it.
+    """How much worse a model is on the task's own text than on new text, in standard errors. Far below 0: it saw it.
 
-    What each document of each text costs: above what it costs the model's parent, or above what a perfect model would
-    need. The first sees more, for what makes a document hard is the same for both. A few new documents that a model
-    makes as expensive as it likes would drown any difference: what lies far out is taken to the same bound in both.
-    0 when a text has less than two documents.
+    ``own`` and ``new`` are the costs of the documents: above the parent's cost, or above what a perfect model needs.
+    The first detects more, since a hard document is hard for both. Costs far above the others count as a bound, the
+    same in both texts. Otherwise a model could hide the difference behind a few expensive documents. 0 when a text has
+    fewer than two documents.
     """
     if min(len(own), len(new)) < 2:
         return 0.0
@@ -58,10 +68,10 @@ def gap(own: Sequence[float], new: Sequence[float]) -> float:
 
 
 def passes(claim: float | None, found: Findings, *, tolerance: float | None, noise: float) -> bool:
-    """Whether what was measured bears out the claim.
+    """Whether the measured value agrees with the reported one (``claim``).
 
-    ``tolerance`` is how far two evaluations of one checkpoint may lie apart, None where no referee measures the task;
-    without challenges the run was repeated, and ``noise`` over seeds says how far that may lie.
+    ``tolerance`` is how far two evaluations of one checkpoint may lie apart, None where no referee measures the task.
+    Without challenges the run was repeated; the ``noise`` over seeds then bounds the difference.
     """
     if claim is None or not math.isfinite(found.value):
         return False
@@ -72,11 +82,20 @@ def passes(claim: float | None, found: Findings, *, tolerance: float | None, noi
     if tolerance is None:
         return True
     has_seen_it = found.gap is not None and not found.gap > -GAP_ERRORS
+    if has_learned_nothing(found):
+        return False
     return not has_seen_it and is_honest(found.challenges, found.mismatches, found.mean_difference)
 
 
+def has_learned_nothing(found: Findings) -> bool:
+    """Whether a model is nearly as good with shuffled weights: its program carries the answer."""
+    if found.shuffled is None or found.unigram is None or found.value >= found.unigram:
+        return False
+    return not found.shuffled - found.value >= LEARNED_SHARE * (found.unigram - found.value)
+
+
 def allowance(claim: float, *, tolerance: float | None, noise: float) -> float:
-    """How far from the claim what is measured may lie; the arguments are those of :func:`passes`."""
+    """How far the measured value may lie from the reported one. The arguments are those of :func:`passes`."""
     if tolerance is not None:
         return tolerance
     return max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))

@@ -1,25 +1,26 @@
-"""What one participant measured of one run, as far as the rules need it. Pure."""
+"""Reports: what one participant measured of one run, as far as the rules need it. Pure."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 EVALUATE, REPLICATE = "evaluate", "replicate"
-# Nobody is asked more often: to evaluate, and once more after a dispute; for pairs once. Each further round would be
-# other seeds to choose from, and another word of one voice.
+# The rounds of a stage: two evaluations (the second after a dispute), one for pairs. A further round would give a
+# verifier other seeds to choose from, and a voter a second vote.
 ROUNDS = {EVALUATE: 2, REPLICATE: 1}
 
 
 class Report(NamedTuple):
-    """One verification, by whom and of what: an evaluation that passed or failed, or pairs of runs.
+    """One verification: an evaluation that passed or failed, or pairs of runs.
 
-    ``voice`` is whose word it is, ``attested`` whether that counts, ``order`` sorts reports: time and id.
-    ``commitment`` is the record that fixed it before it was revealed, ``links`` are all that the reveal links.
-    ``improvements`` are the differences of the pairs, positive where the run is better than its parent, ``values`` the
-    run's own values in them, the smaller the better.
+    ``voter`` is the verifier's voter, ``attested`` whether it counts. ``order`` sorts reports: time and id.
+    ``commitment`` is the record that fixed it before the reveal, ``links`` are all links of the reveal. Without
+    ``measured`` there is no value, and the run did not pass: an evaluation ended in an error, or the run failed in the
+    pairs. ``improvements`` are the differences of the pairs, positive where the run is better than its parent.
+    ``values`` are the run's own values in the pairs, ``parents`` those of its parent; smaller is better.
     """
 
-    voice: bytes
+    voter: bytes
     attested: bool
     order: tuple[int, bytes]
     stage: str
@@ -29,3 +30,5 @@ class Report(NamedTuple):
     values: tuple[float, ...] = ()
     commitment: bytes = b""
     links: tuple[bytes, ...] = ()
+    measured: bool = True
+    parents: tuple[float, ...] = ()

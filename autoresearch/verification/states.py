@@ -1,4 +1,4 @@
-"""From what others measured to the word for a run. Pure: the same reports give the same word, in any order.
+"""Computes the state of a run from reports. Pure: the same reports in any order give the same state.
 
 reported → provisional → confirmed | not replicated
         ↘ disputed → provisional | refuted            fraud: proven by records alone
@@ -19,54 +19,70 @@ from autoresearch.words import RunState
 
 # A dispute is decided by two thirds of the new committee.
 DECIDING_SHARE = 2 / 3
-# A confirmation is the word of at least so many participants besides the author, and so is a refutation.
+# A confirmation, and a refutation, needs at least so many participants besides the author.
 CONFIRMING_VOICES = LOOKS[0]
-# So many standard deviations over seeds honest runs of one program hardly ever lie apart in the middle of all.
+# Honest runs of one program hardly ever lie so many standard deviations apart in the middle of all.
 _APART_NOISES = 3.0
+# A parent is so many standard deviations worse in pairs than its number only where it fails in new worlds.
+_COLLAPSE_NOISES = 8.0
 
 
 class Judgement(NamedTuple):
-    """The word for a run; the network's value with its standard error and number of runs; how many voices spoke.
+    """The state of a run; the network's value with its standard error and number of runs; the number of verifiers.
 
-    ``value`` is as those of the reports are, the smaller the better.
-    ``improvement`` is the median difference to the parent that others measured, positive where the run is better; it
-    too is the worse of the two in the middle where these lie far apart.
+    ``value`` is like those of the reports: smaller is better. ``improvement`` is the median difference to the parent,
+    positive where the run is better. Where the two numbers in the middle lie far apart, each is the worse of the two.
     """
 
     state: RunState
     value: float | None
     error: float | None
     runs: int
-    voices: int
+    voters: int
     improvement: float | None = None
+
+
+class Lineage(NamedTuple):
+    """What is known of a run and of its parent; smaller is better.
+
+    ``claim`` is the value that the run's author reports, ``parent`` the number of its parent. ``as_parent`` is what
+    each verifier measured of the run itself as the parent in pairs. A parent that is good in the task's own world alone
+    makes every child look better in new worlds.
+    """
+
+    claim: float | None = None
+    parent: float | None = None
+    as_parent: Sequence[float] = ()
 
 
 def judge(
     reports: Iterable[Report],
     *,
     author: bytes,
-    voices: int,
+    voters: int,
     rules: Rules,
     noise: float,
     minimum_effect: float,
-    fraud: bool = False,
     pairs_only: bool = False,
+    lineage: Lineage | None = None,
 ) -> Judgement:
-    """The word for a run, from the reports on it.
+    """The state of a run, from the reports on it.
 
-    ``author`` is the author's voice, whose own reports never count, ``voices`` how many attested voices there are. One
-    voice has one report for each stage and round, its first. Below ``rules.least`` voices nothing passes provisional.
-    ``pairs_only``: pairs need no evaluation before them, because none can be made.
+    ``author`` is the author's voter; its own reports never count. ``voters`` is the number of attested voters. Each has
+    one report for each stage and round, its first. Below ``rules.least`` voters no run passes provisional.
+    ``pairs_only``: no evaluation is possible, so pairs need none before them.
     """
-    heard = _heard(reports, author)
+    lineage = lineage or Lineage()
+    spoken = _heard(reports, author)
+    heard = [report for report in spoken if report.measured]
     pairs = [report for report in heard if (report.stage, report.round) == (REPLICATE, 0)]
     finding, count = judge_pairs(
-        [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voices - 1
+        [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voters - 1
     )
-    told = pairs[:count] if count >= CONFIRMING_VOICES else []  # one alone is no number of the network's
+    told = pairs[:count] if count >= CONFIRMING_VOICES else []  # one verifier alone gives no number
     improvements = [value for report in told for value in report.improvements]
     values = [value for report in told for value in report.values]
-    speakers = len({report.voice for report in heard})
+    speakers = len({report.voter for report in spoken})
     measured = (
         _middle(values, noise, worse=median_high) if values else None,
         _error(values, noise) if len(values) > 1 else None,
@@ -74,70 +90,92 @@ def judge(
         speakers,
         _middle(improvements, noise, worse=median_low) if improvements else None,
     )
-    if fraud:
-        return Judgement(RunState.FRAUD, *measured)
-    state = _evaluated([report for report in heard if report.stage == EVALUATE], voices, rules)
+    state = _evaluated([report for report in spoken if report.stage == EVALUATE], voters, rules)
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
-    if not ready or voices < rules.least:
+    if state in (RunState.REPORTED, RunState.PROVISIONAL) and _collapses(lineage.as_parent, lineage.claim, noise):
+        return Judgement(RunState.DISPUTED, *measured)
+    if not ready or voters < rules.least:
         return Judgement(state, *measured)
-    if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOICES < voices - 1:
-        finding = Finding.OPEN  # how good it is, is one voice against the other: a third is asked
+    failures = sum((report.stage, report.round, report.measured) == (REPLICATE, 0, False) for report in spoken)
+    if failures >= CONFIRMING_VOICES and failures > len(pairs):
+        return Judgement(RunState.NOT_REPLICATED, *measured)
+    if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOICES < voters - 1:
+        finding = Finding.OPEN  # one voter against the other: a third is asked
+    if finding is Finding.BETTER and _collapses([median(r.parents) for r in told if r.parents], lineage.parent, noise):
+        finding = Finding.OPEN  # its parent failed there: the difference means nothing
     if finding is not Finding.OPEN:
         state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
     return Judgement(state, *measured)
 
 
-def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:
-    """The median; the worse of the two in the middle where these lie too far apart to be runs of one program.
+def _collapses(found: Sequence[float], number: float | None, noise: float) -> bool:
+    """Whether most verifiers of a run, and more than one, found it far worse than its number."""
+    if number is None or noise <= 0:
+        return False
+    worse = sum(value - number > _COLLAPSE_NOISES * noise for value in found)
+    return worse >= CONFIRMING_VOICES and 2 * worse > len(found)
 
-    Half of what the first two say is one voice's: it must not lift the number as far as it likes.
+
+def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:
+    """The median, or the worse of the two numbers in the middle where these lie too far apart.
+
+    With two verifiers, half of the numbers are one voter's. It must not move the median as far as it likes.
     """
     return worse(values) if _is_apart(values, noise) else median(values)
 
 
 def _is_apart(values: Sequence[float], noise: float) -> bool:
-    """Whether the two in the middle lie further apart than runs of one program do."""
+    """Whether the two numbers in the middle lie further apart than runs of one program do."""
     return bool(values) and median_high(values) - median_low(values) > _APART_NOISES * noise
 
 
 def _error(values: Sequence[float], noise: float) -> float:
-    """The standard error of the values; what lies too far out to be of one program counts as if it lay just there."""
+    """The standard error of the values. Values too far out for one program count as the bound."""
     middle, most = median(values), _APART_NOISES * noise if noise > 0 else math.inf
     return standard_error([min(max(value, middle - most), middle + most) for value in values], noise=noise)
 
 
 def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:
-    """The reports that count, in their order: of attested voices besides the author's, one for each stage and round."""
+    """The reports that count, in order: of attested voters other than the author, one for each stage and round."""
     first: dict[tuple[bytes, str, int], Report] = {}
     for report in sorted(reports, key=lambda report: report.order):
-        if report.attested and report.voice != author:
-            first.setdefault((report.voice, report.stage, report.round), report)
+        if report.attested and report.voter != author:
+            first.setdefault((report.voter, report.stage, report.round), report)
     return sorted(first.values(), key=lambda report: report.order)
 
 
-def _evaluated(evaluations: Sequence[Report], voices: int, rules: Rules) -> RunState:
-    """What the evaluations come to. One that fails opens a dispute; it never rejects."""
+def _evaluated(evaluations: Sequence[Report], voters: int, rules: Rules) -> RunState:
+    """The state by the evaluations alone. One that fails opens a dispute; it never rejects.
+
+    A quorum of errors opens one too, where more verifiers ended in an error than came to a value. Otherwise a model
+    that only the author's friends can measure could pass.
+    """
+    quorum = min(rules.quorum, max(voters - 1, 1))
+    errors = sum(not report.measured for report in evaluations)
+    evaluations = [report for report in evaluations if report.measured]
     state, last = RunState.REPORTED, max((report.round for report in evaluations), default=0)
-    quorum = min(rules.quorum, max(voices - 1, 1))
+    unmeasurable = errors >= quorum and errors > len(evaluations)
     timely = in_time(evaluations, quorum)
     for number in range(last + 1):
         spoken = [report for report in evaluations if report.round == number]
         if number and state is not RunState.DISPUTED:
-            break  # nobody asked for this round
+            break  # this round was not asked for
         if number == 0:
             if any(not report.passed for report in spoken):
                 state = RunState.DISPUTED
             elif len(spoken) >= quorum:
                 state = RunState.PROVISIONAL
+            if unmeasurable:
+                state = RunState.DISPUTED
             continue
-        # What may be a repetition decides nothing, unless what is none decides nothing either.
+        # Reports that may be repetitions decide only where those in time do not.
         for decisive in ([report for report in spoken if report in timely], spoken):
             passed = sum(report.passed for report in decisive)
             failed = len(decisive) - passed
             if len(decisive) >= quorum and passed >= DECIDING_SHARE * len(decisive):
                 state = RunState.PROVISIONAL
             elif len(decisive) >= max(quorum, CONFIRMING_VOICES) and failed >= DECIDING_SHARE * len(decisive):
-                state = RunState.REFUTED  # by more than one: where there are two, it is word against word
+                state = RunState.REFUTED  # by at least two: one against one decides nothing
             if state is not RunState.DISPUTED:
                 break
     return state

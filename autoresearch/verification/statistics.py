@@ -1,15 +1,16 @@
-"""Is a change better than its parent? Paired differences of strangers' runs, looked at early and seldom. Pure.
+"""Is a change better than its parent? A sequential test of paired differences. Pure.
 
-Each pair is one run of the parent and one of the change on the same machine with the same seed; each verifier runs two.
-After the pairs of 2, 3 and 4 verifiers whoever found the most is left out, and a one-sided t-test at 1 % asks whether
-the mean improvement of the others is above zero. So a friend of the author gains little by what it makes up: the others
-are wrong once in a hundred looks. Where there is none the best of them is left out, and a change that is no better is
-confirmed less than once in a hundred times, all looks together, unless the noise is far above what the task says.
+Each pair is one run of the parent and one of the child, on the same machine with the same seed. Each verifier runs two.
+After 2, 3 and 4 verifiers, the one with the greatest mean improvement is left out. A one-sided t-test at 1 % asks
+whether the mean improvement of the others is above zero.
 
-Where one of the four keeps it from being better, for three of them alone would have found it so, two more are asked,
-and a last test leaves out who found the most and who found the least (a trimmed mean: Tukey and McLaughlin, 1963), and
-takes the two pairs of any other to be no further apart than the second widest: a single false word, however large,
-decides nothing.
+A friend of the author therefore gains little by false values: the others are wrong in one test of a hundred. Without a
+friend the best honest verifier is left out. Then a change without effect is confirmed less than once in a hundred
+times, all tests together, unless the noise is far above what the task states.
+
+Where three of four verifiers alone would have found it better, two more are asked. A last test leaves out the greatest
+and the least mean (a trimmed mean: Tukey and McLaughlin, 1963). No verifier's two pairs count as further apart than the
+second widest. So a single false report, however large, decides nothing.
 """
 
 from __future__ import annotations
@@ -21,25 +22,24 @@ from itertools import chain, combinations
 from statistics import fmean
 from typing import NamedTuple
 
-# So many verifiers have spoken when it is looked. One voice is not all of a look.
+# The test is made after so many verifiers. One voter is never all of a test.
 LOOKS = (2, 3, 4)
-# So many are heard where one of four stands against the others, or all where there are fewer.
+# So many verifiers are heard where one of four stands against the others, or all where there are fewer.
 MOST_VOICES = 6
-# Each verifier runs so many, no more and no fewer: nobody stops at a lucky pair.
+# Each verifier runs exactly so many pairs: none can stop at a lucky one.
 PAIRS = 2
 ERROR = 0.01
-# The task's own noise counts as much as four further pairs: with two pairs alone the spread is hardly known.
+# The task's noise counts as four further pairs: two pairs alone say little about the spread.
 PRIOR_PAIRS = 4
 # Student's t at 1 - ERROR, one-sided, by degrees of freedom.
 _QUANTILES = {3: 4.5407, 5: 3.3649, 7: 2.9980, 9: 2.8214}
-# The bounds of the last test, at 1 - ERROR / 4, for so many voices but the first and the last, none wider than the
-# second widest, where the noise is known and where it is not: from 25 million simulated runs that are no better,
-# rounded up.
+# The bounds of the last test, at 1 - ERROR / 4, by number of voters: where the noise is known, and where it is not.
+# From 25 million simulated runs that are no better, rounded up.
 _TRIMMED = {4: (2.56, 8.04), 5: (2.85, 5.45), 6: (3.03, 4.64)}
 
 
 class Finding(StrEnum):
-    """What the pairs say so far."""
+    """What the pairs show so far."""
 
     BETTER = "better"
     NOT_BETTER = "not better"
@@ -47,7 +47,7 @@ class Finding(StrEnum):
 
 
 class Found(NamedTuple):
-    """What the pairs say so far, and how many of the first verifiers were heard for it."""
+    """What the pairs show so far, and how many of the first verifiers were heard for it."""
 
     finding: Finding
     heard: int
@@ -57,20 +57,20 @@ Improvements = Sequence[Sequence[float]]
 
 
 def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: float, most: int = MOST_VOICES) -> Found:
-    """What paired improvements say: those of each verifier, in the order in which they spoke.
+    """What paired improvements show: those of each verifier, in the order of the verifications.
 
-    ``noise`` is the task's standard deviation of one run over seeds, 0 when it is not known; the difference of two
-    runs is taken to vary by √2 of it. ``minimum_effect`` is the least mean improvement that counts. ``most`` verifiers
-    can speak; what comes after the sixth says nothing.
+    ``noise`` is the task's standard deviation of one run over seeds, 0 when it is not known. The difference of two
+    runs varies by √2 of it. ``minimum_effect`` is the least mean improvement that counts. At most ``most`` verifiers
+    can run pairs. Verifications after the sixth change nothing.
     """
     spoken = min(len(improvements), LOOKS[-1])
-    looks = LOOKS if noise > 0 else LOOKS[1:]  # how wide they spread is not to be seen from two pairs alone
+    looks = LOOKS if noise > 0 else LOOKS[1:]  # two pairs alone do not show the spread
     for look in looks:
         if len(improvements) < look:
-            is_all = looks[0] <= most <= len(improvements)  # in a network of four, three speak and no more
+            is_all = looks[0] <= most <= len(improvements)  # with four voters, three can run pairs
             return Found(Finding.NOT_BETTER if is_all else Finding.OPEN, spoken)
         *others, _ = _by_mean(improvements[:look])
-        if _is_better([improvements[voice] for voice in others], minimum_effect, noise=noise):
+        if _is_better([improvements[voter] for voter in others], minimum_effect, noise=noise):
             return Found(Finding.BETTER, spoken)
     but_one = combinations(improvements[: LOOKS[-1]], LOOKS[-1] - 1)
     if not any(_is_better(three, minimum_effect, noise=noise) for three in but_one):
@@ -81,16 +81,16 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     _, *middle, _ = _by_mean(improvements[:last])
     narrowed = _narrowed(improvements[:last])
     bound = _TRIMMED[last][0 if noise > 0 else 1]
-    better = _is_better([narrowed[voice] for voice in middle], minimum_effect, noise=noise, bound=bound)
+    better = _is_better([narrowed[voter] for voter in middle], minimum_effect, noise=noise, bound=bound)
     return Found(Finding.BETTER if better else Finding.NOT_BETTER, last)
 
 
 def _by_mean(improvements: Improvements) -> list[int]:
-    return sorted(range(len(improvements)), key=lambda voice: fmean(improvements[voice]))
+    return sorted(range(len(improvements)), key=lambda voter: fmean(improvements[voter]))
 
 
 def _narrowed(improvements: Improvements) -> list[tuple[float, ...]]:
-    """The improvements of each, around the same mean, but no further apart than the second widest are."""
+    """The improvements of each verifier around the same mean, no further apart than the second widest."""
     widths = [max(pairs) - min(pairs) for pairs in improvements]
     _, most, *_ = sorted(widths, reverse=True)
     narrowed = []

@@ -1,45 +1,24 @@
-"""Best, leaderboard, lineage, history: computed from the log, the same on every machine that has the same records."""
+"""Views: best, leaderboard, lineage, history, states. The same records give the same views."""
 
+from autoresearch.views.annotations import banned_until, copied_from, marks_of, records_behind, with_marks
 from autoresearch.views.bans import is_banned
-from autoresearch.views.board import board
-from autoresearch.views.company import Company, Whose, company, whose
-from autoresearch.views.copies import copies, same_models
-from autoresearch.views.credit import credit
-from autoresearch.views.duties import Duty, duty_for, make_duty, next_duty, repeated_duty
-from autoresearch.views.hardware import board_hardware
-from autoresearch.views.linking import to_link
-from autoresearch.views.marking import banned_until, copied_from, marks_of, records_behind, with_marks
-from autoresearch.views.memory import roster_of
-from autoresearch.views.models import (
-    NOBODY,
-    ClaimView,
-    CreditView,
-    HistoryEntry,
-    ImprovementView,
-    LineageStep,
-    MarkView,
-    RunView,
-    SubjectView,
-    TaskStatistics,
-    Who,
-)
-from autoresearch.views.past import Change, confirmed_until, states_over_time
-from autoresearch.views.people import who, who_is
-from autoresearch.views.preference import (
+from autoresearch.views.base_selection import (
     CHECKING_AUTHORS,
-    DOUBTED,
     OPEN,
     Placed,
     backed,
+    buildable,
     checked,
     contenders,
-    place,
+    judged_rows,
     preferred,
-    standings,
     tier,
-    tier_of,
 )
-from autoresearch.views.proofs import (
+from autoresearch.views.cache import endings_of, in_snapshot, kept_answer, roster_of
+from autoresearch.views.copies import copies, same_models
+from autoresearch.views.credit import credit
+from autoresearch.views.display_names import who, who_is
+from autoresearch.views.evidence import (
     Proof,
     evaluations,
     fork_at,
@@ -49,9 +28,44 @@ from autoresearch.views.proofs import (
     proof_with,
     proofs,
 )
-from autoresearch.views.ranking import best_of, subject_as_said, vouched
+from autoresearch.views.hardware import board_hardware
+from autoresearch.views.leaderboard import board
+from autoresearch.views.models import (
+    NOBODY,
+    ClaimView,
+    CreditView,
+    HistoryEntry,
+    ImprovementView,
+    LineageStep,
+    MarkView,
+    ProgramView,
+    RunView,
+    TaskStatistics,
+    Who,
+)
+from autoresearch.views.ownership import is_own_run, is_own_task, own_keys
+from autoresearch.views.precedence import to_link
+from autoresearch.views.queries import (
+    best,
+    history,
+    leaderboard,
+    lineage,
+    live_claims,
+    program_view,
+    run,
+    run_body,
+    run_view,
+    runs,
+    statistics,
+    wants_retest,
+)
+from autoresearch.views.ranking import best_of, program_as_reported, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
-from autoresearch.views.standing import (
+from autoresearch.views.state_history import Change, confirmed_until, states_over_time
+from autoresearch.views.trials import Trial, trials
+from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
+from autoresearch.views.verification_jobs import VerificationJob, job_for, make_job, next_job, repeated_job
+from autoresearch.views.verification_state import (
     bears_out,
     committed,
     counted_reports,
@@ -64,44 +78,30 @@ from autoresearch.views.standing import (
     pending,
     state_of,
     tolerance_of,
-    voices_at,
-)
-from autoresearch.views.views import (
-    best,
-    history,
-    leaderboard,
-    lineage,
-    live_claims,
-    run,
-    run_body,
-    run_view,
-    runs,
-    statistics,
-    subject_view,
-    wants_retest,
+    voters_at,
 )
 
 __all__ = [
     "CHECKING_AUTHORS",
-    "DOUBTED",
     "NOBODY",
     "OPEN",
     "Change",
     "ClaimView",
-    "Company",
     "CreditView",
-    "Duty",
     "HistoryEntry",
     "ImprovementView",
     "LineageStep",
     "MarkView",
     "Marked",
     "Placed",
+    "ProgramView",
     "Proof",
     "RunView",
-    "SubjectView",
     "TaskStatistics",
     "TrackRecord",
+    "Trial",
+    "TrustContext",
+    "VerificationJob",
     "Who",
     "Whose",
     "backed",
@@ -111,62 +111,68 @@ __all__ = [
     "best_of",
     "board",
     "board_hardware",
+    "buildable",
     "checked",
     "committed",
-    "company",
     "confirmed_until",
     "contenders",
     "copied_from",
     "copies",
     "counted_reports",
     "credit",
-    "duty_for",
+    "endings_of",
     "evaluations",
     "fork_at",
     "has_chosen_seed",
     "history",
+    "in_snapshot",
     "is_banned",
     "is_counted",
     "is_drawn",
+    "is_own_run",
+    "is_own_task",
+    "job_for",
     "judge_reports",
     "judged",
+    "judged_rows",
     "judgement",
+    "kept_answer",
     "leaderboard",
     "lineage",
     "live_claims",
     "made_up_parent",
-    "make_duty",
+    "make_job",
     "mark_view",
     "marks_of",
     "merge_of",
     "needed",
-    "next_duty",
+    "next_job",
+    "own_keys",
     "pending",
-    "place",
     "preferred",
+    "program_as_reported",
+    "program_view",
     "proof_with",
     "proofs",
     "records_behind",
-    "repeated_duty",
+    "repeated_job",
     "roster_of",
     "run",
     "run_body",
     "run_view",
     "runs",
     "same_models",
-    "standings",
     "state_of",
     "states_over_time",
     "statistics",
-    "subject_as_said",
-    "subject_view",
     "tier",
-    "tier_of",
     "to_link",
     "tolerance_of",
     "track_record",
     "track_records",
-    "voices_at",
+    "trials",
+    "trust_context",
+    "voters_at",
     "vouched",
     "wants_retest",
     "who",

@@ -1,22 +1,23 @@
-"""Who cheated for all to see: fraud that records prove by themselves takes a participant's word away for a while.
+"""Bans: records that prove fraud by themselves ban their author for a while.
 
-Nobody has to be believed for that, and nobody decides it: every peer finds the same in the same records. A fork of a
-device's history is a proof too, but of a restored copy far more often than of a lie: its runs do not count until its
-root key merges it, and nobody is banned for it.
+No participant decides it and no statement has to be trusted: every peer finds the same in the same records. A fork of a
+device's log is evidence too, but its usual cause is a restored copy, so it bans nobody. Runs after a fork count when
+others verified them, or once the root key merged it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from autoresearch.log import Log
 from autoresearch.verification import network_rules
-from autoresearch.views.memory import Memory, memory_of, remembered
+from autoresearch.views.cache import Cache, cache_of, cached
 
 
 class Ban(NamedTuple):
-    """From a record on, until a time (exclusive, Unix ms), a voice does not count."""
+    """A voter does not count from ``record`` on until ``end_ms`` (exclusive, Unix ms)."""
 
     record: bytes
     device: bytes
@@ -25,34 +26,35 @@ class Ban(NamedTuple):
     end_ms: int
 
 
-def bans(log: Log) -> dict[bytes, list[Ban]]:
-    """All bans by voice, and by the device that signed the proof, the first first."""
-    return _found(log)[0]
+class Bans(NamedTuple):
+    """All bans by voter and by the device that signed the fraud, oldest first; and the records that prove fraud."""
+
+    by_key: Mapping[bytes, Sequence[Ban]]
+    frauds: frozenset[bytes]
+
+    def cover(self, voter: bytes, time_ms: int, *, device: bytes = b"", seq: int = 0) -> bool:
+        """Whether a voter is banned at a time. Records of ``device`` with a ``seq`` after its fraud are banned too."""
+        spoken = any(ban.start_ms < time_ms < ban.end_ms for ban in self.by_key.get(voter, ()))
+        return spoken or any(
+            seq > ban.seq and time_ms < ban.end_ms for ban in self.by_key.get(device, ()) if ban.device == device
+        )
 
 
-def is_fraud(log: Log, record: bytes) -> bool:
-    """Whether a record proves that its author cheated."""
-    return record in _found(log)[1]
+def bans(log: Log) -> Bans:
+    """All bans in a log."""
+    return cached(log, "bans", lambda: _find(log, cache_of(log)), by=())
 
 
-def is_banned(log: Log, voice: bytes, time_ms: int, *, device: bytes = b"", seq: int = 0) -> bool:
-    """Whether a voice does not count at a time; what ``device`` signed after the proof comes after it, whenever."""
-    found = bans(log)
-    spoken = any(ban.start_ms < time_ms < ban.end_ms for ban in found.get(voice, ()))
-    return spoken or any(
-        seq > ban.seq and time_ms < ban.end_ms for ban in found.get(device, ()) if ban.device == device
-    )
+def is_banned(log: Log, voter: bytes, time_ms: int, *, device: bytes = b"", seq: int = 0) -> bool:
+    """Whether a voter is banned at a time, see :meth:`Bans.cover`."""
+    return bans(log).cover(voter, time_ms, device=device, seq=seq)
 
 
-def _found(log: Log) -> tuple[dict[bytes, list[Ban]], frozenset[bytes]]:
-    return remembered(log, "bans", lambda: _find(log, memory_of(log)))
-
-
-def _find(log: Log, memory: Memory) -> tuple[dict[bytes, list[Ban]], frozenset[bytes]]:
+def _find(log: Log, cache: Cache) -> Bans:
     by_key: defaultdict[bytes, list[Ban]] = defaultdict(list)
-    for row in sorted(memory.frauds, key=lambda row: (row.time, row.id)):
-        voice = memory.roster.voice(row.author, row.time).voice
+    for row in sorted(cache.frauds, key=lambda row: (row.time, row.id)):
+        voter = cache.roster.voter(row.author, row.time).voter
         ban = Ban(row.id, row.author, row.seq, row.time, row.time + network_rules(log.network).ban_ms)
-        for key in {voice, row.author}:
+        for key in {voter, row.author}:
             by_key[key].append(ban)
-    return dict(by_key), frozenset(row.id for row in memory.frauds)
+    return Bans(dict(by_key), frozenset(row.id for row in cache.frauds))

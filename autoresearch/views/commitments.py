@@ -1,4 +1,4 @@
-"""Whether what a verifier reveals is what it committed itself to."""
+"""Matches verifications with commitments: whether a verifier reveals what it committed to."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from autoresearch.verification import commitment_digest
 
 
 class Own(NamedTuple):
-    """The commitments of a device for a stage and a round: its first in its own order, and all by their ids."""
+    """The commitments of a device for a stage and a round: its first by number, and all by id."""
 
     first: CommitmentRow
     by_id: dict[bytes, CommitmentRow]
 
 
 def committed_by(rows: Iterable[CommitmentRow]) -> dict[tuple[bytes, str, int], Own]:
-    """The commitments on a run whose proofs hold, by device, stage and round."""
+    """The commitments on a run with valid proofs, by device, stage and round."""
     found: dict[tuple[bytes, str, int], Own] = {}
     for row in rows:
         if row.output is not None:
@@ -32,8 +32,8 @@ def committed_by(rows: Iterable[CommitmentRow]) -> dict[tuple[bytes, str, int], 
 def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], Own]) -> bytes | None:
     """The id of the commitment that a verification links and opens, or None.
 
-    A device has one for a stage and a round, its first in its own order: nobody commits to two numbers and then
-    reveals the one that suits.
+    A device has one for a stage and a round: its first by number. So no verifier can commit to two values and then
+    choose which one to reveal.
     """
     check = record.body
     assert isinstance(check, Verification)
@@ -43,5 +43,5 @@ def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], O
         return None
     oldest = min(linked, key=lambda row: (row.time, row.id))
     digest = commitment_digest(record.author, check.salt, body_fields(record))
-    # An own commitment that an older copy of the log did not have is made again, the same: either may be linked.
+    # After a restored copy of the log a device commits again, to the same: either commitment may be linked.
     return oldest.id if oldest.digest == own.first.digest == digest else None

@@ -1,4 +1,4 @@
-"""What a participant has done that others can count: no points, nothing that decays, each fact with its records."""
+"""Credit: what participants have done, as facts with their records. No points, and nothing decays."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from autoresearch.log import Log
-from autoresearch.records import Record, Run, Verification, format_id
+from autoresearch.log import Log, in_parts
+from autoresearch.records import Record, Run, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Judgement
-from autoresearch.views.memory import roster_of
+from autoresearch.views.cache import in_snapshot, roster_of
+from autoresearch.views.display_names import who_is
 from autoresearch.views.models import CreditView, ImprovementView
-from autoresearch.views.people import who_is
-from autoresearch.views.reputation import UPHELD, TrackRecord, mark_view, track_records
-from autoresearch.views.standing import first_words, judged
+from autoresearch.views.plausibility import Spent, spent, verifying_ms
+from autoresearch.views.reputation import TrackRecord, mark_view, track_records
+from autoresearch.views.verification_state import UPHELD, first_words, judge_soon, judged
 from autoresearch.words import RunState
 
 
@@ -28,17 +29,18 @@ class _Account:
     cpu_ms: int = 0
     work: float = 0.0
     flops: float = 0.0
+    implausible: list[Record] = field(default_factory=list)
     improvement: defaultdict[bytes, list[tuple[float, bytes]]] = field(default_factory=lambda: defaultdict(list))
     passes: list[Record] = field(default_factory=list)
     fails: list[Record] = field(default_factory=list)
     replications: list[Record] = field(default_factory=list)
     refutations: list[Record] = field(default_factory=list)
     verifying_ms: int = 0
-    voices: set[bytes] = field(default_factory=set)
+    voters: set[bytes] = field(default_factory=set)
 
 
 class _Book:
-    """The accounts by participant: by the voice that a root key has at the time of the newest record."""
+    """The accounts by participant: by the voter that a root key has at the time of the newest record."""
 
     def __init__(self, log: Log) -> None:
         self._roster = roster_of(log)
@@ -47,51 +49,50 @@ class _Book:
         self.accounts: defaultdict[bytes, _Account] = defaultdict(_Account)
 
     def of(self, device: bytes, time_ms: int) -> _Account:
-        """The account of whoever a device spoke for at a time; what came before an attestation counts for it too."""
-        then = self._roster.voice(device, time_ms)
-        account = self.accounts[self._roster.voice(then.root, self._now_ms).voice]
+        """The account of the participant behind a device at a time. Work before an attestation belongs to it too."""
+        then = self._roster.voter(device, time_ms)
+        account = self.accounts[self._roster.voter(then.root, self._now_ms).voter]
         account.roots.add(then.root)
-        account.voices.add(then.voice)
+        account.voters.add(then.voter)
         return account
 
     def is_attested(self, account: _Account) -> bool:
-        """Whether a participant's word counts now."""
-        return any(self._roster.voice(root, self._now_ms).attested for root in account.roots)
+        """Whether a participant is attested now."""
+        return any(self._roster.voter(root, self._now_ms).attested for root in account.roots)
 
 
+@in_snapshot
 def credit(log: Log) -> list[CreditView]:
-    """What everybody has done, those with the most verified compute first.
+    """What all participants have done, the most verified compute first.
 
-    A run's compute counts when others came to its number: provisional, confirmed, or not replicated, which is no blame.
+    A run's compute counts when it is provisional, confirmed or not replicated (which is no blame), and is plausible.
     """
     book = _Book(log)
     for device, runs, finished, last_ms in log.runs_by_author():
         account = book.of(device, last_ms)
         account.runs, account.finished = account.runs + runs, account.finished + finished
-    for run_id in log.verified():
-        run = log.find(run_id)
-        if run is not None and isinstance(run.body, Run):
-            _enter(book, log, run, run.body, judged(log, run))
+    for part in in_parts(log.verified()):
+        judge_soon(log, part)
+        for run_id in part:
+            run = log.find(run_id)
+            if run is not None and isinstance(run.body, Run):
+                _enter(book, log, run, run.body, judged(log, run))
     records = track_records(log)
-    views = [_view(log, voice, account, book, records) for voice, account in book.accounts.items()]
+    views = [_view(log, voter, account, book, records) for voter, account in book.accounts.items()]
     return sorted(views, key=lambda view: (-view.cpu_ms, -view.verifying_ms, -view.runs, view.participant))
 
 
 def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> None:
-    """What one verified run says of its author and of who verified it."""
+    """Add one verified run to the accounts of its author and its verifiers."""
     author = book.of(run.author, run.time)
     author.states[found.state].append(run)
     if found.state in UPHELD:
-        author.cpu_ms += body.cpu_ms
-        author.work = _more(author.work, body.metrics.get("work", 0))
-        author.flops = _more(author.flops, body.metrics.get("flops", 0))
+        _add(author, spent(log, body), run)
     if found.state is RunState.CONFIRMED and found.improvement is not None:
         author.improvement[body.task].append((found.improvement, run.id))
     for record, report in first_words(log, run):
-        check = record.body
-        assert isinstance(check, Verification)
         account = book.of(record.author, record.time)
-        account.verifying_ms += check.duration_ms
+        account.verifying_ms += verifying_ms(log, run, record)
         if report.stage == REPLICATE:
             account.replications.append(record)
         elif report.stage == EVALUATE:
@@ -100,13 +101,18 @@ def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> N
                 account.refutations.append(record)
 
 
-def _more(total: float, claimed: float) -> float:
-    """A sum that stays a number whatever authors claim."""
-    return min(total + max(claimed, 0), sys.float_info.max)
+def _add(account: _Account, found: Spent | None, run: Record) -> None:
+    """Add what a run spent. Sums stay finite whatever budgets tasks have."""
+    if found is None:
+        account.implausible.append(run)
+        return
+    account.cpu_ms += found.cpu_ms
+    account.work = min(account.work + found.work, sys.float_info.max)
+    account.flops = min(account.flops + found.flops, sys.float_info.max)
 
 
 def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:
-    known = [records[voice] for voice in sorted(account.voices | {who}) if voice in records]
+    known = [records[voter] for voter in sorted(account.voters | {who}) if voter in records]
     now = records.get(who, TrackRecord(who))
     return CreditView(
         participant=who.hex(),
@@ -121,6 +127,7 @@ def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[by
         cpu_ms=account.cpu_ms,
         work=account.work,
         flops=account.flops,
+        implausible=_ids(account.implausible),
         improvements=[
             ImprovementView(
                 task=task.hex(), total=sum(gain for gain, _ in gains), runs=[format_id(run) for _, run in gains]

@@ -1,14 +1,14 @@
-"""Wall-clock tasks: the same time on other hardware is another experiment, and its number another number."""
+"""Wall-clock tasks: selects the hardware of the leaderboard, since values on other hardware differ."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from autoresearch.log import Log, SubjectRow
+from autoresearch.log import Log, ProgramRow
 from autoresearch.records import Run
+from autoresearch.views.cache import cache_of, cached
 from autoresearch.views.copies import same_models
-from autoresearch.views.memory import memory_of, remembered
 
 
 def is_clocked(log: Log, task: bytes) -> bool:
@@ -20,16 +20,16 @@ def is_clocked(log: Log, task: bytes) -> bool:
 def board_hardware(log: Log, task: bytes) -> str | None:
     """The hardware whose numbers the board of a wall-clock task compares; None where all may be compared.
 
-    That on which most attested participants work; then that with the most of their runs, where nobody
-    is named subjects, then the first by name.
+    The hardware on which most attested participants work; of equal ones the one with the most of their programs, then
+    the first by name. Where trust names nobody, the programs of all count.
     """
     if not is_clocked(log, task):
         return None
-    return remembered(log, f"hardware {task.hex()}", lambda: _most_used(log, task))
+    return cached(log, f"hardware {task.hex()}", lambda: _most_used(log, task), by=("run",))
 
 
-def comparing(log: Log, task: bytes) -> Callable[[SubjectRow], bool]:
-    """What tells which subjects of a task are on its board: no copies of others' models, and one kind of hardware."""
+def comparing(log: Log, task: bytes) -> Callable[[ProgramRow], bool]:
+    """A predicate: whether a program is on its task's leaderboard. No copies of checkpoints, one kind of hardware."""
     copies, hardware = same_models(log), board_hardware(log, task)
     return lambda row: row.first not in copies and hardware in (None, row.device)
 
@@ -40,15 +40,15 @@ def is_same_hardware(run: Run, device: str) -> bool:
 
 
 def _most_used(log: Log, task: bytes) -> str:
-    roster = memory_of(log).roster
-    voices: defaultdict[str, set[bytes]] = defaultdict(set)
-    subjects: Counter[str] = Counter()
-    # Where anybody is named, it is for them to say, at the time of their own runs: others' move it neither way.
+    roster = cache_of(log).roster
+    voters: defaultdict[str, set[bytes]] = defaultdict(set)
+    programs: Counter[str] = Counter()
+    # Where trust names anybody, only runs of participants that were attested then decide.
     for device, author, count, time_ms in log.hardware_of(task, roster.keys):
-        voice = roster.voice(author, time_ms)
-        voices[device] |= {voice.voice} if voice.attested else set()
-        subjects[device] += count
-    if not subjects:
+        voter = roster.voter(author, time_ms)
+        voters[device] |= {voter.voter} if voter.attested else set()
+        programs[device] += count
+    if not programs:
         for device, _, count in log.hardware(task):
-            subjects[device] += count
-    return min(subjects, key=lambda device: (-len(voices[device]), -subjects[device], device), default="")
+            programs[device] += count
+    return min(programs, key=lambda device: (-len(voters[device]), -programs[device], device), default="")

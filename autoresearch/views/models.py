@@ -1,4 +1,4 @@
-"""What the views answer: plain values, ready for JSON. Ids of records are CIDs, other hashes and keys hexadecimal."""
+"""The answers of the views, ready for JSON. Record ids are CIDs, other hashes and keys hexadecimal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import msgspec
 
 
 class Who(msgspec.Struct, frozen=True, kw_only=True):
-    """A participant as people see it: `credit` takes ``short`` and ``participant``.
+    """A participant as commands show it. `credit` takes ``short`` and ``participant``.
 
-    ``participant`` is its root key, or the device's own key where no root key names the device. ``short`` is as much of
-    it as no other key here begins with. ``name`` is what it calls itself: anybody may take any name.
+    ``participant`` is its root key, or the device's own key where no root key names the device. ``short`` is the
+    beginning of it that no other key in the log has. ``name`` is the name that it chose; others may choose the same.
     """
 
     participant: str
@@ -22,7 +22,7 @@ NOBODY = Who(participant="", short="")
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, by the device ``author``. ``forked``: an unmerged fork of its author keeps it from counting."""
+    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it."""
 
     id: str
     task: str
@@ -34,6 +34,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, int | float] = {}
     curve: list[float] = []
     source: str
+    source_bytes: int = 0
     source_digest: str
     parent: str | None = None
     base: str | None = None
@@ -78,7 +79,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
-    """Someone is trying this source with this replicate until ``until_ms``."""
+    """A claim: its author tries this source with this replicate until ``until_ms``."""
 
     id: str
     source_digest: str
@@ -90,7 +91,7 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a participant did wrong: its own record, and the records by which everybody can check it."""
+    """A mark of a participant: its own record, and the records by which everybody can check it."""
 
     mark: str
     record: str
@@ -98,17 +99,20 @@ class MarkView(msgspec.Struct, frozen=True, kw_only=True):
     time_ms: int
 
 
-class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
-    """All counted runs of one source with the task's full budget, of one device where the network names anybody.
+class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
+    """All counted runs of one source with the task's full budget, of one device where trust names anybody.
 
-    ``id`` is the first of them, and stands for it. ``mean`` and ``runs`` are what its authors say, ``score`` is
-    what that is ranked by, in the metric's own unit: the mean made worse by the standard error. ``value`` is what
-    others measured with seeds that nobody chose: the median of ``others`` runs, with half of its 95 % interval as
-    ``margin``; ``voices`` participants spoke about it. ``section`` is where the leaderboard shows it, empty where
-    nobody is named whose word would count; ``position`` is 0 where it is not ranked. ``retest``: the run that it
-    builds on was refuted. ``confirmed_until_ms``: confirmed it was, but is no more. ``author`` is the device that
-    signed, ``who`` the participant behind it, ``marks`` what that one did wrong here or elsewhere, null where nobody
-    looked (best and top do), ``banned_until_ms`` until when its word does not count, if it was ever banned.
+    ``id`` is the first of them, and identifies the program. ``mean`` and ``runs`` are reported. ``score`` ranks the
+    program, in the metric's unit: the mean made worse by the standard error. ``value`` is what others measured with
+    seeds fixed by the protocol: the median of ``others`` runs. ``margin`` is half of its 95 % interval, ``voters`` the
+    number of verifiers.
+
+    ``section`` is where the leaderboard shows it, empty where trust names nobody. ``position`` is 0 where it is not
+    ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: the end of an earlier
+    confirmation.
+
+    ``author`` is the device that signed, ``who`` the participant behind it. ``marks`` are that participant's marks,
+    null where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
     ``copy_of`` is another participant's run that had this one's checkpoint or program before.
     """
 
@@ -126,7 +130,7 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None = None
     margin: float | None = None
     others: int = 0
-    voices: int = 0
+    voters: int = 0
     section: str = ""
     retest: bool = False
     confirmed_until_ms: int | None = None
@@ -137,11 +141,11 @@ class SubjectView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on the way from a baseline to a run. ``delta`` is the change of the value from the step before.
+    """One run in the lineage of a run. ``delta`` is the change of the value from the step before.
 
-    ``value``, with half of its 95 % interval, is what others measured with seeds that nobody chose, in ``others`` runs,
-    and ``gain`` the change that they found beside the parent; ``voices`` participants spoke about it. ``retest``: the
-    step before was refuted, so that the change means nothing.
+    ``value`` is what others measured with seeds fixed by the protocol, in ``others`` runs. ``margin`` is half of its
+    95 % interval, ``gain`` the improvement over the parent, ``voters`` the number of verifiers. ``retest``: the step
+    before was refuted, so the change means nothing.
     """
 
     run: RunView
@@ -153,11 +157,11 @@ class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     margin: float | None = None
     gain: float | None = None
     others: int = 0
-    voices: int = 0
+    voters: int = 0
 
 
 class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
-    """How much better confirmed runs made a task's metric: the sum of what others measured against each parent."""
+    """The improvements by confirmed runs on a task: the sum of what others measured against each parent."""
 
     task: str
     total: float
@@ -165,14 +169,16 @@ class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreditView(msgspec.Struct, frozen=True, kw_only=True):
-    """What one participant has done that others can count; lists are of record ids.
+    """What one participant has done, as facts; lists are of record ids.
 
-    ``participant`` is its voice: the mail tag where it is attested by mail, else the root key; ``keys`` are its root
-    keys, ``known_as`` what people see of them. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are those of its
-    runs to whose number others came. ``passes``, ``fails`` and ``replications`` are its verifications that count,
-    ``verifying_ms`` how long they took, ``refutations`` those of its fails whose run was refuted.
-    ``consecutive_valid``: how often in a row it was right. ``banned_until_ms``: its word does not count until then, if
-    it was ever banned.
+    ``participant`` is its voter: the mail tag where it is attested by mail, else the root key. ``keys`` are its root
+    keys, ``known_as`` their display names. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are the compute of its
+    runs that are provisional, confirmed or not replicated. ``implausible`` are those of them that cannot have spent
+    what they state; nothing of these is counted.
+
+    ``passes``, ``fails`` and ``replications`` are its verifications that count, ``verifying_ms`` how long they took,
+    ``refutations`` its fails whose run was refuted. ``consecutive_valid`` is how often in a row it was right,
+    ``banned_until_ms`` the end of its ban, if it was ever banned.
     """
 
     participant: str
@@ -197,6 +203,7 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     banned_until_ms: int | None = None
     marks: list[MarkView] = []
     known_as: list[Who] = []
+    implausible: list[str] = []
 
 
 class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,5 +211,5 @@ class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: int
     statuses: dict[str, int]
-    subjects: int
+    programs: int
     authors: int

@@ -1,30 +1,34 @@
-"""Programs by what is said of them, the best first.
+"""Ranks programs by reported values, the best first.
 
-Where the network names nobody all words are alike: a program has the mean of all its runs. Elsewhere it is the word of
-the attested participant's device that published it first, by its own runs alone. Whoever repeats it elsewhere is heard
-by verifying: nobody ever asks about that other run, so that a false number in it would cost its author nothing.
+Where trust names nobody, all participants are equal: a program has the mean of all its runs. Elsewhere it has the mean
+of the runs of one device: of the attested participant that published it first. A repetition by another participant does
+not count. No committee verifies that other run, so a false value in it would cost its author nothing.
+
+After an unmerged fork of a device's log its runs count once others verified them.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
-from autoresearch.log import CountedRun, EntryRow, Log, MeasuredRow, SubjectRow, TaskRules, pool, rank
-from autoresearch.views.company import Company, Whose, whose
+from autoresearch.log import CountedRun, EntryRow, Log, MeasuredRow, ProgramRow, TaskRules, pool, rank
 from autoresearch.views.hardware import comparing
-from autoresearch.views.witnesses import first_of
+from autoresearch.views.precedence import first_of
+from autoresearch.views.trust_context import TrustContext, Whose, whose
+from autoresearch.views.verification_state import is_upheld
 
-# As far down the board as something is looked for where all words are alike.
+# So many rows are read where all participants are equal.
 BOARD_ROWS = 2000
 # Most who ask want the first few.
-_FIRST_PAGE, _PAGE = 20, 500
+_FIRST_PAGE, _PAGE = 100, 500
 
-Counts = Callable[[Whose], bool]
+Counts = Callable[[CountedRun, Whose], bool]
 
 
-def walk(log: Log, task: bytes) -> Iterator[SubjectRow]:
-    """The subjects of a task by what everybody says, the best first, as far down as it is looked."""
+def walk(log: Log, task: bytes) -> Iterator[ProgramRow]:
+    """The programs of a task by the reports of all participants, the best first, up to a bound."""
     start, size, is_comparable = 0, _FIRST_PAGE, comparing(log, task)
     while start < BOARD_ROWS:
         page = log.ranked(task, limit=min(size, BOARD_ROWS - start), skip=start)
@@ -34,67 +38,89 @@ def walk(log: Log, task: bytes) -> Iterator[SubjectRow]:
         start, size = start + size, _PAGE
 
 
-def vouched(log: Log, task: bytes, here: Company, *, own: bool = False) -> Iterator[SubjectRow]:
-    """The subjects of a task by what those say who count; with ``own`` by what the one who asks says as well.
+def vouched(
+    log: Log, task: bytes, here: TrustContext, *, own: bool = False, forked: bool = False
+) -> Iterator[ProgramRow]:
+    """The programs of a task by the reports of attested participants; with ``own`` also by this participant's.
 
-    What others write moves none of them and takes no time.
+    With ``forked`` also by unverified runs after a fork. Records of other participants change none of them and take no
+    time.
     """
     if not here.naming:
         return walk(log, task)
     rules, is_comparable = log.rules(task), comparing(log, task)
     entries = log.entries(task, here.roster.keys | here.mine if own else here.roster.keys)
-    rows = ((entry.bound, _standing(log, entry, here, rules, own=own)) for entry in entries)
+    attested = _is_attested if forked else _counting(log, _is_attested)
+    sides = [_Side(log, here, attested, here.roster.keys)]
+    if own:
+        sides.append(_Side(log, here, _counting(log, _is_own), here.mine))
+    rows = ((entry.bound, _standing(entry, here, rules, sides)) for entry in entries)
     return filter(is_comparable, _in_order(rows))
 
 
-def unvouched(log: Log, task: bytes, here: Company, *, up_to: float | None = None) -> Iterator[SubjectRow]:
-    """The subjects of a task that no attested participant published, by what everybody says, up to a rank."""
+def unvouched(log: Log, task: bytes, here: TrustContext, *, up_to: float | None = None) -> Iterator[ProgramRow]:
+    """The programs of a task that no attested participant published, by all reports, up to a rank."""
     if not here.naming:
         return
-    for row in walk(log, task):
-        if up_to is not None and row.rank is not None and row.rank > up_to:
-            return
-        if whose(row.author, row.first_time, here).attested:
-            continue
-        if vouched_subject(log, (task, row.source_digest, row.budget), here) is None:
-            yield row
+    rows = walk(log, task)
+    while page := list(islice(rows, _FIRST_PAGE)):
+        others = [row for row in page if not whose(row.author, row.first_time, here).attested]
+        log.read_entrants_ahead([(task, row.source_digest, row.budget) for row in others], here.roster.keys)
+        for row in page:
+            if up_to is not None and row.rank is not None and row.rank > up_to:
+                return
+            if row in others and vouched_program(log, (task, row.source_digest, row.budget), here) is None:
+                yield row
 
 
-def vouched_subject(log: Log, subject: tuple[bytes, bytes, float], here: Company) -> SubjectRow | None:
-    """A subject as the attested participant stands by it who published it first, or None."""
-    devices = log.entrants(*subject, here.roster.keys)
-    return _row(subject, _first_runs(log, subject, here, _is_attested, devices), log.rules(subject[0]))
+def vouched_program(log: Log, program: tuple[bytes, bytes, float], here: TrustContext) -> ProgramRow | None:
+    """A program by the runs of the attested participant that published it first, or None."""
+    devices = log.entrants(*program, here.roster.keys)
+    counts = _counting(log, _is_attested)
+    return _row(program, _first_runs(log, program, here, counts, devices), log.rules(program[0]))
 
 
-def subject_as_said(log: Log, subject: tuple[bytes, bytes, float], here: Company) -> SubjectRow | None:
-    """A subject by the word of those who count, else by everybody's, or None when no run of it counts."""
-    return (vouched_subject(log, subject, here) if here.naming else None) or log.subject(*subject)
+def program_as_reported(log: Log, program: tuple[bytes, bytes, float], here: TrustContext) -> ProgramRow | None:
+    """A program by the reports of attested participants, else by all reports; None when no run of it counts."""
+    return (vouched_program(log, program, here) if here.naming else None) or log.program(*program)
 
 
-def best_of(log: Log, task: bytes, device: bytes, here: Company) -> SubjectRow | None:
-    """The best subject of a task that a device published first, by what it says itself where anybody is named."""
+def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> ProgramRow | None:
+    """The best program of a task that a device published first; where trust names anybody, by its own reports."""
     if not here.naming:
         return next((row for row in walk(log, task) if row.author == device), None)
-    rules = log.rules(task)
-    rows = ((entry.bound, _row(entry[:3], entry.runs, rules)) for entry in log.entries(task, [device]))
+    rules, counts = log.rules(task), _counting(log, _is_anyone)
+    said = (
+        (entry, [run for run in entry.runs if counts(run, whose(device, run.time, here))])
+        for entry in log.entries(task, [device])
+    )
+    rows = ((entry.bound, _row(entry[:3], runs, rules)) for entry, runs in said)
     return next(filter(comparing(log, task), _in_order(rows)), None)
 
 
-def measured(log: Log, task: bytes, here: Company, *, authors: int) -> Iterator[SubjectRow]:
-    """The runs of those who count, and of the one who asks, that so many devices measured, each as a subject.
+def measured(log: Log, task: bytes, here: TrustContext, *, authors: int) -> Iterator[ProgramRow]:
+    """The runs of attested participants, and of this one, that ``authors`` devices measured, each as a program.
 
-    That need not be the subject's first run: whoever writes the same program under an earlier time takes nothing
-    away from it. One that was measured in several runs is here as often.
+    A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
+    program that was measured in several runs appears once for each.
     """
     rules, keys = log.rules(task), here.roster.keys | here.mine
-    found = (row for row in log.measured(task, authors=authors) if row.author in keys)
+    found = _entries_ahead(log, [row for row in log.measured(task, authors=authors) if row.author in keys])
     rows = ((row.bound, _measured(log, row, here, rules)) for row in found)
     return filter(comparing(log, task), _in_order(rows))
 
 
-def _in_order(met: Iterable[tuple[float, SubjectRow | None]]) -> Iterator[SubjectRow]:
-    """Rows by their ranks, from rows that come by numbers which their ranks are not below."""
-    waiting: list[tuple[float, int, bytes, SubjectRow]] = []
+def _entries_ahead(log: Log, rows: Iterable[MeasuredRow]) -> Iterator[MeasuredRow]:
+    """The same rows, with the runs of their entries read some at a time."""
+    following = iter(rows)
+    while page := list(islice(following, _PAGE)):
+        log.read_entries_ahead([(row.task, row.source_digest, row.budget, row.author) for row in page])
+        yield from page
+
+
+def _in_order(met: Iterable[tuple[float, ProgramRow | None]]) -> Iterator[ProgramRow]:
+    """Rows by rank, from rows in the order of lower bounds of their ranks."""
+    waiting: list[tuple[float, int, bytes, ProgramRow]] = []
     for bound, row in met:
         while waiting and waiting[0][0] < bound:
             yield heapq.heappop(waiting)[-1]
@@ -104,70 +130,91 @@ def _in_order(met: Iterable[tuple[float, SubjectRow | None]]) -> Iterator[Subjec
         yield heapq.heappop(waiting)[-1]
 
 
-def _standing(log: Log, entry: EntryRow, here: Company, rules: TaskRules | None, *, own: bool) -> SubjectRow | None:
-    """A device's entry as a subject, None when its word does not count or another one published that before."""
+class _Side:
+    """Runs whose words count alike, and the devices that may have written them."""
+
+    def __init__(self, log: Log, here: TrustContext, counts: Counts, keys: frozenset[bytes]) -> None:
+        self.counts = counts
+        self._log, self._here, self._keys = log, here, keys
+        self._first: dict[tuple[bytes, bytes, float], bytes | None] = {}
+
+    def is_repeated(self, entry: EntryRow) -> bool:
+        """Whether another device whose word counts alike published the program before: found once for a program."""
+        program = entry[:3]
+        if program not in self._first:
+            devices = self._log.entrants(*program, self._keys)
+            alone = devices == [entry.author]
+            runs = [] if alone else _first_runs(self._log, program, self._here, self.counts, devices)
+            self._first[program] = runs[0].author if runs else None
+        return self._first[program] not in (None, entry.author)
+
+
+def _standing(
+    entry: EntryRow, here: TrustContext, rules: TaskRules | None, sides: Iterable[_Side]
+) -> ProgramRow | None:
+    """A device's entry as a program; None when its runs do not count or another device published it before."""
     known = [(run, whose(entry.author, run.time, here)) for run in entry.runs]
-    sides: list[tuple[Counts, frozenset[bytes]]] = [(_is_attested, here.roster.keys)]
-    if own:
-        sides.append((_is_own, here.mine))
-    for counts, keys in sides:
-        if runs := [run for run, said in known if counts(said)]:
-            row = _row(entry[:3], runs, rules)
-            return None if entry.shared and _is_repeated(log, entry, here, counts, keys) else row
+    for side in sides:
+        if runs := [run for run, said in known if side.counts(run, said)]:
+            return None if entry.shared and side.is_repeated(entry) else _row(entry[:3], runs, rules)
     return None
 
 
-def _is_repeated(log: Log, entry: EntryRow, here: Company, counts: Counts, keys: frozenset[bytes]) -> bool:
-    """Whether another device whose word counts alike published the program before."""
-    devices = log.entrants(*entry[:3], keys)
-    if devices == [entry.author]:
-        return False
-    return any(run.author != entry.author for run in _first_runs(log, entry[:3], here, counts, devices))
-
-
 def _first_runs(
-    log: Log, subject: tuple[bytes, bytes, float], here: Company, counts: Counts, devices: Iterable[bytes]
+    log: Log, program: tuple[bytes, bytes, float], here: TrustContext, counts: Counts, devices: Iterable[bytes]
 ) -> list[CountedRun]:
-    """The runs of a program by the device that published it first, of those of these whose word counts."""
+    """The runs of a program that count, of the one of ``devices`` that published it first."""
     by_first: dict[CountedRun, list[CountedRun]] = {}
+    devices = list(devices)
+    log.read_entries_ahead([(*program, device) for device in devices])
     for device in devices:
-        runs = [run for run in log.counted_runs(*subject, device) if counts(whose(device, run.time, here))]
+        runs = [run for run in log.counted_runs(*program, device) if counts(run, whose(device, run.time, here))]
         if runs:
             by_first[min(runs)] = runs
     return by_first[first_of(log, by_first)] if by_first else []
 
 
-def _measured(log: Log, found: MeasuredRow, here: Company, rules: TaskRules | None) -> SubjectRow | None:
-    """A run that was measured as a subject that stands by it, None when its word does not count."""
+def _measured(log: Log, found: MeasuredRow, here: TrustContext, rules: TaskRules | None) -> ProgramRow | None:
+    """A measured run as a program that is judged by it; None when its author's runs do not count."""
     said = whose(found.author, found.time, here)
     if not any(said):
         return None
-    counts = _is_attested if said.attested else _is_own
-    subject = (found.task, found.source_digest, found.budget)
-    runs = [run for run in log.counted_runs(*subject, found.author) if counts(whose(found.author, run.time, here))]
-    return _row(subject, runs, rules, first=next((run for run in runs if run.id == found.run), None))
+    counts = _counting(log, _is_attested if said.attested else _is_own)
+    program = (found.task, found.source_digest, found.budget)
+    runs = [run for run in log.counted_runs(*program, found.author) if counts(run, whose(found.author, run.time, here))]
+    first = next((run for run in runs if run.id == found.run), None)
+    return _row(program, runs, rules, first=first) if first else None
 
 
 def _row(
-    subject: tuple[bytes, bytes, float],
+    program: tuple[bytes, bytes, float],
     runs: Iterable[CountedRun],
     rules: TaskRules | None,
     *,
     first: CountedRun | None = None,
-) -> SubjectRow | None:
+) -> ProgramRow | None:
     pooled = pool(runs, clocked=bool(rules and rules.clocked), first=first)
     if pooled is None:
         return None
     run = pooled.first
-    ranked = rank(pooled.mean, pooled.runs, rules) if rules and rules.budget == subject[2] else None
-    return SubjectRow(
-        *subject, pooled.runs, pooled.mean, run.id, run.time, ranked, run.author, run.title, run.parent, run.device
+    ranked = rank(pooled.mean, pooled.runs, rules) if rules and rules.budget == program[2] else None
+    return ProgramRow(
+        *program, pooled.runs, pooled.mean, run.id, run.time, ranked, run.author, run.title, run.parent, run.device
     )
 
 
-def _is_attested(said: Whose) -> bool:
+def _counting(log: Log, counts: Counts) -> Counts:
+    """The same predicate, without runs after a fork that others did not verify."""
+    return lambda run, said: counts(run, said) and (not run.forked or is_upheld(log, run.id))
+
+
+def _is_attested(_: CountedRun, said: Whose) -> bool:
     return said.attested
 
 
-def _is_own(said: Whose) -> bool:
+def _is_own(_: CountedRun, said: Whose) -> bool:
     return said.own
+
+
+def _is_anyone(_: CountedRun, __: Whose) -> bool:
+    return True

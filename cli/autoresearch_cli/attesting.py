@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
+from autoresearch.paths import typed_path
 from autoresearch_cli import here, roots
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json
@@ -27,10 +28,12 @@ STATUS = "autoresearch id attest --status"
 def attest(
     address: Annotated[str, typer.Argument(metavar="[ADDRESS]", help="Your mail address; only attestors see it.")] = "",
     *,
-    status: Annotated[bool, typer.Option("--status", help="Only say how you stand, and what is missing.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Only show whether you are attested, and what is missing.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Show that a mailbox is yours, so that your runs rank. Attestors write to it; nobody else learns the address."""
+    """Prove that you control a mailbox, so that your results count. Only attestors see the address."""
     answer = _asked(address) if address and not status else _standing()
     _report(answer, json=json)
     if address and not status and not json and answer.awaited and sys.stdin.isatty():
@@ -48,20 +51,22 @@ def confirm(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Answer an attestor's code. Without one, paste the whole mail; the root key's passphrase is asked for."""
+    """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
     text = " ".join(code) if code else _pasted()
     with here.client() as client:
-        awaited = client.attest_standing()
+        awaited = client.attestation_state()
     if not awaited.awaited:
-        raise NotFound("no code is awaited here", hint="autoresearch id attest ADDRESS asks for one")
+        raise NotFound(
+            "no attestor waits for a code from this node", hint="autoresearch id attest ADDRESS asks for one"
+        )
     if subject:
-        _print_subject(text, awaited, json=json)
+        _print_program(text, awaited, json=json)
         return
     mail = _proof(dkim, text, awaited) if dkim else b""
     _report(_confirmed(text, awaited, _root(), mail=mail), json=json)
 
 
-def _print_subject(text: str, awaited: AttestAnswer, *, json: bool) -> None:
+def _print_program(text: str, awaited: AttestAnswer, *, json: bool) -> None:
     found = _subject(text, awaited)
     if json:
         print_json(TextAnswer(id="", what="subject", text=found))
@@ -87,7 +92,7 @@ def _proof(file: Path, text: str, awaited: AttestAnswer) -> bytes:
     from autoresearch.identity import prove, resolve_key, signed_part
 
     try:
-        mail = signed_part(file.expanduser().read_bytes())
+        mail = signed_part(typed_path(file).read_bytes())
     except OSError as error:
         raise NotFound(f"{file} can't be read: {error.strerror}") from error
     with suppress(TimedOut):  # the attestors have name servers of their own
@@ -96,7 +101,7 @@ def _proof(file: Path, text: str, awaited: AttestAnswer) -> bytes:
 
 
 def _none_awaited() -> UsageError:
-    return UsageError("that is none of the codes that are awaited", hint=f"type it again, or: {STATUS}")
+    return UsageError("no attestor waits for this code", hint=f"type it again, or: {STATUS}")
 
 
 def _asked(address: str) -> AttestAnswer:
@@ -105,14 +110,14 @@ def _asked(address: str) -> AttestAnswer:
 
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:
-        raise UsageError("that is no mail address")
+        raise UsageError("this is not a mail address", hint="autoresearch id attest you@example.org")
     root = roots.loaded().root
     if isinstance(root, LockedKey) and not root.here:  # nobody could sign the answers
         raise Refused(
-            "The root key is not on this machine, which is a further device of its owner.",
-            hint="ask where the root key is: what is attested there counts for all its devices",
+            "the root key is not on this machine",
+            hint="ask for the attestation where the root key is: it counts for all its devices",
         )
-    say("asking attestors to write to you")
+    say("asking attestors to send codes to your address")
     with here.client() as client:
         return client.attest(AttestRequest(address=address))
 
@@ -121,7 +126,7 @@ def _standing() -> AttestAnswer:
     """From the daemon, or from the log when none runs."""
     try:
         with here.client() as client:
-            return client.attest_standing()
+            return client.attestation_state()
     except DaemonNotRunning:
         from autoresearch.answers import attest_answer
         from autoresearch.log import Log

@@ -64,8 +64,11 @@ def check_settings() -> Check:
 
 
 def check_task() -> Check:
-    """Whether the task that this node works on is whole."""
+    """Whether the task that this node works on is whole, and asks for no more than this machine allows."""
+    from autoresearch.research import Ceiling
+
     task = load_task(here.task_folder(""))
+    Ceiling.of(here.settings().work).check(task)
     return Check(name="task", result=OK, detail=f"{task.name}, {task.folder}")
 
 
@@ -115,6 +118,10 @@ def check_log() -> Check:
             detail = f"this device signed a record number {lost.seq} that is not here: an older copy was put back"
             fix = "put the newest copy back, or accept that the history forks: autoresearch doctor --accept-fork"
             return Check(name="log", result=FAILED, detail=detail, fix=fix)
+        forked = [fork.seq for fork in log.forks(me) if not fork.merged] if me else []
+        if forked:
+            detail = f"this device's history forked at its record {forked[0]}: later runs don't count by themselves"
+            return Check(name="log", result=WARNING, detail=detail, fix="autoresearch down && autoresearch id merge")
         return Check(
             name="log", result=OK, detail=f"{counted(log.count(), 'record')}, {size(paths.log.stat().st_size)}"
         )

@@ -31,6 +31,8 @@ from autoresearch.answers import (
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
+    WithdrawnAnswer,
+    WithdrawRecordRequest,
     WithdrawRequest,
     WorkRequest,
 )
@@ -136,6 +138,10 @@ class Client:
         """Have it publish what this participant calls itself."""
         return self._ask("POST", "/v1/name", StatusAnswer, request)
 
+    def withdraw_record(self, request: WithdrawRecordRequest) -> WithdrawnAnswer:
+        """Have it withdraw a run or a note of this node."""
+        return self._ask("POST", "/v1/withdraw", WithdrawnAnswer, request)
+
     def take_trust(self) -> TrustAnswer:
         """Have it trust whom the network's file trusts by now."""
         return self._ask("POST", "/v1/trust", TrustAnswer)
@@ -155,14 +161,14 @@ class Client:
         return self._ask("POST", "/v1/verify", RunAccepted, request, seconds=VERIFY_SECONDS)
 
     def check_proof(self, record: str) -> RunAccepted:
-        """Queue what it takes to check a value that a verifier states: its measurement once more."""
+        """Queue what it takes to check a value that a verifier states: the same measurement again."""
         return self._ask("POST", f"/v1/proofs/{record}/check?kind=value", RunAccepted, seconds=VERIFY_SECONDS)
 
     def attest(self, request: AttestRequest) -> AttestAnswer:
         """Have attestors write to an address."""
         return self._ask("POST", "/v1/attest", AttestAnswer, request, seconds=ATTEST_SECONDS)
 
-    def attest_standing(self) -> AttestAnswer:
+    def attestation_state(self) -> AttestAnswer:
         """How this participant stands with the attestors."""
         return self._ask("GET", "/v1/attest", AttestAnswer)
 
@@ -175,7 +181,7 @@ class Client:
         return self._ask("GET", "/v1/attestor", AttestorAnswer)
 
     def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
-        """Have the attestor take back what it said of a participant."""
+        """Have the attestor withdraw its attestations of a participant."""
         return self._ask("POST", "/v1/attestor/withdraw", AttestorAnswer, request)
 
     def allow(self, request: AllowRequest) -> AttestorAnswer:

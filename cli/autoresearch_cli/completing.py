@@ -1,6 +1,12 @@
-"""Completion in the shell from the local log; it needs no daemon and never fails."""
+"""Completion in the shell from the local log; it needs no daemon and never fails.
+
+What is printed here is evaluated by a shell, and some shells (zsh through typer's script) evaluate the help text with
+it: nothing of what others wrote goes there that a shell, or rich's markup, gives a meaning.
+"""
 
 from __future__ import annotations
+
+import re
 
 RECENT = 200
 REFERENCES = [("@", "the best run"), ("@mine", "your best run"), ("@~1", "the best run's parent")]
@@ -16,12 +22,16 @@ def complete_reference(incomplete: str) -> list[tuple[str, str]]:
         return []
 
 
+def harmless(text: str) -> str:
+    """Letters, digits and the little punctuation that means nothing to a shell."""
+    return " ".join(re.sub(r"[^\w .,+=%“”–-]", " ", text).split())
+
+
 def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch.answers import log_answer
     from autoresearch_cli.reading import open_notebook
-    from autoresearch_cli.rendering.figures import one_line
     from autoresearch_cli.rendering.ids import short
 
     with open_notebook() as notebook:
         found = log_answer(notebook.log, limit=RECENT).records
-    return [(short(r.id), one_line(r.summary)) for r in found if short(r.id).startswith(incomplete)]
+    return [(short(r.id), harmless(r.summary)) for r in found if short(r.id).startswith(incomplete)]

@@ -19,10 +19,13 @@ from autoresearch.identity import (
 )
 from autoresearch.log import Log
 from autoresearch.notebook import Notebook, own_devices
+from autoresearch.records import Merge, format_id
 from autoresearch.views import who_is
 from autoresearch_cli import here
-from autoresearch_cli.models import EnrolAnswer
+from autoresearch_cli.models import EnrolAnswer, MergeAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
+
+ALL_RUNS = 1_000_000
 
 
 def rows(mine: Identity) -> list[Device]:
@@ -55,10 +58,28 @@ def renew(mine: Identity) -> None:
 
 
 def revoke(mine: Identity, device: bytes, reason: str) -> None:
-    """Take a device's voice away."""
+    """Revoke a device."""
     with Notebook(here.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
         notebook.revoke(mine.root, device, here.now_ms(), reason=reason)
+
+
+def merge(mine: Identity, device: bytes) -> MergeAnswer:
+    """End the forks of a device of this participant."""
+    with Notebook(here.paths()) as notebook:
+        assert isinstance(mine.root, KeyPair)
+        log = notebook.log
+        held = [run for run in log.records(kind="run", author=device, limit=ALL_RUNS) if log.forked(run)]
+        record = notebook.merge(mine.root, device, here.now_ms())
+        assert isinstance(record.body, Merge)
+        heads = [log.get(head) for head in record.body.heads]
+        return MergeAnswer(
+            device_key=device.hex(),
+            id=format_id(record.id),
+            heads=[format_id(head.id) for head in heads],
+            seq=max(head.seq for head in heads),
+            runs=sum(not log.forked(run) for run in held),
+        )
 
 
 def request(*, json: bool) -> None:

@@ -122,13 +122,13 @@ class CommandGroup(TyperGroup):
 
 def tell(found: Mishap, *, json: bool) -> int:
     """Print a mishap for people, and with ``--json`` for programs too. Returns the exit status."""
-    from autoresearch_cli.rendering.figures import safe
+    from autoresearch_cli.rendering.output import print_json, say, say_lines
 
-    for text in (found.usage, found.error, found.hint and f"→ {found.hint}"):
+    if found.usage:
+        say_lines(found.usage)
+    for text in (found.error, found.hint and f"→ {found.hint}"):
         if text:
-            typer.echo(safe(text), err=True)
+            say(text)
     if json:
-        from autoresearch_cli.rendering.output import print_json
-
         print_json(found.failure())
     return found.exit_status

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoresearch.paths import Paths
+from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 
 if TYPE_CHECKING:
@@ -53,20 +53,12 @@ def client() -> Client:
     return Client(socket)
 
 
-def typed_path(text: str) -> Path:
-    """The path that was typed; ``~somebody`` who has no home here is a name like any other."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        return Path(text)
-
-
 def existing_folder(text: str) -> Path:
     """The absolute path of a folder that was typed.
 
     Raises:
         NotFound: there is no such folder.
-        UsageError: it is no folder.
+        UsageError: it is no folder, or can be no path.
     """
     from autoresearch.errors import NotFound, UsageError
 

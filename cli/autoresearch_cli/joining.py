@@ -22,6 +22,7 @@ from autoresearch.networks import (
     read_manifest,
     save_manifest,
 )
+from autoresearch.paths import typed_path
 from autoresearch.settings import write_setting
 from autoresearch_cli import here
 
@@ -30,13 +31,14 @@ ASK_SECONDS = 60.0
 # A node may have many addresses; some of them are enough to begin with.
 OWN_ADDRESSES = 4
 STARTING = "starting"
+WAYS = "give a manifest's file, an invite (autoresearch network invite), or an address (autoresearch peers)"
 POLL_SECONDS = 0.1
 INSTALL_HINT = 'apt install gcc python3-dev libgmp-dev; pip install "autoresearch-p2p[network]"'
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A network that was named, and whether only another node's word stands for whom it trusts."""
+    """A network that was named, and whether its trust list comes from another node alone."""
 
     manifest: Manifest
     by_word: bool
@@ -57,14 +59,16 @@ def find_network(text: str) -> Found:
     """
     if looks_like_invite(text):
         return Found(read_invite(text), by_word=False)
-    path = here.typed_path(text)
+    try:
+        path = typed_path(text)
+    except UsageError as error:
+        raise UsageError(str(error), hint=WAYS) from error
     if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
         return Found(ask_node(text), by_word=True)
     try:
         return Found(read_manifest(path), by_word=False)
     except NotFound as error:
-        hint = "give a manifest's file, an invite (autoresearch network invite), or an address (autoresearch peers)"
-        raise NotFound(f"{text[:200]!r} is no file here, no invite and no address", hint=hint) from error
+        raise NotFound(f"{text[:200]!r} is not a file, an invite or an address", hint=WAYS) from error
 
 
 def ask_node(address: str) -> Manifest:

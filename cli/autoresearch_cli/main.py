@@ -10,17 +10,16 @@ import typer
 
 from autoresearch_cli.group import CommandGroup
 
-HELP = "Improve train.py together with other machines: one signed notebook, many experimenters."
+HELP = "Improve train.py together with other machines: one signed log, many participants."
 
 EPILOG = """\b
 First steps:
-  autoresearch up --work     start the daemon and let it run experiments
+  autoresearch up --work     start the daemon and work
   autoresearch status        what it does, and why
   autoresearch best --code   the best train.py so far
 
-\b
 Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 ambiguous id,
-6 refused, 7 timed out, 8 a proof does not hold, 130 interrupted.
+6 refused, 7 timed out, 8 evidence does not hold, 130 interrupted.
 """
 
 

@@ -21,7 +21,7 @@ class Problem(Answer, frozen=True, kw_only=True):
 class UpAnswer(Answer, frozen=True, kw_only=True):
     """The daemon runs. ``state`` is "started" or "already_running".
 
-    ``working``: somebody asked it to work, now or before it was stopped.
+    ``working``: it was asked to work, now or before it was stopped.
     """
 
     schema: str = "autoresearch.up/1"
@@ -135,6 +135,20 @@ class EnrolAnswer(Answer, frozen=True, kw_only=True):
     text: str = ""
 
 
+class MergeAnswer(Answer, frozen=True, kw_only=True):
+    """The root key ended the forks of a device by the record ``id``. ``heads`` are the last records of its branches.
+
+    ``seq`` is the number up to which its records count again; ``runs``, how many of them are runs.
+    """
+
+    schema: str = "autoresearch.merge/1"
+    device_key: str
+    id: str
+    heads: list[str]
+    seq: int
+    runs: int
+
+
 class BackupAnswer(Answer, frozen=True, kw_only=True):
     """An encrypted backup of the root key."""
 
@@ -166,7 +180,10 @@ class NetworkAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TaskAnswer(Answer, frozen=True, kw_only=True):
-    """A task folder: what is asked, and the rules."""
+    """A task folder: what is asked, and the rules. ``ceiling`` is what this machine allows of the ``limits``.
+
+    ``mounts`` are the folders of this machine that its programs may read, by name.
+    """
 
     schema: str = "autoresearch.task/1"
     folder: str
@@ -182,6 +199,8 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     budget: float
     limits: dict[str, int | float]
     files: list[str]
+    ceiling: dict[str, int | float] = {}
+    mounts: dict[str, str] = {}
 
 
 class ExportAnswer(Answer, frozen=True, kw_only=True):
@@ -194,7 +213,7 @@ class ExportAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ImportAnswer(Answer, frozen=True, kw_only=True):
-    """Rows brought in as notes; those that are in the notebook already are left alone."""
+    """Rows brought in as notes; those that are in the log already are left alone."""
 
     schema: str = "autoresearch.import/1"
     file: str
@@ -255,7 +274,7 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TextAnswer(Answer, frozen=True, kw_only=True):
-    """Text that belongs to a record: ``what`` is "code" or "log"; or the "subject" of a mail, of no record."""
+    """Text that belongs to a record: ``what`` is "code" or "log"; or the "program" of a mail, of no record."""
 
     schema: str = "autoresearch.text/1"
     id: str

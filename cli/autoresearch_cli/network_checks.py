@@ -1,4 +1,4 @@
-"""What ``doctor network`` looks at: why nobody is reachable, and what to do about it. Changes nothing."""
+"""What ``doctor network`` looks at: why no peer is reachable, and what to do. Changes nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def network_checks() -> Iterator[Check]:
     yield listening(answer, here.settings().network.listen)
     yield reachable(answer)
     yield from beginnings(answer.peers)
-    yield company(answer.peers)
+    yield connections(answer.peers)
     if (check := clocks(answer.peers)) is not None:
         yield check
 
@@ -72,7 +72,12 @@ def listening(answer: PeersAnswer, wanted: str) -> Check:
     hosts, ports = zip(*map(host_and_port, answer.addresses), strict=True) if answer.addresses else ((), ())
     if not answer.addresses:
         fix = "autoresearch config set network.listen /ip4/0.0.0.0/tcp/4001"
-        return Check(name="listening", result=WARNING, detail="it listens nowhere; it can only call others", fix=fix)
+        return Check(
+            name="listening",
+            result=WARNING,
+            detail="it listens nowhere: it can dial others, and they cannot dial it",
+            fix=fix,
+        )
     fixed = {int(part.rpartition("/")[2]) for part in wanted.split(",") if not part.strip().endswith("/0")}
     if fixed and not fixed & set(ports):
         port = min(fixed)
@@ -91,12 +96,12 @@ def reachable(answer: PeersAnswer) -> Check:
     hosts = [host_and_port(address)[0] for address in answer.addresses]
     called = [peer for peer in answer.peers if peer.connected and peer.inbound]
     if called:
-        return Check(name="reachable", result=OK, detail=f"{counted(len(called), 'peer')} called this node")
+        return Check(name="reachable", result=OK, detail=f"{counted(len(called), 'peer')} dialled this node")
     if any(is_public(host) for host in hosts):
-        detail = "this machine has a public address, but nobody who is connected called it"
+        detail = "this machine has a public address, but no connected peer dialled it"
         return Check(name="reachable", result=OK, detail=detail)
-    detail = "nobody who is connected called this node, and its addresses are private: it is behind a router"
-    fix = "nothing has to be done, calling others is enough; to be called, forward the port on the router"
+    detail = "no connected peer dialled this node, and its addresses are private: it is behind a router"
+    fix = "nothing to do: dialling others is enough. To be dialled, forward the port on the router"
     return Check(name="reachable", result=OK, detail=detail, fix=fix)
 
 
@@ -107,7 +112,12 @@ def beginnings(peers: list[PeerView]) -> Iterator[Check]:
     named += [address for address in here.manifest().bootstrap if address not in named]
     if not named and not settings.lan and not peers:
         fix = "autoresearch peers add ADDRESS, or: autoresearch config set network.lan true"
-        yield Check(name="beginning", result=FAILED, detail="it knows no node and looks for none", fix=fix)
+        yield Check(
+            name="beginning",
+            result=FAILED,
+            detail="it knows no node to begin with, and does not look on the local network",
+            fix=fix,
+        )
     if not named and settings.lan:
         yield Check(name="beginning", result=OK, detail="it looks for nodes on the local network")
     known = {peer.peer: peer for peer in peers}
@@ -130,7 +140,7 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
     except socket.gaierror:
         detail, fix = f"{host} has no address", "is the name right, and does this machine reach the internet?"
     except TimeoutError:
-        detail, fix = f"{where} does not answer", "a firewall may be between; try another node: autoresearch peers add"
+        detail, fix = f"{where} does not answer", "a firewall may block it; try another node: autoresearch peers add"
     except OSError as error:
         detail = f"{where} does not answer: {error.strerror or error}"
         fix = "its daemon is down or its port changed; try another node: autoresearch peers add"
@@ -140,7 +150,7 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
     return Check(name="beginning", result=WARNING, detail=detail, fix=fix)
 
 
-def company(peers: list[PeerView]) -> Check:
+def connections(peers: list[PeerView]) -> Check:
     """Whether somebody of this network is connected."""
     connected = [peer for peer in peers if peer.connected]
     strangers = [peer for peer in connected if peer.other_network]
@@ -149,12 +159,12 @@ def company(peers: list[PeerView]) -> Check:
         return Check(name="peers", result=FAILED, detail="all connected peers are in another network", fix=fix)
     refused = [peer for peer in peers if is_refused(peer)]
     if not connected and refused:
-        detail = f"nobody is connected now, and {counted(len(refused), 'peer')} may not: blocked or shut out here"
-        fix = "autoresearch peers lists them; autoresearch peers unblock PEER takes one back in"
+        detail = f"no peer is connected; {counted(len(refused), 'peer')} may not connect: blocked or shut out here"
+        fix = "autoresearch peers lists them; autoresearch peers unblock PEER admits one again"
         return Check(name="peers", result=WARNING, detail=detail, fix=fix)
     if not connected:
-        fix = "see the lines above; records wait here and go out when somebody comes"
-        return Check(name="peers", result=WARNING, detail="nobody is connected now", fix=fix)
+        fix = "see the lines above; records are sent when a peer connects"
+        return Check(name="peers", result=WARNING, detail="no peer is connected", fix=fix)
     return Check(name="peers", result=OK, detail=f"{counted(len(connected) - len(strangers), 'peer')} connected")
 
 
@@ -172,7 +182,7 @@ def clocks(peers: list[PeerView]) -> Check | None:
     if abs(skew) <= SKEW_MS:
         return Check(name="clock", result=OK, detail="as the peers' clocks")
     way = "behind" if skew > 0 else "ahead of"
-    detail = f"this clock is {duration(abs(skew))} {way} the peers'; records that are far ahead wait elsewhere"
+    detail = f"this clock is {duration(abs(skew))} {way} the peers'; peers hold back records that are far ahead"
     return Check(name="clock", result=WARNING, detail=detail, fix="set the clock: timedatectl set-ntp true")
 
 

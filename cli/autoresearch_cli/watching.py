@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autoresearch.answers import Event
-from autoresearch_cli.rendering.figures import one_line, value
+from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.progress import Display
 
 OK = "ok"
@@ -44,9 +44,9 @@ class Watch:
                 self.display.ended(key)
                 self._titles.pop(key, None)
             case "confirmed" | "demoted" | "trust":
-                self.display.line(one_line(event.text), style="bold")
+                self.display.line(event.text, style="bold")
             case "state" | "worker":
-                self.display.line(one_line(text_in(event, "reason") or event.text), style="dim")
+                self.display.line(text_in(event, "reason") or event.text, style="dim")
             case _:
                 pass
         return False
@@ -63,10 +63,10 @@ class Watch:
 
 def finished_line(event: Event) -> str:
     """One run that ended: its value and the change against its parent, or how it failed and why."""
-    title = f"“{one_line(text_in(event, 'title') or event.text)}”"
+    title = f"“{text_in(event, 'title') or event.text}”"
     status = text_in(event, "status")
     if status != OK:
-        reason = one_line(text_in(event, "reason") or event.text)
+        reason = text_in(event, "reason") or event.text
         return f"✗ {status or 'failed'}  {title}  {reason}".rstrip()
     delta = number_in(event, "delta")
     sign = "★" if event.data.get("is_best") else "✓"

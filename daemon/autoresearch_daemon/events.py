@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from autoresearch.answers import Event
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 # A listener that is this many events behind is disconnected with a "stale" event; it may come back with its last id.
 LISTENER_QUEUE = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,21 +16,23 @@ import structlog
 from autoresearch import __version__
 from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError
-from autoresearch.log import State, Verdict
+from autoresearch.log import NAMING, State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Task, parse_stored
 from autoresearch.research import device_name
 from autoresearch.settings import Settings, named_devices
 from autoresearch.sync import Finished, KeyIndex
-from autoresearch_daemon.addressees import check_dialled, named_peer
 from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.dropped_keys import DroppedKeys
+from autoresearch_daemon.early_records import EarlyRecords
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.net import Handlers as NetworkHandlers
 from autoresearch_daemon.net import HostOptions, Network, device_statement, load_book
+from autoresearch_daemon.peer_lookup import check_dialled, named_peer
+from autoresearch_daemon.prefetch import Prefetch
+from autoresearch_daemon.refused_records import RefusedRecords
 from autoresearch_daemon.sessions import Sessions
-from autoresearch_daemon.waiting import Waiting
-from autoresearch_daemon.wishes import Wishes
 
 logger = structlog.get_logger()
 
@@ -74,7 +76,9 @@ class Exchange:
         self._log.on_change = self._changed
         self._met: set[str] = set()
         self._exchanged: dict[str, Exchanged] = {}
-        self._early = Waiting()
+        self._early = EarlyRecords()
+        self._passed = DroppedKeys()
+        self._refused = RefusedRecords()
         self._first = asyncio.Event()
         self._knows_peers = bool(options.bootstrap or load_book(options.book_file).contacts)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -83,6 +87,7 @@ class Exchange:
             lambda: self._index,
             lambda ids: [*self._log.raw(ids), *self._early.raw(ids)],
             self._ingest,
+            refused=self._refused.of,
             on_finished=self._finished,
             open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
             me=self.me,
@@ -100,7 +105,7 @@ class Exchange:
             ),
         )
         self.fetcher = Fetcher(self.network, notebook.blobs, room)
-        self._wishes = Wishes(self.fetcher, notebook.blobs)
+        self._wishes = Prefetch(self.fetcher, notebook.blobs)
 
     async def start(self) -> None:
         """Start the network, announce what is appended here from now on, and begin the rounds."""
@@ -235,6 +240,7 @@ class Exchange:
 
     def _ingest(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
         verdicts = self._log.ingest(pairs, now_ms=now_ms())
+        self._refused.add(peer, verdicts)
         if refused := [verdict for verdict in verdicts if verdict.state is State.REFUSED]:
             logger.warning(
                 "a peer sent records that are none", peer=peer, count=len(refused), first=refusal(refused[0])
@@ -243,10 +249,20 @@ class Exchange:
             if verdict.state is State.EARLY:
                 self._let_wait(raw, signature)
         news = [verdict.record for verdict in verdicts if verdict.state is State.STORED and verdict.record]
+        if any(record.kind in NAMING for record in news):  # of whom nothing was kept, is perhaps known now
+            self._discard(self._passed.clear())
         if news:
             self._on_news(news)
         for record in news:
             self._wishes.want(carried(record))
+
+    def _pass_over(self, keys: Sequence[tuple[int, bytes]]) -> None:
+        self._index.update(keys)
+        self._discard(self._passed.add(keys))
+
+    def _discard(self, keys: Iterable[tuple[int, bytes]]) -> None:
+        for time_ms, record_id in keys:
+            self._index.discard(time_ms, record_id)
 
     def _let_wait(self, raw: bytes, signature: bytes) -> None:
         record = parse_stored(raw, signature)
@@ -273,15 +289,16 @@ class Exchange:
             return
         before, self._last_row = self._last_row, self._log.last_row()
         self._index.update(self._log.keys_after(before))
-        if len(self._index) != self._log.count() + len(self._early):  # the quota took some
+        if len(self._index) != self._log.count() + len(self._early) + len(self._passed):  # the quota took some
+            self._passed.clear()
             self._index = KeyIndex(self._log.iter_keys())
             self._index.update(self._early.keys())
         logger.info("another process added records", records=len(self._index))
 
     def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
         self._index.update(came)
-        for time_ms, record_id in went:
-            self._index.discard(time_ms, record_id)
+        self._passed.discard(came)
+        self._pass_over(went)
 
     def _announce(self, record: Record) -> None:
         if not self._gossip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoresearch.errors import UsageError
+from autoresearch.paths import typed_path
 
 
 def run_folder(spool: Path, worker: str, assignment: str) -> Path:
@@ -16,12 +17,9 @@ def existing_folder(text: str) -> Path:
     """The folder a person named.
 
     Raises:
-        UsageError: it does not exist, or is no task's.
+        UsageError: it does not exist, can be no path, or is no task's.
     """
-    try:
-        folder = Path(text).expanduser()
-    except RuntimeError:  # ~somebody who has no home here
-        folder = Path(text)
+    folder = typed_path(text)
     if not (folder / "task.toml").is_file():
         raise UsageError(f"{folder} has no task.toml", hint=f"autoresearch task new {folder}")
     return folder.resolve()

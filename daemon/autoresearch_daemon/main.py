@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import os
 import secrets
 import signal
 import sys
-from logging.handlers import RotatingFileHandler
-from pathlib import Path
 
 import msgspec
-import structlog
 
 from autoresearch import __version__
 from autoresearch.answers import WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
+from autoresearch.sanitise import sanitised
 from autoresearch.settings import Settings, load_settings, named_devices
-from autoresearch_daemon.answering import Answering
 from autoresearch_daemon.api import make_app, serve
+from autoresearch_daemon.api_handlers import ApiHandlers
 from autoresearch_daemon.attesting import PASSWORD_VARIABLE
+from autoresearch_daemon.log_lines import set_up_logging
 from autoresearch_daemon.node import Node
-
-LOG_FILE_BYTES = 5 * 1024 * 1024
-LOG_FILES_KEPT = 3
 
 
 def main() -> None:
@@ -40,9 +35,9 @@ def main() -> None:
         devices = named_devices(settings.work.device)
         asyncio.run(run(paths, settings, devices, work=options.work, task=options.task, runs=options.runs))
     except AutoresearchError as error:
-        print(f"autoresearchd: {error}", file=sys.stderr)  # noqa: T201 - words for the person who started it
+        print(f"autoresearchd: {sanitised(str(error))}", file=sys.stderr)  # noqa: T201 - words for the person who started it
         if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)  # noqa: T201
+            print(f"  {sanitised(error.hint)}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -71,7 +66,7 @@ def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
 async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> None:
     """One life of the daemon."""
     node = Node(paths, settings, devices)
-    answering = Answering(node)
+    answering = ApiHandlers(node)
     os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -98,28 +93,3 @@ def api_token(paths: Paths, settings: Settings) -> str | None:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(32))
     return path.read_text().strip()
-
-
-def set_up_logging(path: Path, level: str, *, to_terminal: bool) -> None:
-    """JSON lines in a rotating file; readable lines on the terminal when asked for."""
-    handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=LOG_FILES_KEPT)
-    file_format = structlog.stdlib.ProcessorFormatter(processor=structlog.processors.JSONRenderer())
-    handler.setFormatter(file_format)
-    handlers: list[logging.Handler] = [handler]
-    if to_terminal:
-        terminal = logging.StreamHandler()
-        terminal.setFormatter(structlog.stdlib.ProcessorFormatter(processor=structlog.dev.ConsoleRenderer()))
-        handlers.append(terminal)
-    logging.basicConfig(level=level.upper(), handlers=handlers, force=True)
-    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )

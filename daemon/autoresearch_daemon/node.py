@@ -18,24 +18,24 @@ from autoresearch.answers import (
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.identity import standing
 from autoresearch.notebook import Notebook
-from autoresearch.paths import Paths
+from autoresearch.paths import Paths, typed_path
 from autoresearch.records import BlobRef, Claim, Commitment, Record, Run, Verification
-from autoresearch.research import Plan
+from autoresearch.research import Ceiling, Plan
 from autoresearch.running import Level, ProbeResult, detect_level, sweep
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.words import WHY_SENTENCES, NetworkState, Why, network_reason
+from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, network_reason
 from autoresearch_daemon import service
-from autoresearch_daemon.attesting import Desk
+from autoresearch_daemon.attesting import AttestationService
+from autoresearch_daemon.blob_collection import Keeper
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
-from autoresearch_daemon.keeping import Keeper
-from autoresearch_daemon.leading import Leading
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.leader_watch import LeaderWatch
+from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.manifest_watch import ManifestWatch
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
-from autoresearch_daemon.trusting import Trusting
-from autoresearch_daemon.verifying import Verifying
+from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.workers import Pool, protocol
 
 logger = structlog.get_logger()
@@ -80,6 +80,7 @@ class Node:
         )
         self._proposals: dict[str, protocol.Proposal] = {}
         self.tasks: dict[str, Task] = {}
+        self._ceiling = Ceiling.of(settings.work)
         self._retry_ms = 0
         self._renew_ms = 0
         self._standing = ""
@@ -95,7 +96,7 @@ class Node:
             quota_bytes=settings.storage.blobs_mib << 20,
             minimum_free_bytes=settings.storage.minimum_free_mib << 20,
         )
-        self.attesting = Desk(self.notebook, self.local, paths, settings.attestor, now_ms=now_ms)
+        self.attesting = AttestationService(self.notebook, self.local, paths, settings.attestor, now_ms=now_ms)
         self.exchange: Exchange | None = None
         if settings.network.enabled:
             self.exchange = Exchange(
@@ -109,7 +110,7 @@ class Node:
                 exchange_seconds=settings.network.exchange_seconds,
             )
             self.attesting.connect(self.exchange)
-        self.verifying = Verifying(
+        self.verifying = VerificationController(
             self.notebook,
             self.events,
             self.service,
@@ -119,8 +120,8 @@ class Node:
             load=lambda folder: self.load(folder or settings.work.task),
             fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
-        self.leading = Leading(self.notebook.log, self.events)
-        self.trusting = Trusting(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
+        self.leading = LeaderWatch(self.notebook.log, self.events)
+        self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self._keepers: list[asyncio.Task[None]] = []
 
     # --- life ---
@@ -135,7 +136,7 @@ class Node:
             self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
-        self.level = level
+        self.level = self.verifying.level = level
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
@@ -228,7 +229,7 @@ class Node:
                 self.pool.want(count)
             case service.Assign(worker, assignment):
                 self.pool.send(worker, self._work_message(assignment))
-                if assignment.duty and (seen := self.service.workers[worker].run):
+                if assignment.job and (seen := self.service.workers[worker].run):
                     about = msgspec.to_builtins(seen)
                     self.events.tell(
                         "check_started", seen.title, now_ms(), worker=worker, assignment=assignment.name, **about
@@ -285,10 +286,12 @@ class Node:
                 self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
             case protocol.Result():
                 self._block(self.runs.finish(message))
-                self.take(service.Finished(worker, counted=counts(message)))
+                failed = message.measurement.status is not RunStatus.OK
+                self.take(service.Finished(worker, counted=counts(message), failed=failed))
             case protocol.Verified():
                 self._block(self.verifying.finish(worker, message))
-                self.take(service.Finished(worker, counted=False))
+                failed = message.verdict == "error" and not message.cancelled
+                self.take(service.Finished(worker, counted=False, failed=failed))
             case protocol.Dropped():
                 self.take(service.Dropped(worker))
             case protocol.Failed():
@@ -330,9 +333,15 @@ class Node:
         raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
 
     def load(self, folder: str) -> Task:
-        """Read a task folder (empty: the one that ships) and remember it. Raises UsageError."""
-        self.tasks[folder] = load_task(Path(folder)) if folder else shipped_task()
-        return self.tasks[folder]
+        """Read a task folder (empty: the one that ships) and remember it.
+
+        Raises:
+            UsageError: it is no task.
+            Refused: the task asks for more than this machine allows.
+        """
+        task = self.tasks[folder] = load_task(typed_path(folder)) if folder else shipped_task()
+        self._ceiling.check(task)
+        return task
 
     # --- other nodes ---
 

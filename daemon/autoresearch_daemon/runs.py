@@ -18,7 +18,7 @@ from autoresearch.words import RunStatus
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.folders import run_folder
-from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.local_state import InHand, LocalState
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()

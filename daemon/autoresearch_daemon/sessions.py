@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ class _Opened:
 class Sessions:
     """Drives sessions over streams. ``index`` gives the keys that are offered now, ``raw`` the records for their ids.
 
-    ``store`` takes records from a peer.
+    ``store`` takes records from a peer. ``refused`` has the ids that are not to be asked of a peer again.
 
     ``on_finished(peer, how)`` is told of each session that came to its end.
 
@@ -69,6 +69,7 @@ class Sessions:
         raw: Callable[[Sequence[bytes]], Pairs],
         store: Callable[[Pairs, str], None],
         *,
+        refused: Callable[[str], Collection[bytes]],
         on_finished: Callable[[str, Finished], None],
         open_stream: Callable[[str], Awaitable[SyncStream]],
         me: Callable[[], str],
@@ -77,6 +78,7 @@ class Sessions:
         self._index = index
         self._raw = raw
         self._store = store
+        self._refused = refused
         self._on_finished = on_finished
         self._open_stream = open_stream
         self._me = me
@@ -108,7 +110,8 @@ class Sessions:
         self._answered.add(stream.peer)
         try:
             async with self._slots:
-                await self._drive(stream, Leader(self._log.network, self._index(), nonce()))
+                unwanted = self._refused(stream.peer)
+                await self._drive(stream, Leader(self._log.network, self._index(), nonce(), unwanted=unwanted))
         finally:
             self._answered.discard(stream.peer)
 

@@ -86,8 +86,8 @@ def verifying_part(
     log, asked = notebook.log, service.asked
     part = verifying_status(log, notebook.author, now_ms())
     share = asked.order.verify_share if asked.working else 0.0
-    checks = any(worker.assignment and worker.assignment.duty for worker in service.workers.values())
-    idle = share > 0 and not checks and service.duty is None
+    checks = any(worker.assignment and worker.assignment.job for worker in service.workers.values())
+    idle = share > 0 and not checks and service.job is None
     note = nothing_to_verify(log, notebook.author, now_ms(), task_digest) if idle else ""
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 

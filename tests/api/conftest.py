@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.answers import (
     AttestorAnswer,
@@ -22,6 +22,7 @@ from autoresearch.answers import (
     RunAccepted,
     StatusAnswer,
     TrustAnswer,
+    WithdrawnAnswer,
     attest_answer,
     find_task,
     task_status,
@@ -30,7 +31,7 @@ from autoresearch.errors import NotFound, Refused
 from tests.answers.notebook import Notebook, tell
 
 
-class SmallDesk:
+class SmallAttestationService:
     """Attestation by mail of a node that asks nobody: it notes what it is asked."""
 
     def __init__(self, node):
@@ -72,7 +73,7 @@ class SmallNode:
         self.health = Health(status="ready")
         self.listeners = 0
         self.changed = asyncio.Event()
-        self.attesting = SmallDesk(self)
+        self.attesting = SmallAttestationService(self)
 
     def author(self):
         return self.notebook.mine.public
@@ -113,6 +114,10 @@ class SmallNode:
 
     def call(self, request):
         return self._note("named", request)
+
+    def withdraw(self, request):
+        self.asked.append(("withdraw", request))
+        return WithdrawnAnswer(id=request.record, kind="run", withdrawal="bafy", reason=request.reason)
 
     def take_trust(self):
         self.asked.append(("trust", None))

@@ -9,7 +9,7 @@ import pytest
 from autoresearch_daemon.api.app import ROUTES
 from autoresearch_daemon.api.events import MAXIMUM_LISTENERS
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
 COMMANDS = [
     line
     for block in re.findall(r"```bash\n(.*?)```", GUIDE, re.DOTALL)

@@ -11,6 +11,7 @@ from autoresearch.answers import Answer, Failure
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
+    "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
     "/v1/attestor/withdraw": {"participant": "0" * 64},
     "/v1/attestor/allow": {"participant": "0" * 64},
     "/v1/attest": {"address": "you@example.org"},

@@ -9,6 +9,7 @@ from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES, ROUTES
 from autoresearch.answers import PauseRequest, RunRequest, WorkRequest
 from autoresearch.records import format_id, short_id
 from tests.answers.notebook import BASELINE
+from tests.nasty import FORGED, NASTY, harms
 
 
 async def test_the_node_says_what_it_does(client):
@@ -21,7 +22,7 @@ async def test_best_and_top_are_those_of_the_log(client, story):
     assert best["confirmed"] is None
     assert best["reported"]["id"] == format_id(story.faster)
     top = await client.get("/v1/top?limit=2&task=grammar")
-    assert [row["mean"] for row in top["subjects"]] == [1.0, 1.05]
+    assert [row["mean"] for row in top["programs"]] == [1.0, 1.05]
 
 
 async def test_what_is_written_after_the_start_is_read(client, story):
@@ -65,6 +66,15 @@ async def test_what_others_wrote_is_text_that_no_browser_runs(client):
         assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert response.headers["Content-Security-Policy"] == "default-src 'none'"
+
+
+async def test_answers_hold_nothing_that_steers_a_terminal_and_say_it_all_the_same(client, story):
+    run = format_id(story.notebook.run(story.task, 0.5, source="x = 3\n", title=NASTY))
+    for address in ("/v1/records", "/v1/top", "/v1/best", "/v1/status", f"/v1/runs/{run}", f"/v1/runs/{run}/lineage"):
+        async with client.session.get(f"http://localhost{address}") as response:
+            assert response.status == 200
+            assert not harms(await response.text()), address
+    assert (await client.get(f"/v1/runs/{run}"))["run"]["title"] == NASTY
 
 
 async def test_the_node_is_asked_to_act(client, node):
@@ -218,7 +228,7 @@ async def test_a_slow_question_does_not_keep_the_others_waiting(client, monkeypa
         assert may_go_on.wait(30)
         return ""
 
-    monkeypatch.setattr("autoresearch.answers.changes.unified_diff", slow)
+    monkeypatch.setattr("autoresearch.answers.diffs.unified_diff", slow)
     waiting = asyncio.create_task(client.get("/v1/diff?old=@~1&new=@"))
     await asyncio.to_thread(asked.wait, 30)
     assert (await client.get("/v1/status"))["state"] == "idle"
@@ -252,3 +262,13 @@ async def test_proofs_are_listed_checked_and_measured_once_more(client, node, st
         "note": "",
     }
     assert node.asked == [("check proof", (short_id(chosen), None))]
+
+
+async def test_a_tasks_name_makes_no_line_of_its_own_among_the_metrics(client, node, monkeypatch):
+    status = node.status()
+    task = msgspec.structs.replace(status.task, name=NASTY, metric=NASTY)
+    monkeypatch.setattr(node, "status", lambda: msgspec.structs.replace(status, task=task))
+    text = await client.get("/metrics")
+    assert not harms(text)
+    assert "\ufffd[5;41m" in text
+    assert not any(line.startswith(FORGED) for line in text.splitlines())

@@ -45,8 +45,8 @@ async def test_two_codes_and_the_participant_is_attested_for_all_to_see(place: T
 
     place.share()
     stranger = place.add("stranger")
-    voice = roster_of(stranger.notebook.log).voice(ada.notebook.author, place.clock())
-    assert (voice.root, voice.voice, voice.attested) == (ada.root.public, mail_tag(mailbox(ADDRESS), TEA), True)
+    voter = roster_of(stranger.notebook.log).voter(ada.notebook.author, place.clock())
+    assert (voter.root, voter.voter, voter.attested) == (ada.root.public, mail_tag(mailbox(ADDRESS), TEA), True)
     bodies = [record.body for record in stranger.notebook.log.records(kind="attestation", limit=9)]
     assert {body.domain for body in bodies} == {domain_tag(mailbox(ADDRESS), TEA).hex()}  # type: ignore[union-attr]
     assert {body.method for body in bodies} == {"code"}  # type: ignore[union-attr]
@@ -224,7 +224,7 @@ async def test_pending_codes_and_counts_survive_a_restart_of_everybody(place: To
     for text in texts(place):
         await ada.confirm(text)
     assert ada.is_attested()
-    logs = [place.houses[f"attestor-{number}"].desk.log() for number in range(3)]
+    logs = [place.houses[f"attestor-{number}"].attestation_service.log() for number in range(3)]
     assert sum(log.attested for log in logs) == 2
     assert all(log.trusted for log in logs)
     assert {act.what for log in logs for act in log.acts} == {"mailed", "attested"}
@@ -236,20 +236,20 @@ async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> 
     ada = place.houses["ada"]
     await become_attested(place, ada)
     count = len(place.office.mails)
-    assert "nobody has attested" in place.add("stranger").desk.warnings()[0]
-    assert place.houses["attestor-0"].desk.warnings() == []
+    assert "nobody has attested" in place.add("stranger").attestation_service.warnings()[0]
+    assert place.houses["attestor-0"].attestation_service.warnings() == []
     assert (await ada.ask(ADDRESS)).attested
     assert len(place.office.mails) == count
-    assert ada.desk.warnings() == []
+    assert ada.attestation_service.warnings() == []
     place.clock.ms += 155 * DAY_MS
     for house in place.houses.values():
         house.notebook.publish_identity(place.clock())
     place.share()
-    assert "days more" in ada.desk.warnings()[0]
+    assert "days more" in ada.attestation_service.warnings()[0]
     await become_attested(place, ada)
-    assert ada.desk.warnings() == []
+    assert ada.attestation_service.warnings() == []
     place.clock.ms += 170 * DAY_MS
-    assert ada.roster().voice(ada.root.public, place.clock()).attested
+    assert ada.roster().voter(ada.root.public, place.clock()).attested
 
 
 async def test_a_domain_with_as_many_voices_as_count_gets_no_more(place: Town) -> None:
@@ -263,14 +263,14 @@ async def test_a_domain_with_as_many_voices_as_count_gets_no_more(place: Town) -
 
 async def test_an_attestor_cannot_be_asked_over_a_network_that_is_off(place: Town) -> None:
     ada = place.houses["ada"]
-    ada.desk._participant = None
+    ada.attestation_service._participant = None
     with pytest.raises(Refused, match="network, which is off"):
         await ada.ask(ADDRESS)
-    assert not ada.desk.standing().attested
+    assert not ada.attestation_service.standing().attested
     attestor = place.houses["attestor-0"]
-    assert attestor.desk.warnings() == []
-    attestor.desk._participant = None
-    assert "nobody can ask this attestor" in attestor.desk.warnings()[0]
+    assert attestor.attestation_service.warnings() == []
+    attestor.attestation_service._participant = None
+    assert "nobody can ask this attestor" in attestor.attestation_service.warnings()[0]
 
 
 async def test_a_peer_that_never_answers_keeps_nobody_waiting(place: Town, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,5 +307,5 @@ async def test_without_attestors_within_reach_it_says_so(place: Town) -> None:
 
 @pytest.mark.parametrize("rubbish", [b"", b"x", b"\xa0", bytes(4096)])
 async def test_an_attestor_answers_rubbish_with_a_no(place: Town, rubbish: bytes) -> None:
-    reply = await place.houses["attestor-0"].desk.reply("somebody", rubbish)
+    reply = await place.houses["attestor-0"].attestation_service.reply("somebody", rubbish)
     assert decode_reply(reply or b"") == No(why="garbled")

@@ -20,7 +20,7 @@ async def test_nobody_gets_many_mails_whoever_asks(place: Town) -> None:
         await house.ask("Victim+x@example.org")
     assert len(texts(place, "victim@example.org")) + len(texts(place, "Victim+x@example.org")) <= 3 * 3
     last = await house.ask("victim@example.org")
-    assert {refusal.reason for refusal in last.refused} == {"it has written to that address often enough today"}
+    assert {refusal.reason for refusal in last.refused} == {"it has sent that address its maximum of mails today"}
     place.clock.ms += DAY_MS + MINUTE_MS
     assert len((await house.ask("victim@example.org")).awaited) == 2
 
@@ -39,7 +39,7 @@ async def test_an_address_that_the_server_refuses_is_said_to_be_so_and_counts(pl
     answer = await ada.ask("gone@example.org")
     assert {refusal.reason for refusal in answer.refused} == {"its mail server refuses mail for that address"}
     assert answer.awaited == []
-    log = place.houses["attestor-0"].desk.log()
+    log = place.houses["attestor-0"].attestation_service.log()
     assert log.mailed == 1
     assert log.acts[0].why == "no_such_mailbox"
 
@@ -49,7 +49,7 @@ async def test_a_server_that_says_later_is_asked_again_later(place: Town) -> Non
     ada = place.houses["ada"]
     answer = await ada.ask("slow@example.org")
     assert {refusal.why for refusal in answer.refused} == {"not_sent"}
-    assert place.houses["attestor-0"].desk.log().mailed == 0
+    assert place.houses["attestor-0"].attestation_service.log().mailed == 0
 
 
 async def test_a_server_that_takes_a_mail_and_hangs_up_floods_no_mailbox(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_a_server_that_takes_a_mail_and_hangs_up_floods_no_mailbox(tmp_pat
         assert {refusal.why for refusal in first.refused} == {"not_sent"}
         assert {refusal.why for refusal in second.refused} == {"address_cap"}
         assert len(office.mails) == 2
-        assert "SMTPServerDisconnected" in place.houses["attestor-0"].desk.warnings()[0]
+        assert "SMTPServerDisconnected" in place.houses["attestor-0"].attestation_service.warnings()[0]
 
 
 async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, office: PostOffice) -> None:
@@ -68,7 +68,7 @@ async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, of
     (tmp_path / "wrong").chmod(0o600)
     with town(tmp_path, office, password_file=str(tmp_path / "wrong")) as place:
         answer = await place.houses["ada"].ask(ADDRESS)
-        warning = place.houses["attestor-0"].desk.warnings()[0]
+        warning = place.houses["attestor-0"].attestation_service.warnings()[0]
     assert {refusal.why for refusal in answer.refused} == {"not_sent"}
     assert "the attestor's last mail was not sent: SMTPAuthenticationError 535" in warning
 
@@ -118,4 +118,4 @@ async def test_the_password_may_come_from_the_environment(
     monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
     with town(tmp_path, office, password_file="") as place:
         assert len((await place.houses["ada"].ask(ADDRESS)).awaited) == 2
-        assert PASSWORD not in repr(place.houses["attestor-0"].desk._server)
+        assert PASSWORD not in repr(place.houses["attestor-0"].attestation_service._server)

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autoresearch_daemon.attesting import Desk
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.attesting import AttestationService
+from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.answers import AttestAnswer, AttestRequest, CodeView, confirmations
 from autoresearch.errors import AutoresearchError
@@ -57,14 +57,14 @@ class House:
         self.notebook.publish_identity(self._town.clock())
         self.local = LocalState(self.paths.local)
         settings = load_settings(self.paths.settings, self._settings)[0]
-        self.desk = Desk(
+        self.attestation_service = AttestationService(
             self.notebook, self.local, self.paths, settings.attestor, now_ms=self._town.clock, lookup=self._town.dns
         )
-        self.desk.connect(self)
+        self.attestation_service.connect(self)
 
     def close(self) -> None:
         """Stop."""
-        self.desk.close()
+        self.attestation_service.close()
         self.local.close()
         self.notebook.close()
 
@@ -77,20 +77,20 @@ class House:
         return roster_of(self.notebook.log)
 
     def is_attested(self) -> bool:
-        return self.roster().voice(self.notebook.author, self._town.clock()).attested
+        return self.roster().voter(self.notebook.author, self._town.clock()).attested
 
     def awaited(self) -> list[CodeView]:
-        return self.desk.standing().awaited
+        return self.attestation_service.standing().awaited
 
     async def ask(self, address: str) -> AttestAnswer:
-        return await self.desk.ask(AttestRequest(address=address))
+        return await self.attestation_service.ask(AttestRequest(address=address))
 
     async def confirm(self, text: str, root: KeyPair | None = None, *, mail: bytes = b"") -> AttestAnswer:
         """Confirm all codes in a text; fails when there is none that is awaited."""
         signed = confirmations(text, self.awaited(), root or self.root, self.notebook.author, TEA.id, mail=mail)
         assert signed
         for one in signed:
-            answer = await self.desk.confirm(one)
+            answer = await self.attestation_service.confirm(one)
         return answer
 
     # --- what a desk needs of the network ---
@@ -102,7 +102,7 @@ class House:
         return [peer for peer in self._town.houses if peer != self.peer]
 
     async def ask_attestor(self, peer: str, data: bytes) -> bytes:
-        reply = await self._town.houses[peer].desk.reply(self.peer, data)
+        reply = await self._town.houses[peer].attestation_service.reply(self.peer, data)
         if reply is None:
             raise AutoresearchError("that peer is no attestor")
         return reply

@@ -1,4 +1,4 @@
-"""Writes docs/cli-json.md from the models: ``python -m tests.cli.json_tables > docs/cli-json.md``."""
+"""Writes docs/reference/json.md from the models: ``python -m tests.cli.json_tables > docs/reference/json.md``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autoresearch_cli import models
 
 from autoresearch import answers
 from autoresearch.answers import Answer
-from autoresearch.views import LineageStep, MarkView, RunView, SubjectView, Who
+from autoresearch.views import LineageStep, MarkView, ProgramView, RunView, Who
 
 HEAD = """\
 # What `--json` prints
@@ -36,6 +36,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |
 | `diff` | `autoresearch.diff/1` |
+| `withdraw` | `autoresearch.withdrawn/1` |
 | `lineage` | `autoresearch.lineage/1` |
 | `events`, `work --follow` | an `Event` a line |
 | `demo` | an `Event` a line (with `--peers` the daemon is `data.peer`), then `autoresearch.demo/1` |
@@ -48,6 +49,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `id devices`, `revoke` | `autoresearch.devices/1` |
 | `id add-device` | `autoresearch.add_device/1` |
 | `id backup` | `autoresearch.backup/1` |
+| `id merge` | `autoresearch.merge/1` |
 | `id attest`, `confirm` | `autoresearch.attest/1` |
 | `attestor log`, `withdraw`, `allow` | `autoresearch.attestor/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
@@ -69,6 +71,7 @@ REQUESTS = {
     "AttestRequest",
     "ConfirmRequest",
     "WithdrawRequest",
+    "WithdrawRecordRequest",
     "AllowRequest",
     "RunAccepted",
     "TrustAnswer",
@@ -88,7 +91,7 @@ def documents() -> list[type[msgspec.Struct]]:
     ]
     found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
     found.pop("Failure")
-    parts: list[type[msgspec.Struct]] = [RunView, SubjectView, LineageStep, Who, MarkView]
+    parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, Who, MarkView]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

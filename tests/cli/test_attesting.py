@@ -40,7 +40,7 @@ class HalfThere:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         """Nothing."""
 
-    def attest_standing(self) -> AttestAnswer:
+    def attestation_state(self) -> AttestAnswer:
         return AttestAnswer(
             participant="0" * 64, attested=False, reason="none yet", needed=2, attestors=2, awaited=self.awaited
         )
@@ -49,7 +49,7 @@ class HalfThere:
         self.brought.append(request.token)
         if len(self.brought) == 1:
             raise AutoresearchError("that peer is not connected")
-        return self.attest_standing()
+        return self.attestation_state()
 
 
 def test_a_code_is_brought_though_the_attestor_of_another_one_is_gone(

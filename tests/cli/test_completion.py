@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from autoresearch.log import Log
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK, Note, format_id
 from tests.cli.conftest import Process
 from tests.cli.filling import Filled
+from tests.records.making import NOW_MS, key
 
 
 @pytest.mark.parametrize(
@@ -41,3 +45,16 @@ def completed(process: Process, monkeypatch: pytest.MonkeyPatch, line: str) -> l
     result = process()
     assert result.stderr == ""
     return result.stdout.split()
+
+
+def test_what_strangers_wrote_means_nothing_to_the_shell(
+    process: Process, filled: Filled, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = "x \\$(touch owned) `touch owned` \"';touch owned;' [/b] \x1b[2J \u202e"
+    with Log.open(paths.log, DEFAULT_NETWORK) as log:
+        run = log.append(key(70), "note", Note(topic="insight", text=evil), now_ms=NOW_MS)
+    short = format_id(run.id)[7:15]
+    monkeypatch.setenv("_AUTORESEARCH_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"autoresearch show {short}")
+    shown = process().stdout
+    assert f'"{short}":"insight x touch owned touch owned touch owned b 2J"' in shown.replace("\\\\:", ":")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import pytest
 from autoresearch_cli.models import DemoAnswer, DownAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 
-from autoresearch.answers import Event, ShowAnswer, StatusAnswer
+from autoresearch.answers import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
 from autoresearch.paths import Paths
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly
@@ -75,6 +76,52 @@ def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process,
     assert name() == "ann"
     assert process("id", "name", "--remove").returncode == 0
     assert name() == ""
+
+
+def test_a_run_is_withdrawn_while_the_daemon_runs(process: Process, daemon: int, toy: Path) -> None:
+    run = strictly(process("run", str(toy), "--json").stdout, ShowAnswer).record.id
+    assert process("top").stdout.count(run) == 1
+    withdrawn = strictly(process("withdraw", run, "--reason", "wrong data", "--json").stdout, WithdrawnAnswer)
+    assert (withdrawn.id, withdrawn.reason) == (run, "wrong data")
+    assert run not in process("top").stdout
+    assert strictly(process("show", run, "--json").stdout, ShowAnswer).withdrawn_reason == "wrong data"
+    again = process("withdraw", run)
+    assert (again.returncode, "is withdrawn already" in again.stderr) == (6, True)
+    refused = process("id", "merge")
+    assert (refused.returncode, "Traceback" in refused.stderr) == (6, False), "the root key signs with the daemon down"
+
+
+def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
+    process: Process, toy: Path, paths: Paths, tmp_path: Path
+) -> None:
+    def run(number: int) -> str:
+        assert process("up").returncode == 0
+        shown = strictly(process("run", str(toy), "--replicate", str(number), "--json").stdout, ShowAnswer)
+        assert process("down").returncode == 0
+        return shown.record.id
+
+    first = run(0)
+    copy = shutil.copytree(paths.data, tmp_path / "copy")
+    lost = run(1)
+    assert process("export", "--bundle", str(tmp_path / "lost.car")).returncode == 0
+    shutil.rmtree(paths.data)
+    shutil.copytree(copy, paths.data)
+    other = run(2)
+    assert process("import", str(tmp_path / "lost.car")).returncode == 0
+    assert "autoresearch id merge" in process("doctor").stderr
+    assert process("id", "merge").returncode == 0
+    assert process("up").returncode == 0
+    try:
+        for record in (first, lost, other):
+            shown = strictly(process("show", record, "--json").stdout, ShowAnswer)
+            assert shown.run
+            assert not shown.run.forked
+        status = strictly(process("status", "--json").stdout, StatusAnswer)
+        assert status.task
+        assert status.task.best
+        assert status.task.best.runs == 3
+    finally:
+        assert process("down").returncode == 0
 
 
 def test_up_says_what_is_wrong_and_what_to_do_when_the_daemon_does_not_start(process: Process, toy: Path) -> None:

@@ -11,10 +11,8 @@ from autoresearch_cli.rendering.figures import (
     counted,
     duration,
     moment,
-    one_line,
     parse_duration,
     percent,
-    safe,
     size,
     value,
 )
@@ -45,21 +43,6 @@ def test_what_is_no_length_of_time_is_refused_with_examples(text: str) -> None:
 def test_reading_a_length_of_time_answers_or_refuses(text: str) -> None:
     with contextlib.suppress(UsageError):
         assert parse_duration(text) > 0
-
-
-@given(st.text())
-def test_no_text_can_steer_a_terminal(text: str) -> None:
-    shown = safe(text)
-    assert "\x1b" not in shown
-    assert "\x9b" not in shown
-    assert "\u202e" not in shown
-    assert not any(ord(c) < 32 and c not in "\n\t" for c in shown)
-
-
-@given(st.text())
-def test_one_line_is_one_field_of_one_line(text: str) -> None:
-    assert len(one_line(text).splitlines()) <= 1
-    assert "\t" not in one_line(text)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ GROUPS = {
         "passphrase",
         "backup",
         "restore",
+        "merge",
         "attest",
         "confirm",
     ),
@@ -59,12 +60,11 @@ def test_every_command_has_a_sentence_three_examples_and_relatives(cli: Cli, wor
     result = cli(*words, "--help")
     assert result.exit_code == 0
     _, _, examples = result.stdout.partition("Examples:")
-    lines = examples.partition("See also:")[0].strip().splitlines()
-    assert len(lines) == 3
-    assert all("autoresearch" in line for line in lines)
+    commands = re.findall(r"^ {4}\S.*", examples.partition("See also:")[0], re.MULTILINE)
+    assert len(commands) == 3
+    assert all("autoresearch" in command for command in commands)
     assert re.search(r"See also: \w+", result.stdout)
-    sentence = result.stdout.splitlines()[2].strip()
-    assert re.match(r"[A-Z].*[.:]", sentence + " " + result.stdout.splitlines()[3].strip())
+    assert re.search(r"\A(Usage: .*\n( {7}.*\n)*)\n  [A-Z][^.:]*[.:]", result.stdout), "a sentence below the usage"
 
 
 @pytest.mark.parametrize("words", [words for words in EVERY if words not in {(group,) for group in GROUPS}])
@@ -94,7 +94,8 @@ def test_groups_without_a_command_show_their_help(cli: Cli) -> None:
 
 def test_help_and_guide_name_the_same_exit_codes(cli: Cli) -> None:
     told = " ".join(cli("--help").stdout.split()).partition("Exit codes: ")[2]
-    table = (DOCS / "cli.md").read_text(encoding="utf-8").partition("| exit code | means |")[2].partition("\n\n")[0]
+    page = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
+    table = page.partition("| exit code | means |")[2].partition("\n\n")[0]
     assert re.findall(r"(\d+) [a-z]", told) == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
 
 
@@ -125,7 +126,7 @@ def test_no_command_imports_the_daemon_or_torch(process: Process) -> None:
 
 
 def test_the_page_names_every_command_and_option(cli: Cli) -> None:
-    page = (DOCS / "cli.md").read_text()
+    page = (DOCS / "reference/commands.md").read_text()
     for words in EVERY:
         assert f"`autoresearch {' '.join(words)}" in page or f"### {' '.join(words)}" in page, words
         for option in re.findall(r"^  .*?(--[a-z-]+)", cli(*words, "--help").stdout.partition("Examples:")[0], re.M):
@@ -138,4 +139,6 @@ def test_the_page_names_every_command_and_option(cli: Cli) -> None:
 def test_the_page_of_json_documents_is_current() -> None:
     from tests.cli.json_tables import page
 
-    assert (DOCS / "cli-json.md").read_text() == page(), "python -m tests.cli.json_tables > docs/cli-json.md"
+    assert (DOCS / "reference/json.md").read_text() == page(), (
+        "python -m tests.cli.json_tables > docs/reference/json.md"
+    )

@@ -57,7 +57,7 @@ def test_a_plain_root_key_renews_by_itself_and_a_revoked_device_stays_revoked(cl
         assert notebook.log.count("identity") == 4  # two at first, then on days 61 and 130
         roster = Roster(notebook.log.records(kind="identity", limit=99), Trust())
         for day in range(200):
-            assert roster.voice(notebook.author, start_ms + day * DAY_MS + 1).root == notebook.identity.root.public
+            assert roster.voter(notebook.author, start_ms + day * DAY_MS + 1).root == notebook.identity.root.public
     assert rows(cli) == {key: "active"}
 
 

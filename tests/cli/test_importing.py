@@ -107,7 +107,7 @@ def test_reading_any_text_gives_rows_or_a_sentence(text: str) -> None:
 def history(values: list[float | None], *, budget: float = 1.0) -> list[HistoryRow]:
     """Runs with these values, oldest first."""
     return [
-        HistoryRow(bytes([n]) * 32, b"", b"{}", value, 0, None, None, "ok", b"", budget, n, False)
+        HistoryRow(bytes([n]) * 32, b"", b"{}", value, 0, None, None, "ok", b"", budget, n, False, 0)
         for n, value in enumerate(values)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autoresearch_cli.network_checks import beginning, company
+from autoresearch_cli.network_checks import beginning, connections
 
 from autoresearch.answers import PeerView
 
@@ -14,7 +14,7 @@ PEER = "12D3KooWCg5y8QhiE4NmZKhjFM3cFT4EBt6EPmAP5V8sT6co7cuh"
 def test_who_is_refused_here_is_not_said_to_refuse_us(peer: PeerView) -> None:
     check = beginning(f"/ip4/127.0.0.1/tcp/1/p2p/{PEER}", {PEER: peer})
     assert (check.result, check.fix) == ("warning", f"autoresearch peers unblock {PEER}")
-    alone = company([peer])
-    assert "1 peer may not: blocked or shut out here" in alone.detail
+    alone = connections([peer])
+    assert "1 peer may not connect: blocked or shut out here" in alone.detail
     assert "autoresearch peers unblock" in alone.fix
-    assert "unblock" not in company([PeerView(peer=PEER)]).fix
+    assert "unblock" not in connections([PeerView(peer=PEER)]).fix

@@ -43,7 +43,7 @@ def orphan(village: Village) -> Record:
 
 def test_all_that_is_proved_is_listed_and_narrowed_down(cli: Cli, village: Village) -> None:
     assert cli("proof").exit_code == 0
-    assert "no record here proves anything" in cli("proof").stderr
+    assert "there is no evidence of misbehaviour" in cli("proof").stderr
     false = village.run(0.9, "false", by=CEM)
     against = village.refute(false, 1.9)
     made_up, lucky = orphan(village), village.run(0.5, "lucky", by=DOT, seed=7)
@@ -84,15 +84,15 @@ def test_a_chosen_seed_is_checked_step_by_step(cli: Cli, village: Village, paths
     steps = {row[1]: row for row in rows(result.stdout) if len(row) > 1}
     assert steps["seed"][0::2] == ["differs", "7"]
     assert steps["program"][0] == "agrees"
-    assert result.stdout.splitlines()[-2].startswith(f"what follows for {ROOTS[1].public.hex()[:8]}: banned until ")
-    assert result.stdout.splitlines()[-1].startswith("it holds: the seed does not follow")
+    assert result.stdout.splitlines()[-2].startswith(f"consequence for {ROOTS[1].public.hex()[:8]}: banned until ")
+    assert result.stdout.splitlines()[-1].startswith("the evidence holds: the seed does not follow")
     answer = msgspec.json.decode(cli("proof", format_id(lucky.id), "--json").stdout, type=ProofAnswer)
     assert (answer.holds, answer.kind, answer.device) == (True, "seed", ANN.public.hex())
     assert answer.proof
     assert answer.proof.follows == "banned"
 
 
-def test_what_is_no_proof_does_not_hold_and_has_an_exit_status_of_its_own(cli: Cli, village: Village) -> None:
+def test_of_an_honest_record_it_says_that_no_misbehaviour_was_found(cli: Cli, village: Village) -> None:
     honest = village.run(1.22, "steady", by=ANN)
     reference = format_id(honest.id)
     for words, why in (
@@ -101,10 +101,18 @@ def test_what_is_no_proof_does_not_hold_and_has_an_exit_status_of_its_own(cli: C
         (("--kind", "lineage"), "both are about one task"),
     ):
         result = cli("proof", reference, *words)
-        assert result.exit_code == 8, result.output
+        assert result.exit_code == 0, result.output
+        checks = sum(line.startswith("agrees") for line in result.stdout.splitlines())
+        assert checks >= 2
+        found = f"no misbehaviour found in {short_id(honest.id)}: {checks} checks agree, "
+        assert result.stdout.splitlines()[-1].startswith(found)
         assert why in result.stdout.splitlines()[-1]
-        assert result.stdout.splitlines()[-1].startswith("it does not hold: ")
-    assert cli("proof", reference, "--json").exit_code == 8
+        assert "differs" not in result.stdout
+        assert "not hold" not in result.stdout
+    assert cli("proof", "@").exit_code == 0
+    found = cli("proof", reference, "--json")
+    answer = msgspec.json.decode(found.stdout, type=ProofAnswer)
+    assert (found.exit_code, answer.holds, answer.nothing_found) == (0, False, True)
     assert cli("proof", reference, "--kind", "value").exit_code == 4
     assert cli("proof", reference, "--participant", "me").exit_code == 2
     assert cli("proof", reference, "--kind", "poem").exit_code == 2
@@ -112,7 +120,18 @@ def test_what_is_no_proof_does_not_hold_and_has_an_exit_status_of_its_own(cli: C
     assert cli("proof", "ezzzzzzz").exit_code == 4
     task = village.log.records(kind="task")[0]
     assert cli("proof", format_id(task.id), "--kind", "seed").exit_code == 2
-    assert cli("proof", format_id(task.id)).exit_code == 8
+    assert cli("proof", format_id(task.id)).exit_code == 0
+
+
+def test_what_somebody_states_and_is_not_so_has_an_exit_status_of_its_own(cli: Cli, village: Village) -> None:
+    honest = village.run(1.22, "steady", by=ANN)
+    made_up = Verification(run=honest.id, stage="evaluate", verdict="fail", value=2.0)
+    record = village.append(STRANGER, "verification", made_up, [honest.id])
+    result = cli("proof", format_id(record.id))
+    assert result.exit_code == 8
+    assert result.stdout.splitlines()[-1].startswith("the value does not hold: its proof is not its device's")
+    nothing = village.append(STRANGER, "verification", msgspec.structs.replace(made_up, verdict="error"), [honest.id])
+    assert cli("proof", format_id(nothing.id)).exit_code == 8, "not even that is its own"
 
 
 def test_a_variable_that_a_script_did_not_set_is_not_everything(cli: Cli, village: Village) -> None:
@@ -126,7 +145,7 @@ def test_a_variable_that_a_script_did_not_set_is_not_everything(cli: Cli, villag
 def test_a_fork_and_a_lineage_are_checked_and_a_merge_is_named(cli: Cli, village: Village) -> None:
     made_up = orphan(village)
     result = cli("proof", format_id(made_up.id))
-    assert (result.exit_code, result.stdout.splitlines()[-1][:9]) == (0, "it holds:")
+    assert (result.exit_code, result.stdout.splitlines()[-1][:19]) == (0, "the evidence holds:")
     run, other = fork(village)
     for record in (run, other):
         result = cli("proof", format_id(record.id))
@@ -136,7 +155,7 @@ def test_a_fork_and_a_lineage_are_checked_and_a_merge_is_named(cli: Cli, village
     result = cli("proof", format_id(run.id))
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1].endswith("its root key merged the branches, so nothing follows")
-    assert f"what follows for {ROOTS[1].public.hex()[:8]}: nothing" in result.stdout
+    assert f"consequence for {ROOTS[1].public.hex()[:8]}: nothing" in result.stdout
 
 
 def test_bytes_that_were_changed_on_the_disk_prove_nothing(cli: Cli, village: Village, paths: Paths) -> None:
@@ -147,7 +166,7 @@ def test_bytes_that_were_changed_on_the_disk_prove_nothing(cli: Cli, village: Vi
             connection.execute(statement, (raw, signature, lucky.id))
         result = cli("proof", format_id(lucky.id))
         assert result.exit_code == 8, result.output
-        assert "it does not hold: the bytes here are not the record that the id names" in result.stdout
+        assert "the evidence does not hold: the bytes here are not the record that the id names" in result.stdout
 
 
 def test_a_value_needs_the_daemon_and_says_how_to_start_it(cli: Cli, village: Village) -> None:
@@ -198,6 +217,6 @@ def test_whatever_strangers_write_is_answered_with_a_sentence(cli: Cli, village:
             assert "this is a bug" not in result.output
             assert not {"\x07", "\u202e", "\x1b]"} & set(result.stdout)
     alien = village.append(STRANGER, "poem", {"text": NASTY, "run": b"?"})
-    assert cli("proof", format_id(alien.id)).exit_code == 8
+    assert cli("proof", format_id(alien.id)).exit_code == 0
     assert cli("proof", format_id(alien.id), "--kind", "value").exit_code == 2
     assert cli("proof").exit_code == 0

@@ -108,6 +108,22 @@ def test_the_task_in_the_settings_is_the_one_that_is_shown(cli: Cli, filled: Fil
     assert filled.task.digest.hex() in cli("task", "show").stdout
 
 
+def test_a_task_above_a_ceiling_is_shown_beside_it_and_runs_nowhere(
+    cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_WORK_MAX_MEMORY_MIB", "1024")
+    monkeypatch.setenv("AUTORESEARCH_WORK_MAX_SECONDS", "7")
+    shown = cli("task", "show")
+    assert "limits\tseconds 900, memory_mib 2048," in shown.stdout
+    assert "allowed here\tseconds 7, memory_mib 1024," in shown.stdout
+    wanted = "config set work.max_seconds 900 && autoresearch config set work.max_memory_mib 2048"
+    assert wanted in shown.stderr
+    refused = cli("run")
+    assert (refused.exit_code, wanted in refused.stderr) == (6, True)
+    assert not paths.task_data.exists() or not any(paths.task_data.iterdir())
+    assert cli("doctor").exit_code == 1
+
+
 def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli, filled: Filled) -> None:
     healthy = cli("doctor")
     assert healthy.exit_code == 0, healthy.output
@@ -138,5 +154,5 @@ def test_the_log_file_is_shown_from_its_end(cli: Cli, paths: Paths) -> None:
     assert cli("logs").exit_code == 4
     paths.create()
     paths.daemon_log.write_text('{"event": "one"}\n{"event": "two"}\nnot json \x1b[2J\n')
-    assert cli("logs", "-n", "2").stdout == '{"event": "two"}\nnot json \x1b[2J\n'
+    assert cli("logs", "-n", "2").stdout == '{"event": "two"}\nnot json \ufffd[2J\n'
     assert cli("logs", "--json", "-n", "3").stdout.splitlines()[0] == '{"event": "one"}'

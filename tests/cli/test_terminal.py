@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
 
 from tests.cli.filling import Filled
+from tests.terminals import on_terminal
 
 Terminal = Callable[..., str]
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def terminal() -> Terminal:
     """The command line on a terminal of 100 columns: words in, what a person sees out."""
 
     def call(*words: str, **variables: str) -> str:
-        ours, theirs = pty.openpty()
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "TERM": "xterm",
-            "COLUMNS": "100",
-            **variables,
-        }
-        command = [sys.executable, "-m", "autoresearch_cli", *words]
-        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
-            os.close(theirs)
-            shown = b""
-            try:
-                while piece := os.read(ours, 65536):
-                    shown += piece
-            except OSError:  # Linux says EIO when the last process has closed the terminal
-                pass
-            finally:
-                os.close(ours)
-        return shown.decode()
+        return on_terminal([sys.executable, "-m", "autoresearch_cli", *words], **{"COLUMNS": "100", **variables})
 
     return call
 
@@ -48,7 +27,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_a_person_gets_a_header_short_ids_and_colour(terminal: Terminal, filled: Filled) -> None:
     shown = terminal("top")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-    assert re.search(r"# +val_bpb +score +runs +id +by +state +when +title", plain)
+    assert re.search(r"# +val_bpb +score +runs +id +state +when +by +title", plain)
     assert filled.best[7:15] in plain
     assert filled.best not in plain
     assert "\x1b[1m" in shown

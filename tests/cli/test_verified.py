@@ -29,7 +29,7 @@ from autoresearch.verification import ecvrf, question
 from autoresearch.views import MarkView, Who
 from tests.cli.conftest import Cli
 from tests.records.making import NETWORK, commitment
-from tests.views.test_proofs import fork
+from tests.views.test_evidence import fork
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 
 
@@ -45,7 +45,7 @@ def test_best_shows_what_others_measured_with_its_interval_and_how_many_they_wer
     village.run(1.0, "said", by=CEM)
     shown = dict(row[:2] for row in rows(cli("best").stdout))
     assert shown["best"].startswith("1.2250 ± 0.0257 · confirmed")
-    assert shown["confirmed"].startswith("1.2250 ± 0.0257 · 4 runs of others · checked by 3")
+    assert shown["confirmed"].startswith(f"1.2250 ± 0.0257 · {short_id(steady.id)} · 4 verification runs · 3 verifiers")
     assert "“checked”" in shown["provisional"]
     assert "“said”" in shown["reported"]
     assert cli("show", "@", "--field", "id").stdout.strip() == format_id(steady.id)
@@ -76,7 +76,7 @@ def test_top_has_the_confirmed_first_and_strangers_last(cli: Cli, village: Villa
     ]
     assert table[0][9:13] == ["1.225", "0.0256749", "4", "3"]
     person = cli("--color", "always", "top").stdout
-    for heading in ("confirmed, ranked by what others measured", "by participants whom nobody attested"):
+    for heading in ("confirmed: ranked by the values that verifiers measured", "by unattested participants"):
         assert heading in person
     assert "re-test: child" in person
 
@@ -95,7 +95,7 @@ def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cl
     assert "copy: idea" in person.stdout
     assert "fraud, banned" in person.stdout
     said = person.stderr
-    assert "copier: published another's run as its own discovery\n" in said
+    assert "copier: published another participant's run as its own\n" in said
     assert "copy: another participant published it before\n" in said
     assert said.count("fraud: ") == 1
     shorts = [cli("credit", root.public.hex()[:8]) for root in (ROOTS[2], ROOTS[5])]
@@ -105,7 +105,7 @@ def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cl
     shown = dict(row[:2] for row in rows(best.stdout))
     assert " · copy · " in shown["reported"]
     assert f"by {ROOTS[2].public.hex()[:8]} (copier)" in shown["reported"]
-    assert "copier: published another's run" in best.stderr
+    assert "copier: published another participant's run" in best.stderr
     assert f"copy of {short_id(idea.id)}: another participant published it before" in cli("show", "@").stdout
 
 
@@ -114,17 +114,17 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     child = village.run(0.95, "child", parent=false, by=CEM)
     village.refute(false, 1.9)
     shown = cli("show", format_id(false.id)).stdout
-    assert "refuted: others measured it and came to another number" in shown
-    assert "by 5 other participants" in shown
+    assert "refuted: verifiers measured another value" in shown
+    assert "by 5 participants" in shown
     assert "reported → disputed → refuted" in shown
     assert shown.count("evaluate") == 5
-    assert "its author: fabricator, claimed a number that others did not come to" in shown
+    assert "its author: fabricator, reported a value that verifiers refuted" in shown
     other = village.run(1.9, "later", by=BEN)
     stranger = village.run(0.5, "incredible", by=STRANGER)
-    assert "nobody attested its author" in cli("show", format_id(stranger.id)).stdout
+    assert "its author is unattested" in cli("show", format_id(stranger.id)).stdout
     assert "its author: fabricator" in cli("show", format_id(other.id)).stdout, "a mark stays beside the name"
     assert "fabricator" not in cli("show", format_id(child.id)).stdout
-    assert "re-test: the run that it builds on was refuted" in cli("show", format_id(child.id)).stdout
+    assert "re-test: its parent run was refuted" in cli("show", format_id(child.id)).stdout
 
 
 def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, village: Village) -> None:
@@ -137,12 +137,12 @@ def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, vil
     for words in pages:
         page = " ".join(cli("--color", "always", *words).stdout.split())
         assert said in page, words
-    assert f"{short} “ann" in cli("--color", "always", "lineage", "@").stdout, "eighty columns are too few for all"
+    assert said in cli("--color", "always", "lineage", "@").stdout
     assert ANN.public.hex() in cli("show", "@").stdout, "the device is a detail"
     assert rows(cli("top").stdout)[0][15:17] == [ROOTS[1].public.hex(), "ann 9"]
     by_device, by_name = cli("credit", ANN.public.hex()[:12]), cli("credit", "ann 9")
     assert by_device.stdout == by_name.stdout == cli("credit", short).stdout
-    verifier = rows(cli("show", "@").stdout)[-1][1]
+    verifier = rows(cli("show", "@").stdout)[-1][3]
     assert cli("credit", verifier.split()[0]).exit_code == 0
 
 
@@ -157,11 +157,13 @@ def test_a_name_that_two_have_is_no_way_to_find_one(cli: Cli, village: Village) 
     assert STRANGER.public.hex()[:8] in result.stderr
 
 
-def test_show_says_that_a_run_was_taken_back_and_where_its_author_s_deeds_are(cli: Cli, village: Village) -> None:
+def test_show_says_that_a_run_was_withdrawn_and_where_its_author_s_deeds_are(cli: Cli, village: Village) -> None:
     run = village.run(1.22, "steady", by=ANN)
-    assert "took it back" not in cli("show", format_id(run.id)).stdout
+    assert "withdrew it" not in cli("show", format_id(run.id)).stdout
     village.append(ANN, "withdrawal", Withdrawal(reason="a mistake"), [run.id])
-    assert "its author took it back: it ranks nowhere" in cli("show", format_id(run.id)).stdout
+    shown = cli("show", format_id(run.id)).stdout
+    assert "its author withdrew it, " in shown
+    assert "“a mistake”; it does not rank" in shown
     false = village.run(0.9, "false", by=BEN)
     village.refute(false, 1.9)
     said = f"with the records: autoresearch credit {ROOTS[2].public.hex()[:8]}"
@@ -190,7 +192,7 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
 
 
 def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli: Cli, village: Village) -> None:
-    run = village.run(1.22, "steady", by=ANN, cpu_ms=24_000, metrics={"work": 1e12})
+    run = village.run(1.22, "steady", by=ANN, cpu_ms=24_000, duration_ms=30_000, metrics={"work": 1e12})
     checks = village.confirm(run, 2.0, 1.22)
     village.run(0.5, "incredible", by=STRANGER)
     table = {row[0]: row for row in rows(cli("credit").stdout)}
@@ -200,12 +202,12 @@ def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli
     assert table[STRANGER.public.hex()][1] == "not attested"
     whole = dict(row[:2] for row in rows(cli("credit", ann[0][:8]).stdout))
     assert whole["confirmed"] == f"1: {short_id(run.id)}"
-    assert whole["verified"].startswith("24 s of processor, 1e+12 units of work")
+    assert whole["compute"].startswith("24 s of processor, 1e+12 units of work")
     verifier = next(row[0] for row in table.values() if row[13] == "2" or row[11] == "1")
     passed = dict(row[:2] for row in rows(cli("credit", verifier).stdout))["passes"]
     assert any(short_id(check.id) in passed for check in checks)
     person = cli("--color", "always", "credit").stdout
-    assert "by participants whom nobody attested" in person
+    assert "by unattested participants" in person
     assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", person).splitlines())) <= 80
     assert cli("credit", "no such key").exit_code == 2
     assert cli("credit", "0" * 16).exit_code == 4
@@ -230,14 +232,14 @@ def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths
 
 
 def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> None:
-    ann = Who(participant="3fa9bc12" + "0" * 56, short="3fa9bc12", name="ann\x1b[2J")
+    ann = Who(participant="3fa9bc12" + "0" * 56, short="3fa9bc12", name="ann")
     run = RunInHand(
         title="checking g3xk: faster",
         kind="verification",
         checked="bafy",
         stage="replicate",
         who=ann,
-        reason="drawn by lot",
+        reason="drawn by VRF",
         started_ms=1000,
     )
     waits = WaitingStatus(
@@ -255,15 +257,20 @@ def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> 
     part = VerifyingStatus(today=0, spent_ms=0, share=0, runs_today=0, asked_share=0.2, waiting=[waits], note="none")
     worker = WorkerStatus(name="w1", device="cpu", why="verifying", reason="", run=run)
     lines = dict(
-        status_lines(StatusAnswer(state="working", why="", reason="", verifying=part, workers=[worker]), 61_000)
+        status_lines(
+            StatusAnswer(state="working", why="", reason="", attested=True, verifying=part, workers=[worker]), 61_000
+        )
     )
-    said = "checking g3xk: faster by 3fa9bc12 “ann\ufffd[2J” · running it beside its parent · drawn by lot · 1 min"
+    said = "checking g3xk: faster by 3fa9bc12 “ann” · running it beside its parent · drawn by VRF · 1 min"
     assert lines["now"] == f"{said} · w1 on cpu"
-    assert lines["verify"] == "up to 20% of the time is for others' runs · none"
-    what = "evaluate of bafy “deeper” by 3fa9bc12 “ann\ufffd[2J”: pass 1.2500"
-    assert lines["measured"] == f"{what} · told when 2 others have measured it too, or in 59 s"
+    assert lines["verify"] == "up to 20% of the time · none"
+    what = "evaluate of bafy “deeper” by 3fa9bc12 “ann”: pass 1.2500"
+    assert lines["measured"] == f"{what} · revealed when 2 more verifiers have measured it, or in 59 s"
+    alone = StatusAnswer(state="working", why="", reason="working until you pause or finish it", verifying=part)
+    assert "verify" not in dict(status_lines(alone, 0)), "nobody else is concerned"
+    assert dict(status_lines(alone, 0))["state"] == "working until you pause or finish it", "said once"
     down = StatusAnswer(running=False, state="stopped", why="", reason="", verifying=part)
-    assert dict(status_lines(down, 61_000))["measured"].endswith("told once the daemon runs: autoresearch up")
+    assert dict(status_lines(down, 61_000))["measured"].endswith("revealed once the daemon runs: autoresearch up")
 
 
 def test_status_tells_what_waits_with_the_daemon_down(cli: Cli, paths: Paths) -> None:
@@ -317,8 +324,12 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
     root = create_identity(paths.keys).root.public
     paths.create()
     for trust, said in (
-        (Trust(participants=TRUST.participants | {root}), "your word counts"),
-        (TRUST, f"your word does not count yet → on the others' machines: autoresearch network trust {root.hex()} --"),
+        (Trust(participants=TRUST.participants | {root}), "“ann” · attested"),
+        (
+            TRUST,
+            " · unattested, your verifications do not count yet → on the others' machines: "
+            f"autoresearch network trust {root.hex()} --participant",
+        ),
     ):
         save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
         named = cli("id", "name", "ann")
@@ -332,7 +343,7 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
         assert "--remove" in refused.stderr
     assert cli("id", "name", "--remove").exit_code == 0
     assert "name" not in dict(row[:2] for row in rows(cli("id", "show").stdout))
-    assert f"{root.hex()[:8]} · your word" in cli("status").stdout
+    assert f"{root.hex()[:8]} · unattested" in cli("status").stdout
     before = cli("log", "--json").stdout
     assert cli("id", "name", "--remove").exit_code == 0
     assert cli("log", "--json").stdout == before, "there was nothing to take away"

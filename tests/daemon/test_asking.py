@@ -9,18 +9,20 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon import service
-from autoresearch_daemon import verifying as verifying_room
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.verifying import Verifying
+from autoresearch_daemon.verification import controller as verifying_room
+from autoresearch_daemon.verification.controller import VerificationController
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log import BlobStore
 from autoresearch.records import BlobRef, Record, Verification, format_id
-from autoresearch.research import plan_as_it_stands
+from autoresearch.research import Ceiling, plan_as_it_stands
+from autoresearch.running import Level
+from autoresearch.settings import Work
 from autoresearch.tasks import Task, load_task
 from autoresearch.verification import EVALUATE, ecvrf, question
 from autoresearch.words import Why
-from tests.daemon.test_revealing import AUTHOR, LATER_MS, OTHERS, Place
+from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
 from tests.daemon.toy import write_toy_task
 from tests.records.making import commitment, run_body
 from tests.records.making import task_body as published
@@ -43,6 +45,8 @@ class Elsewhere:
         self.place = place
         self.asked: list[bytes] = []
         self.has = True
+        self.configured = ""
+        self.ceiling = Ceiling.of(Work())
         self.taken: list[service.Input] = []
         self.machine = service.Service(workers_wanted=1)
         harness = {name: self.blobs.put(text) for name, text in self.task.harness.items()}
@@ -55,9 +59,13 @@ class Elsewhere:
         made = run_body(0.61, task=self.task.digest, source_digest=plan.source_digest, seed=plan.seed, budget=1.0)
         self.run = place.comes(AUTHOR, msgspec.structs.replace(made, source=baseline), "run", seq=5)
 
-    def verifying(self) -> Verifying:
+    def verifying(self) -> VerificationController:
         def load(folder: str) -> Task:
-            raise NotFound(folder)
+            if not (folder or self.configured):
+                raise NotFound("no task is configured")
+            task = load_task(Path(folder or self.configured))
+            self.ceiling.check(task)
+            return task
 
         async def fetch(blob: BlobRef) -> None:
             self.asked.append(blob.sha256)
@@ -65,7 +73,7 @@ class Elsewhere:
                 raise NotFound("nobody has it")
             self.place.notebook.blobs.put(self.blobs.get(blob.sha256))
 
-        return Verifying(
+        verifying = VerificationController(
             self.place.notebook,
             Events(self.place.local),
             self.machine,
@@ -75,6 +83,8 @@ class Elsewhere:
             load=load,
             fetch=fetch,
         )
+        verifying.level = Level.LANDLOCK
+        return verifying
 
     def says(self, verdict: str) -> Record:
         proof = ecvrf.prove(bytes(OTHERS[0].key), question(self.run.id, EVALUATE, 0))
@@ -99,9 +109,9 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
-    ready = asyncio.run(verifying._duties.find(elsewhere.task.digest, LATER_MS))
+    ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
-    elsewhere.machine.duty = service.DutyReady(*ready)
+    elsewhere.machine.job = service.JobReady(*ready)
     asyncio.run(verifying._look())
     assert elsewhere.taken == []
     for who in OTHERS:
@@ -109,7 +119,7 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
         body = Verification(run=elsewhere.run.id, stage=EVALUATE, verdict="pass", value=0.61, proof=proof)
         place.comes(who, commitment(who, body), "commitment", seq=2)
     asyncio.run(verifying._look())
-    assert elsewhere.taken == [service.DutyReady(None)]
+    assert elsewhere.taken == [service.JobReady(None)]
 
 
 def test_who_tells_first_says_how_many_are_to_tell(
@@ -139,7 +149,7 @@ def test_what_needs_no_measurement_is_not_queued(tmp_path: Path, place: Place) -
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
     for reference in (format_id(elsewhere.run.id), format_id(elsewhere.says("unavailable").id)):
-        with pytest.raises(Refused, match="nothing has to be measured: it does not hold"):
+        with pytest.raises(Refused, match="nothing has to be measured: no misbehaviour found"):
             asyncio.run(verifying.ask_again(reference, None))
     assert elsewhere.taken == []
     assert elsewhere.asked == []
@@ -174,3 +184,26 @@ def test_a_node_that_is_paused_or_blocked_says_so_before_anything_is_fetched(tmp
             with pytest.raises(Refused, match=said):
                 asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
     assert elsewhere.asked == []
+
+
+def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    elsewhere = Elsewhere(tmp_path, place)
+    elsewhere.ceiling = Ceiling.of(Work(max_seconds=30))
+    with pytest.raises(Refused, match="seconds 60, allowed are 30") as caught:
+        asyncio.run(elsewhere.verifying().ask(format_id(elsewhere.run.id)))
+    assert "autoresearch config set work.max_seconds 60" in caught.value.hint
+    assert elsewhere.taken == []
+
+    elsewhere.configured = str(elsewhere.task.folder)
+    elsewhere.machine.handle(service.WorkAsked(service.Order(verify_share=1)), 0)
+    fetched = len(elsewhere.asked)
+    asyncio.run(elsewhere.verifying()._look())
+    assert elsewhere.taken == [service.Blocked(Why.TASK_BROKEN, f"{caught.value} {caught.value.hint}")]
+    assert len(elsewhere.asked) == fetched
+    elsewhere.ceiling = Ceiling.of(Work())
+    elsewhere.taken.clear()
+    asyncio.run(elsewhere.verifying()._look())
+    assert [type(event) for event in elsewhere.taken] == [service.JobReady], "it is there to be done otherwise"

@@ -10,7 +10,7 @@ import pytest
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.research import Bench, Model, measure, plan_as_it_stands
+from autoresearch.research import Bench, Model, drawn_world, measure, plan_as_it_stands
 from autoresearch.tasks import Task, shipped_task, source_digest
 from autoresearch.verification import Findings, ecvrf, passes, seeds, text_seeds
 from tests.refereeing.conftest import Trained, trained
@@ -105,13 +105,17 @@ def test_a_cheat_fails(bench: Bench, honest: tuple[Path, float], tmp_path: Path,
     assert found.reason
 
 
-def test_a_model_that_takes_longer_than_this_machine_allows_is_nobodys_fault(
+def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_training_is_nobodys_fault(
     bench: Bench, honest: tuple[Path, float], tmp_path: Path
 ) -> None:
     tmp_path.chmod(0o755)
+    patient = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=10))
     hurried = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=0.5))
+    embed = "        x = self.embed(x)\n"
+    sleepy = TRAIN.replace(embed, f"        __import__('time').sleep(20)\n{embed}")
+    assert sleepy != TRAIN
 
-    assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried).verdict == "error"
+    assert check(sleepy, honest[0], replace(bench, scratch=tmp_path), 1.0, patient).verdict == "fail"
     assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried, replay=True).verdict == "error"
 
 
@@ -123,7 +127,7 @@ def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path
         assert "its record names" in found.reason
 
 
-def test_a_pair_is_run_with_seeds_of_the_proof_and_measured_on_text_of_its_own(bench: Bench, tmp_path: Path) -> None:
+def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Bench, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     short = replace(TASK, budget=msgspec.structs.replace(TASK.budget, amount=TASK.budget.amount / 200))
     child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
@@ -149,6 +153,6 @@ def test_a_pair_is_run_with_seeds_of_the_proof_and_measured_on_text_of_its_own(b
     )
 
     plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=seeds(output, 1)[0])
-    again, _ = measure(short, plan, here, fresh_seed=text_seeds(output, 1)[0])
+    again, _ = measure(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here))
     assert (found.verdict, len(found.parent_values)) == ("pass", 1), found.reason
     assert found.values == [again.value] != found.parent_values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.log import BlobStore
-from autoresearch.words import RunStatus
+from autoresearch.words import WHY_SENTENCES, RunStatus, Why
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 
@@ -44,6 +46,24 @@ def test_it_works_on_a_task_and_the_best_falls(daemon: Daemon, tmp_path: Path) -
     assert len({(run.source_digest, run.replicate) for run in runs}) == 25
     assert all(run.hypothesis for run in runs)
     assert daemon.status().task.best.mean < first
+
+
+def test_a_program_that_crashes_at_once_is_published_three_times_and_then_waits(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task", 'X = 0.9  # float [0.0, 1.0]\nraise SystemExit("no such thing")\n')
+    daemon.start()
+    daemon.post("/v1/work", task=str(task))
+    wait_for(lambda: daemon.status().why == "failing")
+
+    status = daemon.status()
+    assert (status.state, status.workers[0].why) == ("waiting", "failing")
+    assert status.reason == WHY_SENTENCES[Why.FAILING]
+    assert [run.status for run in daemon.runs()] == [RunStatus.CRASHED] * 3
+    with contextlib.closing(LocalState(daemon.paths.local)) as local:
+        told = [event.data for event in local.events_since(0) or [] if event.kind == "state"]
+    assert (told[-1]["why"], told[-1]["reason"]) == ("failing", status.reason)
+
+    daemon.post("/v1/resume")
+    wait_for(lambda: len(daemon.runs()) > 3)
 
 
 def test_it_stops_within_ten_seconds_in_the_middle_of_a_run_and_says_how_the_run_ended(
@@ -199,8 +219,42 @@ prepare.report((X - 0.5) ** 2 + (Y - 0.6) ** 2, steps=1)
     daemon.start()
     daemon.post("/v1/work", task=str(task), runs=20)
 
-    wait_for(lambda: daemon.status().state == "idle")
+    def is_over() -> bool:
+        status = daemon.status()
+        if status.why == "failing":  # a person who has it go on, where it would wait a minute
+            daemon.post("/v1/resume")
+        return status.state == "idle"
+
+    wait_for(is_over)
     runs = daemon.runs()
     assert {run.status for run in runs} == {RunStatus.OK, RunStatus.CRASHED}
     assert len({(run.source_digest, run.replicate) for run in runs}) == len(runs) == 20
     assert daemon.status().task.failed == sum(run.status == RunStatus.CRASHED for run in runs)
+
+
+def test_a_path_that_no_file_can_have_is_answered_with_a_sentence(daemon: Daemon) -> None:
+    daemon.start()
+    names = (
+        "x" * 300,
+        "x" * 5_000,
+        "x" * 100_000,
+        "x/" * 2_000,
+        "a\0b",
+        "~\0",
+        "/no/such\nfolder",
+        "\U0001f4a5" * 4_000,
+    )
+    for name in names:
+        for path, body in (
+            ("/v1/run", {"folder": name}),
+            ("/v1/work", {"task": name}),
+            ("/v1/peers", {"address": name}),
+            ("/v1/peers/block", {"peer": name}),
+            ("/v1/verify", {"run": name}),
+            ("/v1/name", {"name": name}),
+        ):
+            answer = daemon.post(path, **body)
+            assert 400 <= answer.status_code < 500, (path, name[:20], answer.text[:500])
+            assert 0 < len(answer.json()["error"]) < 5_000, path
+    assert daemon.status().state == "idle"
+    assert "Traceback" not in daemon.paths.daemon_log.read_text()

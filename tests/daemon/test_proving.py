@@ -25,7 +25,7 @@ from autoresearch.research import Bench, Model, measure, plan_as_it_stands
 from autoresearch.running import detect_level
 from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question
-from autoresearch.views import judgement, repeated_duty
+from autoresearch.views import judgement, repeated_job
 from autoresearch.words import RunState, Why
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
@@ -121,9 +121,9 @@ def test_what_verifiers_state_of_a_repeated_run_is_borne_out_or_not(home: Home, 
         return home.reveal(who, body)
 
     def pairs(who: KeyPair, values: list[float]) -> Record:
-        duty = repeated_duty(run.id, REPLICATE, 0, proof_of(who, run, REPLICATE))
+        job = repeated_job(run.id, REPLICATE, 0, proof_of(who, run, REPLICATE))
         body = Verification(
-            run=run.id, stage=REPLICATE, verdict="pass", proof=duty.proof, seeds=list(duty.seeds), values=values,
+            run=run.id, stage=REPLICATE, verdict="pass", proof=job.proof, seeds=list(job.seeds), values=values,
             parent_values=[0.61, 0.61],
         )  # fmt: skip
         return home.reveal(who, body)
@@ -209,9 +209,9 @@ def evaluated(trained: Trained, who: KeyPair, run: Record, scratch: Path) -> Ver
     """What somebody's worker really comes to."""
     body, source = run.body, trained.task.baseline.decode()
     assert isinstance(body, Run)
-    duty = repeated_duty(run.id, EVALUATE, 0, proof_of(who, run))
+    job = repeated_job(run.id, EVALUATE, 0, proof_of(who, run))
     check = protocol.Check(
-        run=run.id, task=body.task, stage=EVALUATE, round=0, proof=duty.proof, seeds=list(duty.seeds), source=source,
+        run=run.id, task=body.task, stage=EVALUATE, round=0, proof=job.proof, seeds=list(job.seeds), source=source,
         source_digest=body.source_digest, parent_source=None, checkpoint=bytes(32), parent_checkpoint=None,
         replicate=0, claim=body.value,
     )  # fmt: skip
@@ -222,7 +222,7 @@ def evaluated(trained: Trained, who: KeyPair, run: Record, scratch: Path) -> Ver
     )  # fmt: skip
     return Verification(
         run=run.id, stage=EVALUATE, verdict="fail", value=found.value, metrics=found.metrics, values=found.values,
-        seeds=list(duty.seeds), proof=duty.proof, device=found.device,
+        seeds=list(job.seeds), proof=job.proof, device=found.device,
     )  # fmt: skip
 
 
@@ -242,9 +242,9 @@ def test_a_fabricators_model_is_measured_once_more_to_the_same_numbers_and_a_fal
         home.reveal(who, again)
     assert judgement(home.notebook.log, invented.id).state is RunState.REFUTED
     honest = publish(home, trained.task, source, trained.value, checkpoint=model)
-    duty = repeated_duty(honest.id, EVALUATE, 0, proof_of(VERIFIERS[2], honest))
+    job = repeated_job(honest.id, EVALUATE, 0, proof_of(VERIFIERS[2], honest))
     slander = msgspec.structs.replace(
-        measured, run=honest.id, proof=duty.proof, seeds=list(duty.seeds), value=trained.value + 1
+        measured, run=honest.id, proof=job.proof, seeds=list(job.seeds), value=trained.value + 1
     )
     lie = home.reveal(VERIFIERS[2], slander)
     home.start()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from autoresearch_daemon import service
 from autoresearch_daemon.service import Assignment, Order, Service
 from hypothesis import settings
@@ -133,16 +136,16 @@ def test_a_worker_lost_before_its_run_began_leaves_nothing_to_close() -> None:
 def test_a_worker_that_was_told_to_go_gets_nothing_more_and_what_it_did_not_hear_is_done_by_another() -> None:
     node = service.Service(workers_wanted=1)
     node.handle(service.WorkAsked(service.Order("", None, None, 1.0)), 0)
-    node.handle(service.DutyReady("first", RUN), 0)
-    assert assignment_in(node.handle(service.WorkerReady("w1", "cpu"), 0)).duty == "first"
+    node.handle(service.JobReady("first", RUN), 0)
+    assert assignment_in(node.handle(service.WorkerReady("w1", "cpu"), 0)).job == "first"
     node.handle(service.Finished("w1", counted=False), 1)
     node.handle(service.WorkerLeaves("w1"), 1)
-    assert of(service.Assign, node.handle(service.DutyReady("second", RUN), 1)) == []
+    assert of(service.Assign, node.handle(service.JobReady("second", RUN), 1)) == []
     node.handle(service.WorkerLost("w1"), 2)
-    assert assignment_in(node.handle(service.WorkerReady("w2", "cpu"), 2)).duty == "second"
+    assert assignment_in(node.handle(service.WorkerReady("w2", "cpu"), 2)).job == "second"
     node.handle(service.WorkerLeaves("w2"), 3)  # and the assignment crossed that on its way
     node.handle(service.WorkerLost("w2"), 3)
-    assert assignment_in(node.handle(service.WorkerReady("w3", "cpu"), 3)).duty == "second"
+    assert assignment_in(node.handle(service.WorkerReady("w3", "cpu"), 3)).job == "second"
 
 
 def assignment_in(effects: list[service.Effect]) -> service.Assignment:
@@ -177,6 +180,119 @@ def test_work_and_pause_are_saved_at_once() -> None:
 
 def test_every_reason_has_its_sentence() -> None:
     assert set(WHY_SENTENCES) == set(Why)
+
+
+def ends(workers: int, failing: Callable[[int], bool], minutes: int = 10) -> tuple[list[int], list[int]]:
+    """When runs of a second each failed, and when they went well; ``failing(n)`` says which of them fail."""
+    node = started(workers)
+    failed: list[int] = []
+    well: list[int] = []
+    for now in range(1000, minutes * 60_000, 1000):
+        node.handle(service.Tick(), now)
+        for name, worker in node.workers.items():
+            if worker.assignment and worker.since_ms < now:
+                node.handle(service.Proposed(name, worker.assignment.name, key(len(failed) + len(well)), RUN), now)
+                fails = failing(len(failed) + len(well))
+                (failed if fails else well).append(now)
+                node.handle(service.Finished(name, failed=fails), now)
+    return failed, well
+
+
+def most_in_a_minute(times: list[int]) -> int:
+    return max(sum(time - 60_000 < other <= time for other in times) for time in times)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_what_always_fails_fails_a_few_times_a_minute(workers: int) -> None:
+    failed, _ = ends(workers, lambda _: True)
+    assert most_in_a_minute(failed) == workers + 2
+    assert len(failed) >= 10 * 3, "it is tried again"
+
+
+def test_what_fails_every_second_time_fails_as_seldom() -> None:
+    failed, well = ends(1, lambda number: number % 2 == 0)
+    assert most_in_a_minute(failed) == 3
+    assert abs(len(well) - len(failed)) <= 1
+
+
+def test_runs_that_go_well_never_wait_nor_do_two_failures_a_minute_hold_them_up() -> None:
+    failed, well = ends(2, lambda _: False)
+    assert (failed, len(well)) == ([], 2 * 599)
+    failed, well = ends(2, lambda number: number % 100 == 0)
+    assert len(failed) + len(well) == 2 * 599
+
+
+def failing(workers: int = 1) -> Service:
+    """A node whose runs failed so often that the next one waits."""
+    node = started(workers)
+    for number in range(3):
+        node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
+        node.handle(service.Finished("w1", failed=True), 1000)
+    return node
+
+
+def test_a_node_that_waits_because_runs_fail_says_so_and_keeps_its_worker() -> None:
+    node = started(1)
+    for number in range(3):
+        node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
+        effects = node.handle(service.Finished("w1", failed=True), 1000)
+    assert node.state() == (WorkState.WAITING, Why.FAILING)
+    assert effects == [service.Tell("state", "waiting")]
+    assert of(service.Assign, node.handle(service.Tick(), 60_999)) == []
+
+    effects = node.handle(service.Tick(), 61_000)
+    assert of(service.Assign, effects)
+    assert service.Tell("state", "working") in effects
+
+
+@pytest.mark.parametrize("event", [service.WorkAsked(Order()), service.ResumeAsked()])
+def test_a_person_who_says_so_has_it_go_on_at_once(event: service.Input) -> None:
+    node = failing()
+    assert of(service.Assign, node.handle(event, 1001))
+    assert node.state() == (WorkState.WORKING, Why.ASKED)
+
+
+def test_what_a_person_asks_for_by_name_does_not_wait() -> None:
+    node, given = failing(), Assignment("given-1", "/task", given=True)
+    assert service.Assign("w1", given) in node.handle(service.RunAsked(given), 1001)
+    node.handle(service.Proposed("w1", "given-1", key(9), RUN), 1001)
+    assert of(service.Assign, node.handle(service.Finished("w1"), 1002)) == []
+    assert node.state() == (WorkState.WAITING, Why.FAILING)
+
+
+def test_one_worker_waits_while_another_goes_on() -> None:
+    node = started(2)
+    node.handle(service.Proposed("w2", assignment_of(node, "w2"), key(9), RUN), 0)
+    for number in range(3):
+        node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
+        node.handle(service.Finished("w1", failed=True), 1000)
+    assert node.state() == (WorkState.WORKING, Why.ASKED)
+    assert node.workers["w1"].why is Why.FAILING
+    node.handle(service.PauseAsked(), 1001)
+    assert node.workers["w1"].why is Why.NOT_ASKED
+
+
+def test_runs_abandoned_and_verifications_that_came_to_nothing_count_as_failed() -> None:
+    node = started(1)
+    for number in range(3):
+        node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
+        node.handle(service.WorkerLost("w1"), 1000)
+        node.handle(service.WorkerReady("w1", "cpu"), 1000)
+    assert node.state() == (WorkState.WAITING, Why.FAILING)
+
+    node = Service(workers_wanted=1)
+    node.handle(service.WorkAsked(Order(verify_share=1)), 0)
+    node.handle(service.WorkerReady("w1", "cpu"), 0)
+    for number in range(3):
+        node.handle(service.JobReady(f"job-{number}", RUN), 1000)
+        node.handle(service.Finished("w1", counted=False, failed=True), 1000)
+    assert of(service.Assign, node.handle(service.JobReady("another", RUN), 1000)) == []
+    assert node.state() == (WorkState.WAITING, Why.FAILING)
+
+
+def test_a_clock_that_is_put_back_keeps_nobody_waiting() -> None:
+    node = failing()
+    assert of(service.Assign, node.handle(service.Tick(), 0))
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -232,11 +348,11 @@ class AnyOrder(RuleBasedStateMachine):
     def outrun(self, number: int) -> None:
         self.take(service.Outrun(key(number)))
 
-    @rule(name=names, counted=st.booleans())
-    def finished(self, name: str, counted: bool) -> None:
+    @rule(name=names, counted=st.booleans(), failed=st.booleans())
+    def finished(self, name: str, counted: bool, failed: bool) -> None:
         worker = self.node.workers.get(name)
         if worker and worker.run:
-            self.take(service.Finished(name, counted))
+            self.take(service.Finished(name, counted, failed))
 
     @rule(name=names)
     def dropped(self, name: str) -> None:
@@ -318,7 +434,7 @@ def test_verification_gets_its_share_of_the_time_and_no_more() -> None:
     spent = {"search": 0, "verify": 0}
     now = 0
     for number in range(400):
-        node.handle(service.DutyReady(f"duty-{number}", RUN), now)
+        node.handle(service.JobReady(f"job-{number}", RUN), now)
         took = 10 + number % 7
         spent[spend(node, "w1", now + took)] += took
         now += took
@@ -328,27 +444,27 @@ def test_verification_gets_its_share_of_the_time_and_no_more() -> None:
 def test_a_node_may_only_verify_or_never() -> None:
     node = started(1, Order(verify_share=0))
     node.handle(service.Finished("w1"), 10)
-    node.handle(service.DutyReady("duty", RUN), 10)
+    node.handle(service.JobReady("job", RUN), 10)
     assert assignment_of(node, "w1").startswith("search")
     node = Service(workers_wanted=1)
     assert of(service.WantWorkers, node.handle(service.WorkAsked(Order(verify_share=1)), 0)) == []
-    assert of(service.WantWorkers, node.handle(service.DutyReady("duty", RUN), 0)) == [service.WantWorkers(1)]
-    assert of(service.Assign, node.handle(service.WorkerReady("w1", "cpu"), 0))[0].assignment.duty == "duty"
+    assert of(service.WantWorkers, node.handle(service.JobReady("job", RUN), 0)) == [service.WantWorkers(1)]
+    assert of(service.Assign, node.handle(service.WorkerReady("w1", "cpu"), 0))[0].assignment.job == "job"
 
 
 def test_a_duty_is_given_to_one_worker_only_and_does_not_count_as_a_run() -> None:
     node = Service(workers_wanted=2)
     node.handle(service.WorkAsked(Order(runs_left=1)), 0)
-    node.handle(service.DutyReady("duty", RUN), 0)
+    node.handle(service.JobReady("job", RUN), 0)
     effects = node.handle(service.WorkerReady("w1", "cpu"), 0) + node.handle(service.WorkerReady("w2", "cpu"), 0)
-    assert sorted(effect.assignment.duty for effect in of(service.Assign, effects)) == ["", "duty"]
-    verifier = next(name for name, worker in node.workers.items() if worker.assignment and worker.assignment.duty)
+    assert sorted(effect.assignment.job for effect in of(service.Assign, effects)) == ["", "job"]
+    verifier = next(name for name, worker in node.workers.items() if worker.assignment and worker.assignment.job)
     node.handle(service.Finished(verifier), 1)
     assert node.asked.order.runs_left == 1
 
 
 def test_a_lost_verifier_leaves_no_abandoned_run() -> None:
     node = started(1, Order(verify_share=1))
-    node.handle(service.DutyReady("duty", RUN), 0)
+    node.handle(service.JobReady("job", RUN), 0)
     assert assignment_of(node, "w1").startswith("verify")
     assert of(service.CloseAbandoned, node.handle(service.WorkerLost("w1"), 1)) == []

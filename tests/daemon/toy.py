@@ -37,12 +37,12 @@ prepare.report(X)
 """
 
 
-def write_toy_task(folder: Path, train: str = TRAIN) -> Path:
+def write_toy_task(folder: Path, train: str = TRAIN, harness: str = HARNESS) -> Path:
     """A task folder in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "prepare.py").write_text(HARNESS)
+    (folder / "prepare.py").write_text(harness)
     (folder / "train.py").write_text(train)
-    digest = hashlib.sha256(HARNESS.encode()).hexdigest()
+    digest = hashlib.sha256(harness.encode()).hexdigest()
     (folder / "task.toml").write_text(
         f"""
 name = "toy"

@@ -133,9 +133,9 @@ def cut_short() -> tuple[Record, Pair]:
 
 
 @in_trio
-@pytest.mark.parametrize(("make", "times"), [(forged, 3), (foreign, 3), (early, 1), (cut_short, 3)])
+@pytest.mark.parametrize(("make", "times"), [(forged, 3), (foreign, 1), (early, 1), (cut_short, 3)])
 async def test_what_an_exchange_brings_is_admitted_like_everything_else(daemon, make, times):
-    """What is early waits, and is asked for once."""
+    """What is early waits, and is asked for once; so is what no signature makes a record. Each caller is a new peer."""
     before, family = ids(daemon), daemon.tree()
     record, pair = make()
     asked: list[Sequence[bytes]] = []

@@ -1,11 +1,10 @@
-"""Key records come from DNS, or from what attestors saw there and signed."""
+"""Key records come from DNS."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from threading import Thread
 
 import dns.flags
@@ -13,65 +12,19 @@ import dns.message
 import dns.rcode
 import dns.resolver
 import dns.rrset
-import msgspec
 import pytest
 
 from autoresearch.errors import Refused, TimedOut
 from autoresearch.identity import (
-    FRESH_MS,
     KeyPair,
-    archive_key,
-    archived_lookup,
     prove,
-    read_archived_key,
     resolve_key,
-    write_archived_key,
 )
-from tests.identity.dkim_mail import NOW_MS, SUBJECT, Dns, Signing, ed_key, ed_record, mail, rsa_key, rsa_record
+from tests.identity.dkim_mail import NOW_MS, SUBJECT, Signing, ed_key, ed_record, mail, rsa_key, rsa_record
 
 ATTESTOR, OTHER = KeyPair.from_seed(bytes(32)), KeyPair.from_seed(b"\1" * 32)
 MESSAGE = Signing().sign(mail())
 RECORD = rsa_record(rsa_key())
-
-
-def archived(signer: KeyPair = ATTESTOR, *, record: bytes = RECORD, now_ms: int = NOW_MS):
-    proof = prove(MESSAGE, Dns(("mail", "example.org", RECORD)), subject=SUBJECT, now_ms=NOW_MS)
-    return archive_key(replace(proof, record=record), signer, now_ms=now_ms)
-
-
-def test_an_archived_key_proves_the_mail_after_the_domain_dropped_it() -> None:
-    key = read_archived_key(write_archived_key(archived()))
-    lookup = archived_lookup([key], attestors=frozenset({ATTESTOR.public}), now_ms=NOW_MS)
-    assert prove(MESSAGE, lookup, subject=SUBJECT, now_ms=NOW_MS).bits == 2048
-
-
-def test_a_key_counts_only_near_the_time_and_from_attestors_who_are_believed() -> None:
-    attestors = frozenset({ATTESTOR.public})
-    late, foreign = archived(now_ms=NOW_MS + FRESH_MS + 1), archived(OTHER)
-    lookup = archived_lookup([late, foreign], attestors=attestors, now_ms=NOW_MS)
-    with pytest.raises(Refused, match=r"example\.org has no DKIM key mail"):
-        prove(MESSAGE, lookup, subject=SUBJECT, now_ms=NOW_MS)
-
-
-def test_attestors_who_saw_different_keys_prove_nothing() -> None:
-    keys = [archived(), archived(OTHER, record=rsa_record(rsa_key(1024)))]
-    lookup = archived_lookup(keys, attestors=frozenset({ATTESTOR.public, OTHER.public}), now_ms=NOW_MS)
-    with pytest.raises(Refused, match="Attestors saw different DKIM keys"):
-        prove(MESSAGE, lookup, subject=SUBJECT, now_ms=NOW_MS)
-
-
-def test_a_changed_archived_key_is_refused() -> None:
-    key = archived()
-    for changed in (
-        replace(key, seen=msgspec.structs.replace(key.seen, record=rsa_record(rsa_key(1024)))),
-        replace(key, seen=msgspec.structs.replace(key.seen, attestor=OTHER.public)),
-        replace(key, seen=msgspec.structs.replace(key.seen, seen=NOW_MS + 1)),
-    ):
-        with pytest.raises(Refused, match="damaged"):
-            read_archived_key(write_archived_key(changed))
-    for raw in (b"", b"\xa0", write_archived_key(key)[:-1], b"x" * 100):
-        with pytest.raises(Refused, match="damaged"):
-            read_archived_key(raw)
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def test_a_provider_that_serves_everybody_does_so_under_its_names_in_other_count
 
 
 def test_tags_stay_what_they_are():
-    """A changed tag would split every voice in two: the parameters of the built-in network never move."""
+    """A changed tag would split every voter in two: the parameters of the built-in network never move."""
     assert (DEFAULT_NETWORK.tag_memory_bytes, DEFAULT_NETWORK.tag_passes) == (67_108_864, 3)
 
 

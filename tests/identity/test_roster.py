@@ -1,4 +1,4 @@
-"""Whose word counts: delegation, attestation, expiry, revocation, and one voice for one mailbox."""
+"""Whose word counts: delegation, attestation, expiry, revocation, and one voter for one mailbox."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.identity import KeyPair, Roster, Trust, Voice
+from autoresearch.identity import KeyPair, Roster, Trust, Voter
 from autoresearch.records import Attestation, Identity, Record, Withdrawal
 from tests.records.making import NOW_MS, key, sealed
 
@@ -52,18 +52,18 @@ def attests(
 
 def test_a_device_speaks_for_its_root_from_the_delegation_until_it_ends() -> None:
     roster = Roster(delegates(ROOT, DEVICE, expires=NOW_MS + DAY), Trust())
-    speaks = Voice(ROOT.public, ROOT.public, attested=False)
-    assert roster.voice(DEVICE.public, NOW_MS) == speaks
-    assert roster.voice(DEVICE.public, NOW_MS + DAY - 1) == speaks
-    alone = Voice(DEVICE.public, DEVICE.public, attested=False)
-    assert roster.voice(DEVICE.public, NOW_MS - 1) == alone
-    assert roster.voice(DEVICE.public, NOW_MS + DAY) == alone
+    speaks = Voter(ROOT.public, ROOT.public, attested=False)
+    assert roster.voter(DEVICE.public, NOW_MS) == speaks
+    assert roster.voter(DEVICE.public, NOW_MS + DAY - 1) == speaks
+    alone = Voter(DEVICE.public, DEVICE.public, attested=False)
+    assert roster.voter(DEVICE.public, NOW_MS - 1) == alone
+    assert roster.voter(DEVICE.public, NOW_MS + DAY) == alone
 
 
 def test_what_a_revoked_device_signs_later_is_not_its_roots_word() -> None:
     roster = Roster([*delegates(ROOT, DEVICE), revokes(ROOT, DEVICE, NOW_MS + 10)], Trust())
-    assert roster.voice(DEVICE.public, NOW_MS + 9).root == ROOT.public
-    assert roster.voice(DEVICE.public, NOW_MS + 10).root == DEVICE.public
+    assert roster.voter(DEVICE.public, NOW_MS + 9).root == ROOT.public
+    assert roster.voter(DEVICE.public, NOW_MS + 10).root == DEVICE.public
     assert roster.devices(ROOT.public, NOW_MS) == {DEVICE.public}
     assert roster.devices(ROOT.public, NOW_MS + 10) == frozenset()
 
@@ -73,75 +73,75 @@ def test_nobody_revokes_or_claims_anothers_device() -> None:
     claim = sealed(OTHER, stolen, kind="identity", time_ms=NOW_MS - DAY)
     forged = Identity(action="revoke", root=ROOT.public, device=DEVICE.public)
     roster = Roster([*delegates(ROOT, DEVICE), claim, sealed(OTHER, forged, kind="identity", seq=2)], Trust())
-    assert roster.voice(DEVICE.public, NOW_MS + 1).root == ROOT.public
-    assert roster.voice(DEVICE.public, NOW_MS - 1).root == DEVICE.public
+    assert roster.voter(DEVICE.public, NOW_MS + 1).root == ROOT.public
+    assert roster.voter(DEVICE.public, NOW_MS - 1).root == DEVICE.public
 
 
 def test_it_takes_as_many_attestors_as_the_network_says() -> None:
     one = [*delegates(ROOT, DEVICE), attests(ATTESTORS[0], ROOT)]
-    assert not Roster(one, TRUST).voice(DEVICE.public, NOW_MS).attested
-    assert Roster([*one, attests(ATTESTORS[1], ROOT)], TRUST).voice(DEVICE.public, NOW_MS) == Voice(
+    assert not Roster(one, TRUST).voter(DEVICE.public, NOW_MS).attested
+    assert Roster([*one, attests(ATTESTORS[1], ROOT)], TRUST).voter(DEVICE.public, NOW_MS) == Voter(
         ROOT.public, TAG, True
     )
     twice = attests(ATTESTORS[0], ROOT, start=NOW_MS - 1)
-    assert not Roster([*one, twice], TRUST).voice(DEVICE.public, NOW_MS).attested
+    assert not Roster([*one, twice], TRUST).voter(DEVICE.public, NOW_MS).attested
     disagreeing = attests(ATTESTORS[1], ROOT, hashlib.sha256(b"else").digest())
-    assert not Roster([*one, disagreeing], TRUST).voice(DEVICE.public, NOW_MS).attested
+    assert not Roster([*one, disagreeing], TRUST).voter(DEVICE.public, NOW_MS).attested
     untrusted = attests(key(200), ROOT)
-    assert not Roster([*one, untrusted], TRUST).voice(DEVICE.public, NOW_MS).attested
+    assert not Roster([*one, untrusted], TRUST).voter(DEVICE.public, NOW_MS).attested
 
 
 def test_nobody_attests_himself() -> None:
     own = [attests(ATTESTORS[0], ATTESTORS[0]), attests(ATTESTORS[1], ATTESTORS[0])]
-    assert not Roster(own, TRUST).voice(ATTESTORS[0].public, NOW_MS).attested
+    assert not Roster(own, TRUST).voter(ATTESTORS[0].public, NOW_MS).attested
 
 
 def test_an_attestation_counts_while_it_lasts_and_until_it_is_taken_back() -> None:
     words = [attests(ATTESTORS[0], ROOT), attests(ATTESTORS[1], ROOT, days=10)]
     back = sealed(ATTESTORS[0], Withdrawal(), kind="withdrawal", seq=9, time_ms=NOW_MS + 5 * DAY, links=[words[0].id])
     roster = Roster(words, TRUST)
-    assert roster.voice(ROOT.public, NOW_MS + 10 * DAY - 1).attested
-    assert not roster.voice(ROOT.public, NOW_MS + 10 * DAY).attested
-    assert not roster.voice(ROOT.public, NOW_MS - 1).attested
+    assert roster.voter(ROOT.public, NOW_MS + 10 * DAY - 1).attested
+    assert not roster.voter(ROOT.public, NOW_MS + 10 * DAY).attested
+    assert not roster.voter(ROOT.public, NOW_MS - 1).attested
     taken = Roster([*words, back], TRUST)
-    assert taken.voice(ROOT.public, NOW_MS + 5 * DAY - 1).attested
-    assert not taken.voice(ROOT.public, NOW_MS + 5 * DAY).attested
+    assert taken.voter(ROOT.public, NOW_MS + 5 * DAY - 1).attested
+    assert not taken.voter(ROOT.public, NOW_MS + 5 * DAY).attested
     stranger = sealed(OTHER, Withdrawal(), kind="withdrawal", time_ms=NOW_MS, links=[words[0].id])
-    assert Roster([*words, stranger], TRUST).voice(ROOT.public, NOW_MS + 6 * DAY).attested
+    assert Roster([*words, stranger], TRUST).voter(ROOT.public, NOW_MS + 6 * DAY).attested
 
 
 def test_an_attestor_signs_with_its_device_and_takes_back_with_another() -> None:
     machine, second = key(150), key(151)
     words = [*delegates(ATTESTORS[0], machine), attests(machine, ROOT), attests(ATTESTORS[1], ROOT)]
-    assert Roster(words, TRUST).voice(ROOT.public, NOW_MS).attested
+    assert Roster(words, TRUST).voter(ROOT.public, NOW_MS).attested
     back = sealed(second, Withdrawal(), kind="withdrawal", seq=9, time_ms=NOW_MS + DAY, links=[words[2].id])
-    assert Roster([*words, back], TRUST).voice(ROOT.public, NOW_MS + DAY).attested
+    assert Roster([*words, back], TRUST).voter(ROOT.public, NOW_MS + DAY).attested
     with_second = [*words, back, *delegates(ATTESTORS[0], second)]
-    assert not Roster(with_second, TRUST).voice(ROOT.public, NOW_MS + DAY).attested
+    assert not Roster(with_second, TRUST).voter(ROOT.public, NOW_MS + DAY).attested
 
 
 def test_a_private_group_names_its_participants() -> None:
     roster = Roster(delegates(ROOT, DEVICE), Trust(participants=frozenset({ROOT.public})))
-    assert roster.voice(DEVICE.public, NOW_MS) == Voice(ROOT.public, ROOT.public, attested=True)
-    assert not roster.voice(OTHER.public, NOW_MS).attested
-    assert roster.voices(NOW_MS) == {ROOT.public}
+    assert roster.voter(DEVICE.public, NOW_MS) == Voter(ROOT.public, ROOT.public, attested=True)
+    assert not roster.voter(OTHER.public, NOW_MS).attested
+    assert roster.voters(NOW_MS) == {ROOT.public}
 
 
 def test_a_thousand_keys_with_one_mailbox_are_one_voice() -> None:
     keys = [key(1000 + number) for number in range(1000)]
     roster = Roster([attests(attestor, one) for one in keys for attestor in ATTESTORS[:2]], TRUST)
-    assert {roster.voice(one.public, NOW_MS).voice for one in keys} == {TAG}
-    assert roster.voices(NOW_MS) == {TAG}
+    assert {roster.voter(one.public, NOW_MS).voter for one in keys} == {TAG}
+    assert roster.voters(NOW_MS) == {TAG}
 
 
 def test_who_is_named_by_hand_and_shows_a_mailbox_with_a_second_key_is_one_voice() -> None:
     words = [attests(attestor, one) for one in (ROOT, OTHER) for attestor in ATTESTORS[:2]]
     trust = Trust(TRUST.attestors, 2, frozenset({ROOT.public}))
     roster = Roster(words, trust)
-    assert roster.voices(NOW_MS) == {TAG}
-    assert roster.voice(ROOT.public, NOW_MS) == Voice(ROOT.public, TAG, attested=True)
-    assert roster.voice(ROOT.public, NOW_MS - 1) == Voice(ROOT.public, ROOT.public, attested=True)
-    assert roster.voices(NOW_MS + 180 * DAY) == {ROOT.public}
+    assert roster.voters(NOW_MS) == {TAG}
+    assert roster.voter(ROOT.public, NOW_MS) == Voter(ROOT.public, TAG, attested=True)
+    assert roster.voter(ROOT.public, NOW_MS - 1) == Voter(ROOT.public, ROOT.public, attested=True)
+    assert roster.voters(NOW_MS + 180 * DAY) == {ROOT.public}
 
 
 def at_one_domain(count: int, domain: str = "d" * 64, days: int = 180) -> list[Record]:
@@ -157,24 +157,24 @@ def at_one_domain(count: int, domain: str = "d" * 64, days: int = 180) -> list[R
 
 def test_a_domain_has_so_many_voices_and_no_more() -> None:
     later = NOW_MS + DAY
-    assert len(Roster(at_one_domain(9), TRUST, domain_voices=3).voices(later)) == 3
+    assert len(Roster(at_one_domain(9), TRUST, domain_voices=3).voters(later)) == 3
     roster = Roster(at_one_domain(9), TRUST, domain_voices=3)
-    assert [roster.voice(key(300 + number).public, later).attested for number in range(5)] == [True] * 3 + [False] * 2
-    assert len(Roster(at_one_domain(9, domain="big"), TRUST, domain_voices=3).voices(later)) == 9
-    assert len(Roster(at_one_domain(9), TRUST).voices(later)) == 9
+    assert [roster.voter(key(300 + number).public, later).attested for number in range(5)] == [True] * 3 + [False] * 2
+    assert len(Roster(at_one_domain(9, domain="big"), TRUST, domain_voices=3).voters(later)) == 9
+    assert len(Roster(at_one_domain(9), TRUST).voters(later)) == 9
 
 
 def test_a_voice_that_ends_makes_room_for_the_next_of_its_domain() -> None:
     records = [*at_one_domain(1, days=2), *at_one_domain(4)[2:]]
     roster = Roster(records, TRUST, domain_voices=3)
     fourth = key(303).public
-    assert not roster.voice(fourth, NOW_MS + DAY).attested
-    assert roster.voice(fourth, NOW_MS + 3 * DAY).attested
+    assert not roster.voter(fourth, NOW_MS + DAY).attested
+    assert roster.voter(fourth, NOW_MS + 3 * DAY).attested
 
 
 def test_the_attestors_must_agree_on_the_domain() -> None:
     words = [attests(ATTESTORS[0], ROOT), attests(ATTESTORS[1], ROOT, domain="d" * 64)]
-    assert not Roster(words, TRUST).voice(ROOT.public, NOW_MS).attested
+    assert not Roster(words, TRUST).voter(ROOT.public, NOW_MS).attested
 
 
 def test_who_gave_his_word_and_until_when() -> None:
@@ -194,8 +194,9 @@ def test_who_is_among_the_first_of_a_domain_does_not_depend_on_the_order_of_arri
     straight = Roster(records, TRUST, domain_voices=2)
     mixed = Roster([records[number] for number in order], TRUST, domain_voices=2)
     for time_ms in range(NOW_MS, NOW_MS + 6 * 60_000, 30_000):
-        assert mixed.voices(time_ms) == straight.voices(time_ms)
-        assert len(mixed.voices(time_ms)) <= 2
+        assert mixed.voters(time_ms) == straight.voters(time_ms)
+        assert mixed.voters(time_ms) == straight.voters(time_ms)
+        assert mixed.count(time_ms) == len(mixed.voters(time_ms)) <= 2
 
 
 @pytest.mark.parametrize("trust", [TRUST, Trust(), Trust(participants=frozenset({ROOT.public}))])
@@ -211,6 +212,7 @@ def test_the_order_of_arrival_means_nothing(trust: Trust, order: list[int]) -> N
     ]
     straight, mixed = Roster(records, trust), Roster([records[number] for number in order], trust)
     for time_ms in range(NOW_MS - DAY, NOW_MS + 5 * DAY, DAY):
-        assert mixed.voices(time_ms) == straight.voices(time_ms)
+        assert mixed.voters(time_ms) == straight.voters(time_ms)
+        assert mixed.count(time_ms) == len(mixed.voters(time_ms))
         for device in (DEVICE, OTHER_DEVICE, ROOT):
-            assert mixed.voice(device.public, time_ms) == straight.voice(device.public, time_ms)
+            assert mixed.voter(device.public, time_ms) == straight.voter(device.public, time_ms)

@@ -1,7 +1,7 @@
 """What a log holds, without row numbers: two logs with the same records must be equal in all of it."""
 
 TABLES = (
-    "record", "run", "subject", "entry", "task", "claim", "note", "verification",
+    "record", "run", "program", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage",
 )  # fmt: skip
 
@@ -12,7 +12,7 @@ def dump(log):
     for table in TABLES:
         columns = [row[1] for row in log._connection.execute(f"PRAGMA table_info({table})") if row[1] != "n"]
         contents[table] = sorted(log._connection.execute(f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
-    seen = "SELECT sighting.run, record.id FROM sighting JOIN record ON record.n = sighting.n"
-    contents["sighting"] = sorted(log._connection.execute(seen))
+    seen = "SELECT mention.run, record.id FROM mention JOIN record ON record.n = mention.n"
+    contents["mention"] = sorted(log._connection.execute(seen))
     contents["bucket"] = sorted(log._connection.execute("SELECT * FROM bucket WHERE records > 0"))
     return contents

@@ -87,7 +87,7 @@ def test_a_forced_fork_is_shown_and_a_merge_by_the_root_key_ends_it(tmp_path):
         log.ingest(pairs(lost), now_ms=NOW_MS)
         assert [(fork.seq, fork.merged) for fork in log.forks()] == [(3, False), (4, False)]
         assert log.forks(AUTHOR.public)[0].ids == tuple(sorted([lost[0].id, forked.id]))
-        assert [subject.mean for subject in leaderboard(log, task)] == [1.0, 2.0]
+        assert [program.mean for program in leaderboard(log, task)] == [1.0, 2.0]
         assert [stored.forked for stored in log.runs(task)].count(True) == 4
 
         heads = [log.head(AUTHOR.public).id, forked.id]
@@ -205,4 +205,4 @@ def test_the_definition_decides_what_is_better(log):
         body = run_body(value, source=b"%r" % value, task=digest_of(definition))
         log.append(AUTHOR, "run", body, now_ms=NOW_MS)
     ranked = leaderboard(log, digest_of(definition))
-    assert [(subject.mean, subject.score) for subject in ranked] == [(3.0, 2.5), (2.0, 1.5), (1.0, 0.5)]
+    assert [(program.mean, program.score) for program in ranked] == [(3.0, 2.5), (2.0, 1.5), (1.0, 0.5)]

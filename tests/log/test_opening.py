@@ -87,7 +87,7 @@ def test_another_projection_version_rebuilds_the_views_at_the_next_opening(tmp_p
         contents = dump(log)
         log._connection.execute("UPDATE meta SET value = 0 WHERE key = 'projection_version'")
         log._connection.execute("DELETE FROM run")
-        log._connection.execute("UPDATE subject SET mean = 7")
+        log._connection.execute("UPDATE program SET mean = 7")
     with pytest.raises(Refused, match="up to date"):
         Log.open(path, NETWORK, read_only=True)
     with Log.open(path, NETWORK) as log:

@@ -112,8 +112,8 @@ def test_the_same_run_again_is_no_new_evidence(log):
     other = sealed(key(2), run_body(2.0))
     second = sealed(key(1), run_body(3.0, replicate=1), seq=30)
     ingest(log, [sealed(key(5), task_body(), kind="task"), *again, other, second])
-    (subject,) = log.ranked(digest_of())
-    assert (subject.runs, subject.mean) == (3, 2.0)
+    (program,) = log.ranked(digest_of())
+    assert (program.runs, program.mean) == (3, 2.0)
 
 
 def test_only_ok_runs_with_the_full_budget_are_ranked(log):

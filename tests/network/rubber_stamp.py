@@ -7,38 +7,38 @@ from contextlib import suppress
 
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.main import main
-from autoresearch_daemon.verifying import Verifying
+from autoresearch_daemon.verification.controller import VerificationController
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.notebook import Notebook
 from autoresearch.records import Run, Verification
-from autoresearch.views import Duty, next_duty
+from autoresearch.views import VerificationJob, next_job
 
 PAUSE_SECONDS = 1.0
 
 
-def stamped(notebook: Notebook, duty: Duty) -> Verification:
+def stamped(notebook: Notebook, job: VerificationJob) -> Verification:
     """What it would have measured had the author told the truth."""
-    run = notebook.log.get(duty.run).body
+    run = notebook.log.get(job.run).body
     assert isinstance(run, Run)
     parent = notebook.log.get(run.parent).body if run.parent else None
-    pairs = len(duty.seeds) if duty.stage == "replicate" and isinstance(parent, Run) else 0
+    pairs = len(job.seeds) if job.stage == "replicate" and isinstance(parent, Run) else 0
     return Verification(
-        run=duty.run,
-        stage=duty.stage,
-        round=duty.round,
+        run=job.run,
+        stage=job.stage,
+        round=job.round,
         verdict="pass",
         value=None if pairs else run.value,
-        seeds=list(duty.seeds),
+        seeds=list(job.seeds),
         values=[run.value] * pairs,
         parent_values=[parent.value] * pairs if isinstance(parent, Run) else [],
-        proof=duty.proof,
+        proof=job.proof,
         device="none",
         sandbox=2,
     )
 
 
-async def keep(self: Verifying) -> None:
+async def keep(self: VerificationController) -> None:
     """Pass the next, and the next."""
     notebook = self._notebook
     device = notebook.identity.device
@@ -48,14 +48,14 @@ async def keep(self: Verifying) -> None:
         if asked.working:
             with suppress(AutoresearchError):
                 task = self._load(asked.order.task).digest
-                duty = next_duty(notebook.log, task, device.public, bytes(device.key), now_ms(), skip=done)
-                if duty is not None:
-                    done.add((duty.run, duty.stage, duty.round))
-                    self._reveals.add("stamp", stamped(notebook, duty))
+                job = next_job(notebook.log, task, device.public, bytes(device.key), now_ms(), skip=done)
+                if job is not None:
+                    done.add((job.run, job.stage, job.round))
+                    self._reveals.add("stamp", stamped(notebook, job))
         self.reveal()
         await asyncio.sleep(PAUSE_SECONDS)
 
 
 if __name__ == "__main__":
-    Verifying.keep = keep
+    VerificationController.keep = keep
     main()

@@ -19,6 +19,7 @@ from tests.network.swarm import SETTLE_SECONDS, Swarm, moments, running, swarm
 
 SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "20"))
 DAEMONS = int(os.environ.get("AUTORESEARCH_CHAOS_DAEMONS", "3"))
+KILLS = 4
 SEED = int(os.environ.get("AUTORESEARCH_CHAOS_SEED", "1"))
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 4 * SETTLE_SECONDS)]
@@ -42,6 +43,8 @@ def test_daemons_that_are_killed_and_restarted_lose_nothing(tmp_path: Path, goss
         for _ in moments(SECONDS, chance, 0.2, 4.0):
             made.look()
             kill_and_restart(made, chance)
+        while len(made.gone) < KILLS:  # a slow machine had few moments
+            kill_and_restart(made, chance)
         for daemon in made.daemons:
             if not running(daemon):
                 daemon.start()
@@ -49,7 +52,6 @@ def test_daemons_that_are_killed_and_restarted_lose_nothing(tmp_path: Path, goss
         made.check()
         assert made.forks() == 0
         assert len(made.seen) > 5 * DAEMONS
-        assert len(made.gone) > 3
 
 
 def test_network_processes_that_are_killed_and_frozen_are_replaced_and_nothing_is_lost(tmp_path: Path) -> None:

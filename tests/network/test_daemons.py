@@ -295,7 +295,7 @@ def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> No
     first.start()
     wait_for(lambda: peers_of(first).network.state == "running")
     assert [peer.blocked for peer in peers_of(first).peers] == [True]
-    assert "may not: blocked" in checks(autoresearch(first, "doctor", "network", "--json"))["peers"].detail
+    assert "may not connect: blocked" in checks(autoresearch(first, "doctor", "network", "--json"))["peers"].detail
     again = autoresearch(first, "peers", "add", address_of(second))
     assert (again.returncode, f"autoresearch peers unblock {told}" in again.stderr) == (6, True), again.stderr
     assert autoresearch(first, "peers", "unblock", told).returncode == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from autoresearch_daemon.fetching import Fetcher, serve_part
-from autoresearch_daemon.wishes import Wishes
+from autoresearch_daemon.prefetch import Prefetch
 
 from autoresearch.errors import NotFound, Refused, TimedOut
 from autoresearch.log import CHUNK_BYTES, BlobStore
@@ -215,7 +215,7 @@ async def test_small_files_of_records_come_by_themselves_also_later(tmp_path, th
     large = theirs.put(BIG)
     async with nodes(tmp_path, "a", "b") as (a, b):
         serve(b, theirs)
-        wishes = Wishes(fetcher(a, ours), ours)
+        wishes = Prefetch(fetcher(a, ours), ours)
         keeping = asyncio.create_task(wishes.keep())
         wishes.want([*refs, large])
         await connect(a, b)

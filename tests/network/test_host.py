@@ -7,7 +7,7 @@ import stat
 
 import pytest
 import trio
-from autoresearch_daemon.net.book import load_book
+from autoresearch_daemon.net.address_book import load_book
 from autoresearch_daemon.net.dialling import LOOK_SECONDS as DIALLER_SECONDS
 from autoresearch_daemon.net.dialling import Unreachable
 from autoresearch_daemon.net.host import Host, Refused

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 import trio
-from autoresearch_daemon.net.addresses import choose_port, is_peer_id, split_address
-from autoresearch_daemon.net.book import (
+from autoresearch_daemon.net.address_book import (
     ADDRESSES_MAX,
     CONTACTS_MAX,
     RETRY_SECONDS_MAX,
@@ -16,6 +15,7 @@ from autoresearch_daemon.net.book import (
     load_book,
     write_book,
 )
+from autoresearch_daemon.net.addresses import choose_port, is_peer_id, split_address
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.framing import FrameError, first_frame, frame, varint
 from autoresearch_daemon.net.greeting import (

@@ -5,10 +5,12 @@ from contextlib import asynccontextmanager
 
 import autoresearch_daemon.sessions as module
 import pytest
+from autoresearch_daemon.refused_records import RefusedRecords
 from autoresearch_daemon.sessions import Sessions
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import Log
+from autoresearch.records import Network
 from autoresearch.sync import KeyIndex
 from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
@@ -56,8 +58,10 @@ class Node:
         self.log = Log.open(folder / f"{name}.sqlite", NETWORK)
         self.index = KeyIndex()
         self.log.on_change = lambda came, _: self.index.update(came)
+        self.lies = {}
         self.known = {}
         self.taken = []
+        self.refused = RefusedRecords()
         self.streams = []
         self.finished = []
         self.refusals = []
@@ -65,16 +69,25 @@ class Node:
         self.sessions = Sessions(
             self.log,
             lambda: self.index,
-            self.log.raw,
+            self.raw,
             self.store,
+            refused=self.refused.of,
             on_finished=lambda peer, _: self.finished.append(peer),
             open_stream=self.open_stream,
             me=lambda: self.name,
         )
 
+    def raw(self, ids):
+        return [*self.log.raw(ids), *(self.lies[record_id] for record_id in ids if record_id in self.lies)]
+
+    def offer(self, record, pair):
+        """Give peers these bytes and this signature in a record's place."""
+        self.lies[record.id] = pair
+        self.index.update([(record.time, record.id)])
+
     def store(self, records, peer):
         self.taken += [(raw, peer) for raw, _ in records]
-        self.log.ingest(records, now_ms=NOW_MS)
+        self.refused.add(peer, self.log.ingest(records, now_ms=NOW_MS))
 
     async def open_stream(self, peer):
         there, back = asyncio.Queue(), asyncio.Queue()
@@ -174,3 +187,25 @@ async def test_a_peer_gets_one_session_at_a_time(tmp_path):
         with pytest.raises(AutoresearchError, match="under way"):
             await second.receive()
         first.abandon("")
+
+
+async def test_a_record_that_is_none_is_asked_of_nobody_again(tmp_path):
+    foreign = sealed(key(1), run_body(), network=Network(name="another"))
+    async with nodes(tmp_path, "a", "b", "c") as (a, b, c):
+        for node in (a, b):
+            node.offer(foreign, (foreign.raw, foreign.signature))
+        for node in (a, a, b):
+            await node.sessions.open("c")
+        assert c.taken == [(foreign.raw, "a")]
+        assert (a.finished, b.finished) == (["c", "c"], ["c"])
+
+
+async def test_a_record_with_a_wrong_signature_is_still_asked_of_others(tmp_path):
+    good = sealed(key(1), run_body())
+    async with nodes(tmp_path, "a", "b", "c") as (a, b, c):
+        a.offer(good, (good.raw, key(2).sign(good.raw)))
+        b.log.ingest(pairs([good]), now_ms=NOW_MS)
+        for node in (a, a, b):
+            await node.sessions.open("c")
+        assert c.taken == [(good.raw, "a"), (good.raw, "b")]
+        assert c.log.has([good.id])

@@ -82,7 +82,9 @@ def asked(daemon: Daemon, path: str, answer: type) -> object:
 def state_of(daemon: Daemon, run: str) -> str:
     with daemon.client() as client:
         response = client.get(f"/v1/runs/{run}")
-    return msgspec.json.decode(response.content, type=ShowAnswer).standing.state if response.status_code == 200 else ""
+    return (
+        msgspec.json.decode(response.content, type=ShowAnswer).verification.state if response.status_code == 200 else ""
+    )
 
 
 def told(daemon: Daemon, kind: str) -> bool:
@@ -143,12 +145,12 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     best = asked(author, "/v1/best", BestAnswer)
     assert best.confirmed.author == author.status().device_key
     assert best.confirmed.id != invented
-    shown = asked(author, f"/v1/runs/{best.confirmed.id}", ShowAnswer).standing
-    assert shown.voices >= 3
+    shown = asked(author, f"/v1/runs/{best.confirmed.id}", ShowAnswer).verification
+    assert shown.voters >= 3
     assert shown.value == pytest.approx(best.confirmed.mean)
     assert all(found.counts for found in shown.measured)
     assert best.run.id == best.confirmed.id
-    assert asked(author, "/v1/top", TopAnswer).subjects[0].id == best.confirmed.id
+    assert asked(author, "/v1/top", TopAnswer).programs[0].id == best.confirmed.id
     wait_for(lambda: all(told(daemon, "confirmed") for daemon in daemons))
     assert all(told(verifier, "check_started") for verifier in verifiers)
     assert not told(author, "check_started")
@@ -168,6 +170,6 @@ def test_a_stranger_is_told_that_its_word_does_not_count(tmp_path: Path) -> None
     try:
         refused = daemon.post("/v1/work", verify_share=1)
         assert refused.status_code == 409
-        assert "does not count this participant's word" in refused.text
+        assert "nothing for it to verify" in refused.text
     finally:
         daemon.stop()

@@ -47,7 +47,7 @@ def memory(seed: int, count: int, *, space: Space | None = None) -> list[PastRun
     draws, noise = Draws(seed.to_bytes(8, "big")), random.Random(seed)
     runs = [past(f"{seed} baseline", source_digest(TRAIN), space.default(), 3.0)]
     for i in range(count):
-        genome = anywhere(list(space.genes.values()), draws)
+        genome = anywhere(list(space.parameters.values()), draws)
         digest = hashlib.sha256(repr(sorted(genome.items())).encode()).digest()
         value = 2.0 + abs(float(genome["LR"]) - 0.01) * 20 - 0.3 * bool(genome["+muon"]) + noise.gauss(0, 0.02)
         runs.append(past(f"{seed} {i}", digest, genome, value if space.allows(genome) else None))

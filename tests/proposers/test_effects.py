@@ -30,7 +30,7 @@ def pairs(count: int, gain: float) -> list[PastRun]:
 def test_a_patch_that_helps_is_seen_from_adding_and_from_removing_it() -> None:
     (effect,) = effects(pairs(20, 0.1), direction="minimize")
 
-    assert (effect.gene, effect.pairs) == ("+muon", 20)
+    assert (effect.parameter, effect.pairs) == ("+muon", 20)
     assert effect.better >= 18
     assert effect.low < -0.1 < effect.high < 0
 

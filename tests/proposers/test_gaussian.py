@@ -15,7 +15,7 @@ from autoresearch.proposers.variation import anywhere
 from tests.proposers.conftest import TRAIN
 
 SPACE = space_of(TRAIN)
-GENES = list(SPACE.genes.values())
+GENES = list(SPACE.parameters.values())
 BASE = SPACE.default()
 Rows = list[tuple[Genome, float, float]]
 
@@ -59,9 +59,9 @@ def test_it_agrees_with_the_textbook_formula() -> None:
 
     def features(genome: Genome) -> list[float]:
         row = [1.0]
-        for gene in GENES:
-            unit = 2 * gene.place(genome[gene.name]) - 1
-            row += [0.3 * unit, 0.3 * (unit**2 - 1 / 3)] if gene.ordered else [0.3 * bool(genome[gene.name])]
+        for parameter in GENES:
+            unit = 2 * parameter.place(genome[parameter.name]) - 1
+            row += [0.3 * unit, 0.3 * (unit**2 - 1 / 3)] if parameter.ordered else [0.3 * bool(genome[parameter.name])]
         return row
 
     design = np.array([features(genome) for genome, _, _ in seen])

@@ -15,7 +15,7 @@ from autoresearch.proposers.space import space_of
 from autoresearch.tasks import source_digest
 from tests.proposers.conftest import TRAIN, memory, past, problem
 
-NAMES = [*space_of(TRAIN).genes, "NO_SUCH", "+", "+no-such", "", "ä"]
+NAMES = [*space_of(TRAIN).parameters, "NO_SUCH", "+", "+no-such", "", "ä"]
 WEIRD = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(10**400), st.just(-(10**30)),
     st.just([1]), st.just({}), st.binary(max_size=3), st.just(0), st.just(-0.0), st.just(5e-324),
@@ -45,7 +45,7 @@ def test_weird_genomes_and_values_never_stop_it(
     assert (proposal.source_digest, proposal.replicate) not in {(r.source_digest, r.replicate) for r in runs}
     assert proposal.expected is None or math.isfinite(proposal.expected)
     space = space_of(TRAIN)
-    assert set(proposal.genome) <= set(space.genes)
+    assert set(proposal.genome) <= set(space.parameters)
 
 
 def test_values_outside_the_ranges_are_used_as_they_are_and_no_others_are_made_up() -> None:
@@ -105,8 +105,8 @@ def test_top_level_assertions_are_conditions(source: str, values: dict[str, Any]
 @settings(max_examples=200)
 @given(st.sampled_from(NAMES[:16]), WEIRD)
 def test_a_gene_admits_what_it_can_place_and_nothing_else(name: str, value: Any) -> None:
-    gene = space_of(TRAIN).genes[name]
+    parameter = space_of(TRAIN).parameters[name]
 
-    admitted = gene.admit(value)
+    admitted = parameter.admit(value)
 
-    assert admitted is None or -0.3 <= gene.place(admitted) <= 1.3
+    assert admitted is None or -0.3 <= parameter.place(admitted) <= 1.3

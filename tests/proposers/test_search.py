@@ -45,7 +45,7 @@ def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: i
     compile(proposal.source, "train.py", "exec")
     assert source_digest(proposal.source) == proposal.source_digest
     assert (proposal.source_digest, proposal.replicate) not in {(r.source_digest, r.replicate) for r in runs}
-    assert len(proposal.title) <= 120
+    assert 0 < len(proposal.title) <= 60
     assert len(proposal.hypothesis) <= 1000
     if proposal.kind != "replicate":
         assert static_guard(proposal.source, TRAIN) == []

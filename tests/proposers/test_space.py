@@ -10,7 +10,7 @@ from autoresearch.proposers.space import space_of
 from tests.proposers.conftest import TRAIN
 
 SPACE = space_of(TRAIN)
-GENES = list(SPACE.genes.values())
+GENES = list(SPACE.parameters.values())
 
 
 def test_the_shipped_program_needs_heads_that_fit_its_width() -> None:
@@ -27,16 +27,16 @@ def test_a_genome_builds_its_program_and_the_default_builds_the_source_itself() 
 @given(st.integers(0, 10**9))
 def test_moves_stay_inside_the_ranges(seed: int) -> None:
     draws = Draws(str(seed).encode())
-    for gene in GENES:
-        value = gene.anywhere(draws)
-        near = gene.near(value, 0.2, draws)
+    for parameter in GENES:
+        value = parameter.anywhere(draws)
+        near = parameter.near(value, 0.2, draws)
         for drawn in (value, near):
-            assert gene.admit(drawn) == drawn
-            assert type(drawn) is type(gene.default)
-            if gene.range.kind == "one of":
-                assert drawn in gene.range.choices
+            assert parameter.admit(drawn) == drawn
+            assert type(drawn) is type(parameter.default)
+            if parameter.range.kind == "one of":
+                assert drawn in parameter.range.choices
             else:
-                assert gene.range.low <= float(drawn) <= gene.range.high
+                assert parameter.range.low <= float(drawn) <= parameter.range.high
         assert near != value
 
 

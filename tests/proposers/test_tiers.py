@@ -29,7 +29,18 @@ def test_nothing_starts_from_what_may_never_be_built_upon():
     best = min((run for run in runs if run.value is not None), key=lambda run: run.value)
     barred = [replace(run, tier=None) if run.id == best.id else run for run in runs]
     assert best.id in {proposal.parent for proposal in proposals(runs, 12)}
-    assert best.id not in {p.parent for p in proposals(barred, 12) if p.kind != "replicate"}
+    assert best.id not in {proposal.parent for proposal in proposals(barred, 12)}
+    nothing = [replace(run, tier=None) for run in runs if run.parent is not None]
+    assert {run.id for run in nothing}.isdisjoint(proposal.parent for proposal in proposals([runs[0], *nothing], 6))
+
+
+def test_what_the_log_prefers_leads_whatever_else_is_known_of_it():
+    runs = memory(1, 40)
+    worst = max((run for run in runs if run.value is not None), key=lambda run: run.value)
+    failed = replace(worst, id=b"f" * 32, value=None, replicate=worst.replicate + 1)
+    preferred = [replace(run, preferred=run.value) if run.id == worst.id else run for run in (*runs, failed)]
+    leader = gather(preferred, direction="minimize", noise=0.02, floor=None).leader()
+    assert (leader.first.id, leader.mean) == (worst.id, worst.value)
 
 
 def test_what_is_not_believed_moves_nothing_and_is_not_tried_again():

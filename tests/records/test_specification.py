@@ -1,11 +1,12 @@
 """What `docs/protocol.md` says of records is what the code does."""
 
-from pathlib import Path
+import msgspec
 
 from autoresearch.records import DEFAULT_NETWORK, Note, Record, admit, seal, signed_bytes
+from tests.records.body_tables import DOCUMENT, MEANS, PARTS, parts, written
 from tests.records.making import NOW_MS, key
 
-SPECIFICATION = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+SPECIFICATION = DOCUMENT.read_text()
 
 
 def test_the_specification_shows_this_record_and_it_is_admitted():
@@ -19,3 +20,13 @@ def test_the_specification_shows_this_record_and_it_is_admitted():
 def test_the_specification_shows_what_is_signed():
     head = signed_bytes(b"BYTES").decode().removesuffix("5 BYTES")
     assert f"    {head}LENGTH BYTES\n" in SPECIFICATION
+
+
+def test_the_tables_of_record_bodies_are_those_of_the_kinds():
+    assert written(SPECIFICATION) == SPECIFICATION, "python -m tests.records.body_tables"
+
+
+def test_every_meaning_in_the_tables_is_that_of_an_entry():
+    entries = {(name, field.name) for name, body in parts().items() for field in msgspec.structs.fields(body)}
+    assert MEANS.keys() <= {field for _, field in entries} | {f"{name}.{field}" for name, field in entries}
+    assert all(f"#### {name.capitalize()}\n" in SPECIFICATION for name in PARTS)

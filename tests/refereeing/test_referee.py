@@ -24,6 +24,7 @@ from autoresearch.research import (
     plan_as_it_stands,
     task_data,
 )
+from autoresearch.research.texts import drawn_world, new_text
 from autoresearch.running import Level
 from autoresearch.words import RunStatus
 
@@ -263,7 +264,8 @@ def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: As
 
     def on_new_text(source: str) -> Examined:
         model = Model(source, trained.checkpoint)
-        return examine_on_new_text(trained.task, model, bench, draw=b"", challenges=512, fresh_seed=7)
+        new = new_text(trained.task, 7, bench, own=512)
+        return examine_on_new_text(trained.task, model, bench, draw=b"", challenges=512, new=new)
 
     assert (seen.status, unseen.status) == (RunStatus.OK, RunStatus.OK)
     assert unseen.value - seen.value > 0.02
@@ -283,18 +285,21 @@ def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
     )
     model, bench = Model(TRAIN, trained.checkpoint), replace(trained.bench, scratch=tmp_path)
 
-    found = examine_on_new_text(task, model, bench, draw=b"", challenges=16, fresh_seed=7)
+    new = new_text(task, 7, bench, own=512)
+    found = examine_on_new_text(task, model, bench, draw=b"", challenges=16, new=new)
 
     assert found.status is status, found.reason
 
 
-def test_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
+def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     plan = plan_as_it_stands(trained.task, TRAIN)
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
     bench = replace(trained.bench, scratch=tmp_path)
 
-    measurement, outcome = measure(trained.task, plan, bench, fresh_seed=7)
+    assert trained.task.evaluation is not None
+    task = replace(trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False))
+    measurement, outcome = measure(trained.task, plan, bench, world=drawn_world(task, 7, bench))
 
     assert outcome.checkpoint is not None
     model = Model(TRAIN, outcome.checkpoint)

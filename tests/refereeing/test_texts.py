@@ -57,11 +57,11 @@ def test_new_text_that_is_no_documents(tmp_path: Path) -> None:
 
 
 def test_costs_of_other_texts(tmp_path: Path) -> None:
-    with pytest.raises(AutoresearchError, match="for other texts"):
+    with pytest.raises(AutoresearchError, match="for another text"):
         ask(task_with(TEXT, fresh=TEXT + TEXT), tmp_path, fresh_seed=1)
 
 
 @pytest.mark.parametrize("cost", ['float("nan")', 'float("inf")', "1e308", "-1.0"])
 def test_costs_that_no_document_has(tmp_path: Path, cost: str) -> None:
-    with pytest.raises(AutoresearchError, match="for other texts"):
+    with pytest.raises(AutoresearchError, match="for another text"):
         ask(task_with(TEXT, cost=cost), tmp_path, fresh_seed=1)

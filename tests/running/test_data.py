@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
-from autoresearch.running import Level, Limits, data_digest, prepare_data
+from autoresearch.running import MOST_TEXT_BYTES, Level, Limits, data_digest, prepare_data, write_fresh
 
 MIB = 1 << 20
 LIMITS = Limits(seconds=20, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=16)
@@ -61,8 +61,10 @@ def test_concurrent_callers_get_the_same_folder(level: Level, tmp_path: Path) ->
         "import os; os.mkfifo(os.environ['AUTORESEARCH_DATA'] + '/train.bin')",
         "import os, time\nos.chdir(os.environ['AUTORESEARCH_DATA'])\n"
         "for n in range(9): open(str(n), 'wb').write(bytes(1 << 20))\ntime.sleep(60)",
+        "import os, time\nos.chdir(os.environ['AUTORESEARCH_DATA'])\n"
+        "for n in range(101_000): open(str(n), 'wb').close()\ntime.sleep(60)",
     ],
-    ids=["nothing", "other-bytes", "fails", "link", "folder", "fifo", "too-much"],
+    ids=["nothing", "other-bytes", "fails", "link", "folder", "fifo", "too-much", "too-many"],
 )
 def test_wrong_data_is_an_error_and_leaves_nothing(level: Level, tmp_path: Path, source: str) -> None:
     with pytest.raises(AutoresearchError) as caught:
@@ -75,6 +77,22 @@ def test_slow_data_times_out(level: Level, tmp_path: Path) -> None:
     limits = Limits(seconds=0.5, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=16)
     with pytest.raises(TimedOut):
         make("import time; time.sleep(60)", tmp_path, level, limits=limits)
+
+
+def test_text_that_is_larger_than_any_is_not_read(level: Level, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    limits = Limits(seconds=20, memory_bytes=256 * MIB, disk_bytes=2 * MOST_TEXT_BYTES, processes=16)
+    source = f"""
+import os, pathlib
+folder = pathlib.Path(os.environ["AUTORESEARCH_DATA"])
+(folder / "small").write_bytes(b"x")
+os.truncate(os.open(folder / "large", os.O_CREAT | os.O_RDWR), {MOST_TEXT_BYTES + 1})
+"""
+    files = {"prepare.py": source.encode()}
+    assert write_fresh(files, ["small"], 1, tmp_path, level=level, limits=limits) == {"small": b"x"}
+    with pytest.raises(AutoresearchError, match=f"wrote {MOST_TEXT_BYTES + 1} bytes into large"):
+        write_fresh(files, ["small", "large"], 1, tmp_path, level=level, limits=limits)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("expected", [{}, {"../x": "0" * 64}, {"x": "zz"}, {".lock": "0" * 64}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -226,8 +227,6 @@ def test_a_full_disk_is_an_outcome(level: Level, folder: str) -> None:
 
 
 def test_millions_of_empty_files_are_stopped(level: Level) -> None:
-    if level is not Level.BUBBLEWRAP:
-        pytest.skip("empty files on a real disk are bounded by that disk")
     limits = Limits(seconds=60, memory_bytes=256 * MIB, disk_bytes=16 * MIB, processes=16, output_bytes=65536)
     assert run("for n in range(1 << 22): open(str(n), 'w').close()", level, limits=limits).status == "disk_limit"
 
@@ -363,3 +362,76 @@ def test_data_and_mounts_are_readable_and_not_writable(
     """
     outcome = run(source, level, data=data, mounts=(mount, Path("~/.cache/tokens")))
     assert outcome.status == "ok", outcome.log
+
+
+_SPIN = """
+def spin(seconds):
+    while time.process_time() < seconds: pass
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("how", ["signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "pass"], ids=["ignored", "plain"])
+def test_the_processor_time_of_children_is_counted(level: Level, how: str) -> None:
+    source = f"""
+    {how}
+    for _ in range(10):
+        if (pid := os.fork()) == 0: spin(0.1)
+        os.waitpid(pid, 0)
+    succeed()
+    """
+    outcome = run(_SPIN + textwrap.dedent(source), level)
+    assert outcome.status == "ok", outcome.log
+    assert outcome.cpu_ms >= 1000
+
+
+def test_the_processor_time_of_what_is_left_behind_is_counted(level: Level) -> None:
+    source = """
+    read, write = os.pipe()
+    for _ in range(8):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                while time.process_time() < 0.1: pass
+                os.write(write, b"x")
+                time.sleep(60)
+            os._exit(0)
+        os.wait()
+        os.read(read, 1)
+    succeed()
+    """
+    outcome = run(source, level)
+    assert outcome.status == "ok", outcome.log
+    assert outcome.cpu_ms >= 800
+
+
+def test_child_processes_work_as_usual(level: Level) -> None:
+    source = """
+    import multiprocessing, subprocess
+    said = subprocess.run(["/bin/sh", "-c", "(exit 3); echo $? | cat"], capture_output=True, text=True)
+    assert said.stdout == "3\\n", said
+    assert subprocess.run(["/bin/false"]).returncode == 1
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=sys.exit, args=(4,))
+    child.start(); child.join()
+    assert child.exitcode == 4
+    assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
+    succeed()
+    """
+    outcome = run(source, level)
+    assert outcome.status == "ok", outcome.log
+
+
+def test_no_clock_or_counter_of_the_kernel_and_no_name_of_the_machine_is_read(level: Level) -> None:
+    source = """
+    for name in ("stat", "uptime", "loadavg", "vmstat", "cmdline", "version", "sys/kernel/random/boot_id"):
+        try: text = open("/proc/" + name).read()
+        except OSError: text = ""
+        assert not text, (name, text)
+    print(os.uname().nodename)
+    succeed()
+    """
+    outcome = run(source, level)
+    assert outcome.status == "ok", outcome.log
+    if level is Level.BUBBLEWRAP:
+        assert outcome.log == b"run\n"

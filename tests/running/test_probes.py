@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +11,7 @@ import pytest
 
 from autoresearch.identity import create_identity
 from autoresearch.paths import Paths
-from autoresearch.running import Level, detect_level, probe_sandbox
+from autoresearch.running import Level, detect_level, probe_sandbox, probes
 
 KEYS_PROBE = "read this node's keys and passwords"
 
@@ -35,6 +36,13 @@ def test_the_probes_get_through_where_there_are_no_walls() -> None:
         "netlink sockets",
         "uncounted memory files",
         "uncounted shared segments",
+        "hide its children's processor time",
+        "limit another process",
+        "slow down another process",
+        "see the page cache",
+        "steer the page cache",
+        "lock shared files",
+        "identify the machine",
         "write to the system",
     } <= leaks
 
@@ -73,6 +81,15 @@ def test_the_best_level_without_a_leak_is_chosen(level: Level) -> None:
     found, results = detect_level()
     assert found >= level
     assert all(result.blocked for result in results)
+
+
+def test_an_attack_that_is_too_slow_is_said_to_be_slow(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here every machine is: the attack gets no time for more than its first probes."""
+    monkeypatch.setattr(probes, "_LIMITS", replace(probes._LIMITS, seconds=0.01))
+    *told, last = probe_sandbox(level)
+    assert (last.name, last.blocked) == ("finish all attacks", False)
+    assert f"through with {len(told)} of them" in last.detail
+    assert "too busy" in last.detail
 
 
 def test_a_sandbox_that_does_not_start_counts_as_a_leak(monkeypatch: pytest.MonkeyPatch) -> None:

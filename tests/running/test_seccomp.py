@@ -8,10 +8,10 @@ import struct
 import pytest
 
 from autoresearch.running import syscalls
-from autoresearch.running.seccomp import deny_filter, supported
+from autoresearch.running.seccomp import asking_filter, deny_filter, supported
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-ALLOW, KILL = "allow", "kill"
+ALLOW, KILL, ASK = "allow", "kill", "ask"
 
 
 def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> str | int:
@@ -35,7 +35,7 @@ def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> 
             place += if_true if accumulator > value else if_false
         else:
             assert code == 0x06
-            return {0x7FFF0000: ALLOW, 0x80000000: KILL}.get(value, value & 0xFFFF)
+            return {0x7FFF0000: ALLOW, 0x80000000: KILL, 0x7FC00000: ASK}.get(value, value & 0xFFFF)
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)
@@ -47,6 +47,8 @@ def test_every_listed_call_is_refused_and_others_are_not(machine: str, sockets: 
     assert len(program) // 8 < 4096
     listed = {numbers[column]: errno.EPERM for numbers in syscalls.DENIED.values()}
     listed |= {numbers[column]: errno.ENOSYS for numbers in syscalls.ABSENT.values()}
+    listed |= {numbers[column]: 0 for numbers in syscalls.IGNORED.values()}
+    listed[syscalls.OF_OTHERS["ioprio_set"][0][column]] = errno.EPERM  # 0 is no kind of process there
     if not sockets:
         listed |= {numbers[column]: 0 for numbers in syscalls.METADATA.values()}
         listed |= {numbers[column]: errno.EOPNOTSUPP for numbers in syscalls.ATTRIBUTES.values()}
@@ -83,6 +85,57 @@ def test_arguments_decide_where_the_call_alone_does_not(machine: str) -> None:
         assert says(inside, syscalls.IOCTL, 0, 0xFFFFFFFF00000000 | request) == expected
     assert says(inside, syscalls.PRCTL, 4, 0) == errno.EPERM
     assert says(inside, syscalls.PRCTL, 15, 0) == ALLOW
+    for action in (0x1000, 1 << 32):
+        assert says(inside, syscalls.RT_SIGACTION, 17, action) == says(below, syscalls.RT_SIGACTION, 17, action) == 0
+        assert says(inside, syscalls.RT_SIGACTION, 15, action) == ALLOW
+    assert says(below, syscalls.RT_SIGACTION, 17, 0, 0x1000) == ALLOW  # it asks for the present one
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+@pytest.mark.parametrize("sockets", [True, False])
+def test_no_other_process_is_steered_and_no_cache(machine: str, sockets: bool) -> None:
+    column, architecture = ARCHITECTURES[machine]
+    program = deny_filter(machine, sockets=sockets)
+
+    def says(numbers: tuple[int, int], *arguments: int) -> str | int:
+        return verdict(program, architecture, numbers[column], *arguments)
+
+    for name, (numbers, who, which) in syscalls.OF_OTHERS.items():
+        kind = [which] if who else []
+        assert says(numbers, *kind, 0) == ALLOW, name
+        for other in (1, 4242, 0xFFFFFFFF):
+            assert says(numbers, *kind, other) == errno.EPERM, name
+        if who:
+            assert says(numbers, 2, 0) == errno.EPERM, name
+    for advice in (0, 1, 4, 8, 14, 16, 18):
+        assert says(syscalls.MADVISE, 0x1000, 4096, advice) == ALLOW
+    for advice in (20, 21, 22, 23):
+        assert says(syscalls.MADVISE, 0x1000, 4096, advice) == errno.EINVAL
+    assert says(syscalls.MADVISE, 0x1000, 4096, 3) == 0
+    for command in (6, 7, 37, 38):
+        assert says(syscalls.FCNTL, 3, command) == 0
+    for command in (5, 36, 1024, 1026):
+        assert says(syscalls.FCNTL, 3, command) == errno.EINVAL
+    for command in (1, 2, 3, 4, 1030):
+        assert says(syscalls.FCNTL, 3, command) == ALLOW
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_the_keeper_is_asked_about_all_that_reaches_beyond_the_program(machine: str) -> None:
+    column, architecture = ARCHITECTURES[machine]
+    program = asking_filter(machine)
+    within = {numbers[column] for numbers in syscalls.WITHIN.values()} | {syscalls.READ[column]}
+    for number in range(syscalls.LAST_KNOWN + 50):
+        assert verdict(program, architecture, number) == (ALLOW if number in within else ASK), number
+
+    def says(numbers: tuple[int, int], *arguments: int) -> str | int:
+        return verdict(program, architecture, numbers[column], *arguments)
+
+    assert says(syscalls.READ, 3) == ASK
+    assert says(syscalls.MMAP, 0, 4096, 3, 0x22) == ALLOW
+    assert says(syscalls.MMAP, 0, 4096, 1, 0x02, 3) == ASK
+    assert says(syscalls.CLONE, 0x3D0F00) == ALLOW  # what pthread_create asks for
+    assert says(syscalls.CLONE, 17) == ASK
 
 
 def test_other_machines_have_no_filter() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from autoresearch.sync import LOWEST, KeyIndex, Responder, session_salt, short_id
-from tests.sync.driving import SALT
-from tests.sync.transcripts import CASES, FOLDER, all_transcripts
+from tests.sync.driving import NETWORK
+from tests.sync.transcripts import CASES, FOLDER, GIVEN, SALT, all_transcripts
 
 
 @pytest.mark.parametrize("name", all_transcripts())
@@ -24,6 +24,8 @@ def test_a_responder_answers_the_stored_requests_with_the_stored_replies(name):
 
 def test_the_salt_and_the_short_ids_are_those_of_the_specification():
     salt = session_salt(b"o" * 16, b"l" * 16)
+    assert salt == SALT
+    assert GIVEN["session"]["network"] == NETWORK.id.hex()
     assert salt.hex() == "2d87f63427477f3e46a795aa26c33c67df4dd56e8fca1411610120607686adab"
     assert short_id(bytes(32), salt).hex() == "930e2e9a54c35ce9"
     assert KeyIndex().fingerprint(0, 0, salt).hex() == "d4423e7d1da87e569877ebd4ff151a78"

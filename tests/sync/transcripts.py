@@ -1,9 +1,10 @@
 """Makes the stored transcripts: ``python -m tests.sync.transcripts`` writes them anew. Others must speak like this.
 
-A line is one message in hexadecimal: ``>`` from the initiator or the opener, ``<`` from the other side.
+A line is one message in hexadecimal: ``>`` from the initiator or the opener, ``<`` from the other side. ``keys.json``
+beside them has the salt and the keys of both sides; ``docs/protocol.md`` says how to read it.
 """
 
-import random
+import json
 from pathlib import Path
 
 from autoresearch.sync import KeyIndex, Leader, Opener
@@ -12,36 +13,45 @@ from tests.sync.driving import NETWORK, Side, reconciled
 FOLDER = Path(__file__).parent / "transcripts"
 
 
-def keys(count, seed, *, step_ms=1_000):
-    """Keys with growing times; the ids need no SHA-256 to be reproducible in any language."""
+GIVEN = json.loads((FOLDER / "keys.json").read_text())
+SALT = bytes.fromhex(GIVEN["salt"])
+
+
+def keys(parts):
+    """The keys of one side. A part is a row of keys with growing times, or one key."""
     return {
-        (1_800_000_000_000 + step_ms * number, bytes([seed, *number.to_bytes(3, "big")]) * 8) for number in range(count)
+        key
+        for part in parts
+        for key in (row(**part) if "count" in part else [(part["time"], bytes.fromhex(part["id"]))])
     }
 
 
-CASES = {
-    "both-empty": (set(), set()),
-    "one-key-missing": (set(), keys(1, 1)),
-    "three-against-two": (keys(3, 1), keys(2, 1) | {(1_800_000_001_000, b"\x02" * 32)}),
-    "equal-hundred": (keys(100, 1), keys(100, 1)),
-    "newest-of-hundred": (keys(100, 1), keys(99, 1)),
-    "same-time": (keys(80, 1, step_ms=0), keys(80, 1, step_ms=0) - keys(1, 1) | keys(1, 2)),
-    "two-levels": (keys(1_500, 1), keys(1_500, 1) ^ set(random.Random(1).sample(sorted(keys(1_500, 1)), 3))),
-}
+def row(seed, count, step_ms, without=()):
+    """So many keys; the ids need no SHA-256 to be reproducible in any language."""
+    return [
+        (1_800_000_000_000 + step_ms * number, bytes([seed, *number.to_bytes(3, "big")]) * 8)
+        for number in range(count)
+        if number not in without
+    ]
+
+
+CASES = {name: (keys(case["initiator"]), keys(case["responder"])) for name, case in GIVEN["reconciliations"].items()}
 
 
 def reconciliation(name):
     """The messages between an initiator with the first set and a responder with the second."""
     messages = []
-    reconciled(*CASES[name], transcript=messages)
+    reconciled(*CASES[name], salt=SALT, transcript=messages)
     return [f"{'><'[number % 2]} {message.hex()}" for number, message in enumerate(messages)]
 
 
 def greeting():
     """Hello of the opener; hello and first request of the leader."""
-    opening = Opener(NETWORK, KeyIndex(keys(100, 1)), bytes(range(16)), since_ms=1_800_000_050_000)
-    leading = Side([], Leader, nonce=bytes(range(16, 32)))
-    leading.index.update(keys(90, 1))
+    mine, theirs = GIVEN["session"]["opener"], GIVEN["session"]["leader"]
+    nonces = [bytes.fromhex(side["nonce"]) for side in (mine, theirs)]
+    opening = Opener(NETWORK, KeyIndex(sorted(keys(mine["keys"]))), nonces[0], since_ms=mine["since"])
+    leading = Side([], Leader, nonce=nonces[1], since_ms=theirs["since"])
+    leading.index.update(sorted(keys(theirs["keys"])))
     (hello,) = opening.start()
     answer = leading.perform(leading.session.receive(hello.data))
     (reply,) = opening.receive(answer)

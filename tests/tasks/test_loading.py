@@ -56,6 +56,8 @@ SPOILED = [
     ('"prepare.py" = "', '"train.py" = "', "not part of the harness"),
     ("abab", "zzzz", "data.train.bin"),
     ("[data]\n", "[mounts]\n", "mounts.train.bin"),
+    ("[data]\n", '[mounts]\nall = "~/"\n[data]\n', "home folder"),
+    ("[data]\n", '[mounts]\nall = "/"\n[data]\n', "home folder"),
 ]
 
 

@@ -29,12 +29,12 @@ def outputs(count: int) -> list[bytes]:
 
 @pytest.mark.parametrize("devices", [1, 4])
 def test_as_many_are_chosen_as_are_expected(devices: int) -> None:
-    chosen = sum(is_chosen(out, chosen=9, voices=200, devices=devices, rules=RULES) for out in outputs(20_000))
+    chosen = sum(is_chosen(out, chosen=9, voters=200, devices=devices, rules=RULES) for out in outputs(20_000))
     assert chosen / 20_000 * 200 * devices == pytest.approx(9, rel=0.15)
 
 
 def test_in_a_small_network_everybody_is_chosen() -> None:
-    assert all(is_chosen(out, chosen=1, voices=9, devices=8, rules=RULES) for out in outputs(100))
+    assert all(is_chosen(out, chosen=1, voters=9, devices=8, rules=RULES) for out in outputs(100))
 
 
 def test_the_committee_grows_when_nobody_comes_and_after_a_dispute() -> None:
@@ -73,10 +73,10 @@ def test_what_a_program_is_asked_about_does_not_follow_from_the_seed_that_it_run
 def test_of_a_thousand_runs_that_lead_nothing_twenty_are_measured_by_somebody() -> None:
     runs = [number.to_bytes(32, "big") for number in range(5_000)]
     people = [bytes([who]) * 32 for who in range(4)]
-    measured = sum(any(is_audited(who, run, voices=5, rules=RULES) for who in people) for run in runs)
+    measured = sum(any(is_audited(who, run, voters=5, rules=RULES) for who in people) for run in runs)
     assert 70 < measured < 130
-    assert not any(is_audited(people[0], run, voices=5, rules=Rules(audit_permille=0)) for run in runs)
-    assert all(is_audited(people[0], run, voices=2, rules=Rules(audit_permille=1000)) for run in runs[:100])
+    assert not any(is_audited(people[0], run, voters=5, rules=Rules(audit_permille=0)) for run in runs)
+    assert all(is_audited(people[0], run, voters=2, rules=Rules(audit_permille=1000)) for run in runs[:100])
 
 
 def test_who_was_always_right_is_replicated_once_in_ten_times_and_a_newcomer_always() -> None:

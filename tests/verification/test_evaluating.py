@@ -40,6 +40,16 @@ def test_each_fault_alone_fails_it(found: Findings) -> None:
     assert not check(1.0, found)
 
 
+def test_a_model_that_needs_nothing_it_learned_fails() -> None:
+    asked = GOOD._replace(unigram=4.0)
+    assert check(1.0, asked._replace(shuffled=7.2))
+    assert check(1.0, asked._replace(shuffled=2.6))
+    assert not check(1.0, asked._replace(shuffled=2.4))
+    assert not check(1.0, asked._replace(shuffled=1.0))
+    assert not check(1.0, asked._replace(shuffled=math.nan))
+    assert check(5.0, asked._replace(value=5.0, shuffled=5.0))  # one that has hardly learned anything yet
+
+
 def test_a_run_without_a_number_never_passes() -> None:
     assert not check(None, GOOD)
 

@@ -101,11 +101,11 @@ def test_challenges_are_drawn_as_the_document_says():
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.0])
-@pytest.mark.parametrize("voices", LOOKS)
-def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voices: int):
-    count = PAIRS * (voices - 1)
+@pytest.mark.parametrize("voters", LOOKS)
+def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voters: int):
+    count = PAIRS * (voters - 1)
     freedom = count + 3 if noise else count - 1
-    spread = [0.01, -0.01] * (voices - 1)
+    spread = [0.01, -0.01] * (voters - 1)
     if freedom == 1:
         assert judge_pairs([[5.0, 5.0], [5.0, 5.0]], noise=noise, minimum_effect=0.0).finding is Finding.OPEN
         return
@@ -119,18 +119,18 @@ def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voices: i
         for most in ([value + 1e-9 for value in pairs[0]], [9.0, 9.1]):
             found = judge_pairs([most, *pairs], noise=noise, minimum_effect=0.0).finding
             # Below the bound more pairs may be asked for; only after the last is there nothing more to hope for.
-            assert found is (finding if factor > 1 or voices == LOOKS[-1] else Finding.OPEN)
+            assert found is (finding if factor > 1 or voters == LOOKS[-1] else Finding.OPEN)
     assert pytest.approx(0.01) == ERROR
 
 
 @pytest.mark.parametrize(("noise", "column"), [(0.02, 0), (0.0, 1)])
-@pytest.mark.parametrize("voices", [4, 5, 6])
-def test_against_one_voice_pairs_confirm_from_the_bound_in_the_document_on(noise: float, column: int, voices: int):
-    bound = {4: (2.56, 8.04), 5: (2.85, 5.45), 6: (3.03, 4.64)}[voices][column]
+@pytest.mark.parametrize("voters", [4, 5, 6])
+def test_against_one_voice_pairs_confirm_from_the_bound_in_the_document_on(noise: float, column: int, voters: int):
+    bound = {4: (2.56, 8.04), 5: (2.85, 5.45), 6: (3.03, 4.64)}[voters][column]
     assert f"{bound:.2f}" in SPECIFICATION
-    freedom = PAIRS * (voices - 2) + (3 if noise else -1)
+    freedom = PAIRS * (voters - 2) + (3 if noise else -1)
     # What the others found lies so far from their mean: the first of them more, so that three of four would confirm it.
-    off = {4: [0.0, 0.0], 5: [0.01, 0.01, -0.02], 6: [0.02, 0.02, -0.02, -0.02]}[voices]
+    off = {4: [0.0, 0.0], 5: [0.01, 0.01, -0.02], 6: [0.02, 0.02, -0.02, -0.02]}[voters]
     spread = [[each + 0.01, each - 0.01] for each in off]
     squares = sum(each**2 for two in spread for each in two) + (8 * noise**2 if noise else 0.0)
     error = (squares / freedom / (PAIRS * len(off))) ** 0.5
@@ -140,5 +140,5 @@ def test_against_one_voice_pairs_confirm_from_the_bound_in_the_document_on(noise
         # Of one that is left out the size means nothing, of one that is not the width.
         least, wide = [each - 0.001 for each in middle[-1]], [fmean(middle[-1]) + 5, fmean(middle[-1]) - 5]
         for pairs in ([[-9.0, -9.0], greatest, *middle], [wide, greatest, *middle[:-1], least]):
-            found = judge_pairs(pairs, noise=noise, minimum_effect=0.0, most=voices).finding
+            found = judge_pairs(pairs, noise=noise, minimum_effect=0.0, most=voters).finding
             assert found is finding

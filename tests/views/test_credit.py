@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import random
+import sys
 
 import pytest
 
@@ -11,12 +11,13 @@ from autoresearch.answers import credit_answer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.identity import Trust
 from autoresearch.log import Log
-from autoresearch.records import format_id
+from autoresearch.records import Verification, format_id
+from autoresearch.verification import EVALUATE, ecvrf, question
 from autoresearch.views import credit
-from tests.records.making import NETWORK, pairs
+from tests.records.making import BLOB, DEFINITION, NETWORK, pairs
 from tests.views.village import ANN, AUTHOR, BEN, CEM, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village
 
-COST = {"cpu_ms": 24_000, "metrics": {"work": 1e12, "flops": 3e11}}
+COST = {"cpu_ms": 24_000, "duration_ms": 30_000, "metrics": {"work": 1e12, "flops": 3e11}}
 
 
 def of(log, who):
@@ -125,10 +126,61 @@ def test_in_a_network_that_names_nobody_runs_are_counted_and_nothing_is_verified
     assert all(row.cpu_ms == 0 and not row.passes and not row.attested for row in answer.participants)
 
 
-def test_sums_stay_numbers_whatever_authors_claim(village):
+def test_sums_stay_numbers_whatever_budget_a_task_has(tmp_path):
+    village = Village.at(tmp_path, definition=DEFINITION | {"budget": {"unit": "work", "amount": 1.7e308}})
     for name in ("one", "two"):
-        run = village.run(1.2, name, by=ANN, metrics={"work": 1.7e308, "flops": -1.7e308})
+        run = village.run(1.2, name, by=ANN, metrics={"work": 1.7e308, "flops": 1.7e308})
         village.evaluate(run, 1.2, BEN, CEM, EVE)
     row = of(village.log, ANN)
-    assert math.isfinite(row.work)
-    assert row.flops == 0.0
+    assert row.work == row.flops == sys.float_info.max
+    village.log.close()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"metrics": {"work": 1.2e12, "flops": 3e11}},
+        {"metrics": {"work": 1e20}, "budget": 1e20},
+        {"metrics": {"work": -1.0}},
+        {"metrics": {"work": 1e11, "flops": 2e11}},
+        {"metrics": {"flops": 2e12}},
+        {"metrics": {"work": 1e11, "flops": -1.0}},
+        {"cpu_ms": 30_000 * 1024 + 1},
+        {"cpu_ms": 1, "duration_ms": 0},
+        {"duration_ms": 4 * 900_000 + 1},
+    ],
+)
+def test_of_a_run_that_cannot_have_spent_what_it_says_nothing_counts(tmp_path, said):
+    village = Village.at(tmp_path, definition=DEFINITION | {"limits": {"seconds": 900}})
+    run = village.run(1.2, "boasting", by=ANN, **(COST | said))
+    village.evaluate(run, 1.2, BEN, CEM, EVE)
+    row = of(village.log, ANN)
+    village.log.close()
+    assert (row.cpu_ms, row.work, row.flops) == (0, 0.0, 0.0)
+    assert row.implausible == row.provisional == ids([run])
+
+
+def test_what_the_last_step_spends_behind_the_budget_is_not_counted(village):
+    run = village.run(1.2, "good", by=ANN, **(COST | {"metrics": {"work": 1.05e12, "flops": 1.04e12}}))
+    village.evaluate(run, 1.2, BEN, CEM, EVE)
+    row = of(village.log, ANN)
+    assert (row.work, row.flops, row.cpu_ms, row.implausible) == (1e12, 1e12, 24_000, [])
+
+
+def test_where_the_budget_is_time_neither_work_nor_flops_count(tmp_path):
+    village = Village.at(tmp_path, definition=DEFINITION | {"budget": {"unit": "seconds", "amount": 60}})
+    run = village.run(1.2, "good", by=ANN, device="cpu", checkpoint=BLOB, **COST)
+    village.replicate(run, 2.0, 1.2, BEN, CEM, EVE)
+    row = of(village.log, ANN)
+    village.log.close()
+    assert (row.work, row.flops, row.cpu_ms, row.implausible) == (0.0, 0.0, 24_000, [])
+
+
+def test_a_verification_takes_no_longer_than_the_run_has_been_there(village):
+    run = village.run(1.2, "good", by=ANN)
+    for who in (BEN, CEM, EVE):
+        proof = ecvrf.prove(bytes(who.key), question(run.id, EVALUATE, 0))
+        ms = 10**12 if who is BEN else 60_000
+        check = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.2, proof=proof, duration_ms=ms)
+        village.verify(who, check)
+    assert [of(village.log, who).verifying_ms for who in (BEN, CEM, EVE)] == [0, 60_000, 60_000]

@@ -7,7 +7,7 @@ import pytest
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
-from autoresearch.views import counted_reports, duty_for, judgement, leaderboard
+from autoresearch.views import counted_reports, job_for, judgement, leaderboard
 from autoresearch.words import RunState
 from tests.records.making import DEFINITION, digest_of, run_body, task_body
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, Village
@@ -62,10 +62,10 @@ def test_a_replay_on_other_hardware_says_nothing(village: Village) -> None:
 def test_pairs_on_whatever_machine_confirm_without_a_replay(village: Village) -> None:
     parent = run(village, 1.5, "parent")
     child = run(village, 1.2, "child", parent=parent.id)
-    duty = duty_for(village.log, child.id, ANN.public, bytes(ANN.key), village.now_ms)
-    assert duty is not None
-    assert duty.stage == REPLICATE
-    assert duty_for(village.log, parent.id, ANN.public, bytes(ANN.key), village.now_ms) is None
+    job = job_for(village.log, child.id, ANN.public, bytes(ANN.key), village.now_ms)
+    assert job is not None
+    assert job.stage == REPLICATE
+    assert job_for(village.log, parent.id, ANN.public, bytes(ANN.key), village.now_ms) is None
     replicate(village, child, 2.5, 2.2, ANN, "slow")
     replicate(village, child, 1.5, 1.21, BEN, "fast")
     found = judgement(village.log, child.id)
@@ -74,11 +74,11 @@ def test_pairs_on_whatever_machine_confirm_without_a_replay(village: Village) ->
     assert found.improvement == pytest.approx(0.295)
 
 
-def test_a_subject_has_the_mean_of_one_kind_of_hardware(village: Village) -> None:
+def test_a_program_has_the_mean_of_one_kind_of_hardware(village: Village) -> None:
     first = run(village, 1.2, "child")
     run(village, 1.9, "child", by=ANN, device="slow", replicate=1)
     run(village, 1.4, "child", by=BEN, replicate=2)
-    row = village.log.subject(TASK, first.body.source_digest, 300.0)
+    row = village.log.program(TASK, first.body.source_digest, 300.0)
     assert (row.runs, row.mean, row.device) == (2, pytest.approx(1.3), "fast")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from autoresearch.identity import KeyPair
 from autoresearch.records import BlobRef, Record, Withdrawal
-from autoresearch.views import copies, next_duty, to_link
+from autoresearch.views import copies, next_job, to_link
 from tests.records.making import NOW_MS, key, pairs, run_body, sealed
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, STRANGER, Village
 
@@ -87,9 +87,9 @@ def test_who_heard_of_a_run_before_its_copy_measures_the_run(village):
         village.run(1.2, "great", by=EVE, checkpoint=MODEL)
         village.run(1.2, "rewritten", by=EVE, checkpoint=MODEL)
     for who in (CEM, DOT):
-        duty = next_duty(village.log, village.task, who.public, bytes(who.key), village.now_ms)
-        assert duty is not None
-        assert duty.run == honest.id
+        job = next_job(village.log, village.task, who.public, bytes(who.key), village.now_ms)
+        assert job is not None
+        assert job.run == honest.id
         village.evaluate(honest, 1.2, who)
     assert {copy.original for copy in copies(village.log)} == {honest.id}
 

@@ -17,12 +17,12 @@ from autoresearch.views import (
     best_of,
     board,
     board_hardware,
-    company,
     lineage,
-    next_duty,
+    next_job,
     preferred,
+    program_as_reported,
     roster_of,
-    subject_as_said,
+    trust_context,
     vouched,
 )
 from autoresearch.words import BoardSection
@@ -49,11 +49,11 @@ def flood(village: Village, values: Sequence[float], *, source: bytes | None = N
 
 def seen(village: Village, me: KeyPair | None = None) -> object:
     """All that attested participants see of each other's runs."""
-    log, here = village.log, company(village.log, me.public if me else None)
+    log, here = village.log, trust_context(village.log, me.public if me else None)
     rows = board(log, village.task, here, limit=100)
     best = preferred(log, village.task, here)
-    duties = [next_duty(log, village.task, who.public, bytes(who.key), village.now_ms) for who in PEOPLE]
-    return [row for row in rows if row.section != BoardSection.UNATTESTED], best, duties
+    jobs = [next_job(log, village.task, who.public, bytes(who.key), village.now_ms) for who in PEOPLE]
+    return [row for row in rows if row.section != BoardSection.UNATTESTED], best, jobs
 
 
 @pytest.mark.parametrize("value", [1e6, -1e6, 1e308, 1.0])
@@ -66,8 +66,8 @@ def test_no_repetition_by_strangers_buries_or_lifts_a_run(village, value, earlie
     for source in (b"good", b"worse", b"checked", b"baseline"):
         flood(village, [value] * 50, source=source, time_ms=village.now_ms + earlier_ms)
     assert seen(village) == before
-    duty = next_duty(village.log, village.task, CEM.public, bytes(CEM.key), village.now_ms)
-    assert duty is not None
+    job = next_job(village.log, village.task, CEM.public, bytes(CEM.key), village.now_ms)
+    assert job is not None
 
 
 def test_thousands_of_strangers_runs_hide_no_honest_run(village):
@@ -75,10 +75,10 @@ def test_thousands_of_strangers_runs_hide_no_honest_run(village):
     before = seen(village)
     flood(village, [0.1 + number / 1e5 for number in range(3000)])
     assert seen(village) == before
-    here = company(village.log)
+    here = trust_context(village.log)
     assert preferred(village.log, village.task, here).row.first == honest.id
-    duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
-    assert (duty.run if duty else None) == honest.id
+    job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
+    assert (job.run if job else None) == honest.id
     rows = board(village.log, village.task, here, limit=20)
     assert [row.title for row in rows if row.section == BoardSection.OPEN] == ["honest", "baseline"]
     assert sum(row.section == BoardSection.UNATTESTED for row in rows) == 18
@@ -86,43 +86,43 @@ def test_thousands_of_strangers_runs_hide_no_honest_run(village):
 
 
 def test_strangers_push_nothing_out_of_the_audit(village, monkeypatch):
-    monkeypatch.setattr("autoresearch.views.duties.is_audited", lambda *_, **__: True)
-    monkeypatch.setattr("autoresearch.views.duties.CHECKED_ROWS", 0)
-    monkeypatch.setattr("autoresearch.views.duties.AUDITED_MAX", 3)
+    monkeypatch.setattr("autoresearch.views.verification_jobs.is_audited", lambda *_, **__: True)
+    monkeypatch.setattr("autoresearch.views.verification_jobs.CHECKED_ROWS", 0)
+    monkeypatch.setattr("autoresearch.views.verification_jobs.AUDITED_MAX", 3)
     newest = village.run(1.5, "honest", by=ANN)
     flood(village, [1.0] * 10, time_ms=village.now_ms + 1)
-    duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
-    assert duty is not None
-    assert duty.run == newest.id
+    job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
+    assert job is not None
+    assert job.run == newest.id
 
 
 def test_strangers_measurements_of_their_own_runs_hide_no_dispute(village, monkeypatch):
-    monkeypatch.setattr("autoresearch.views.preference.CHECKED_MOST", 2)
-    monkeypatch.setattr("autoresearch.views.duties.CHECKED_ROWS", 0)
+    monkeypatch.setattr("autoresearch.views.base_selection.CHECKED_MOST", 2)
+    monkeypatch.setattr("autoresearch.views.verification_jobs.CHECKED_ROWS", 0)
     disputed = village.run(1.9, "disputed", by=ANN)
     village.evaluate(disputed, 2.5, BEN)
     for number in range(3):
         village.evaluate(village.run(0.5, f"stranger {number}", by=STRANGER), 0.5, key(60))
-    duty = next_duty(village.log, village.task, CEM.public, bytes(CEM.key), village.now_ms)
-    assert duty is not None
-    assert (duty.run, duty.round) == (disputed.id, 1)
+    job = next_job(village.log, village.task, CEM.public, bytes(CEM.key), village.now_ms)
+    assert job is not None
+    assert (job.run, job.round) == (disputed.id, 1)
 
 
 def test_a_repetition_by_an_attested_participant_moves_nothing_and_earns_no_place(village):
     first = village.run(1.5, "good", by=ANN)
     for value, who in ((0.1, BEN), (9.0, CEM)):
         village.run(value, "good", by=who, replicate=1)
-    rows = list(vouched(village.log, village.task, company(village.log)))
+    rows = list(vouched(village.log, village.task, trust_context(village.log)))
     assert [(row.title, row.mean, row.runs) for row in rows] == [("good", 1.5, 1), ("baseline", 2.0, 1)]
     assert rows[0].first == first.id
-    assert best_of(village.log, village.task, BEN.public, company(village.log)).mean == 0.1
+    assert best_of(village.log, village.task, BEN.public, trust_context(village.log)).mean == 0.1
 
 
 def test_its_own_seeds_make_a_program_more_certain(village):
     village.run(1.500, "lucky", by=ANN)
     for replicate in range(3):
         village.run(1.505, "steady", by=BEN, replicate=replicate)
-    rows = list(vouched(village.log, village.task, company(village.log)))
+    rows = list(vouched(village.log, village.task, trust_context(village.log)))
     assert [(row.title, row.runs) for row in rows] == [("steady", 3), ("lucky", 1), ("baseline", 1)]
 
 
@@ -130,9 +130,9 @@ def test_ones_own_unattested_run_counts_for_oneself_alone(village):
     village.run(1.5, "theirs", by=ANN)
     flood(village, [0.1] * 300)
     mine = village.run(1.7, "mine", by=STRANGER)
-    here = company(village.log, STRANGER.public)
+    here = trust_context(village.log, STRANGER.public)
     assert preferred(village.log, village.task, here).row.first == mine.id
-    assert preferred(village.log, village.task, company(village.log, BEN.public)).row.title == "theirs"
+    assert preferred(village.log, village.task, trust_context(village.log, BEN.public)).row.title == "theirs"
     assert best_of(village.log, village.task, STRANGER.public, here).first == mine.id
     titles = [row.title for row in vouched(village.log, village.task, here, own=True)]
     assert titles == ["theirs", "mine", "baseline"]
@@ -141,7 +141,7 @@ def test_ones_own_unattested_run_counts_for_oneself_alone(village):
 def test_where_nobody_attested_has_a_run_the_best_of_the_others_is_built_upon(tmp_path):
     village = Village.at(tmp_path, Trust(participants=frozenset({key(999).public})))
     village.run(1.5, "good", by=ANN)
-    assert preferred(village.log, village.task, company(village.log)).row.title == "good"
+    assert preferred(village.log, village.task, trust_context(village.log)).row.title == "good"
     village.log.close()
 
 
@@ -156,7 +156,7 @@ def test_who_was_attested_later_or_no_longer_counts_for_the_time_between(village
     village.append(ROOTS[0], "identity", Identity(action="revoke", root=ROOTS[0].public, device=SECOND.public))
     village.run(0.5, "same", by=SECOND, replicate=2)
     village.run(1.3, "other", by=ANN)
-    rows = list(vouched(village.log, village.task, company(village.log)))
+    rows = list(vouched(village.log, village.task, trust_context(village.log)))
     assert [(row.title, row.first, row.mean, row.runs) for row in rows[:2]][1] == ("same", counted.id, 1.4, 1)
     assert rows[0].title == "other"
     assert not any(row.first == early.id for row in rows)
@@ -169,8 +169,8 @@ def test_what_is_shown_of_a_parent_or_of_the_baseline_is_no_strangers_word(villa
     steps = lineage(village.log, child.id)
     assert [(step.mean, step.runs) for step in steps] == [(2.0, 1), (1.5, 1)]
     assert steps[1].delta == pytest.approx(-0.5)
-    subject = (village.task, run_body(source=b"baseline").source_digest, BUDGET)
-    assert subject_as_said(village.log, subject, company(village.log)).mean == 2.0
+    program = (village.task, run_body(source=b"baseline").source_digest, BUDGET)
+    assert program_as_reported(village.log, program, trust_context(village.log)).mean == 2.0
 
 
 def test_strangers_say_nothing_of_the_hardware_of_the_board(tmp_path):
@@ -192,7 +192,7 @@ def test_strangers_say_nothing_of_the_hardware_of_the_board(tmp_path):
     publish(1.1, "ben", BEN, "laptop")
     for number in range(5):
         publish(0.5, f"fast {number}", CEM, "cluster")
-    rows = list(vouched(village.log, task, company(village.log)))
+    rows = list(vouched(village.log, task, trust_context(village.log)))
     assert [(row.title, row.mean, row.runs, row.device) for row in rows] == [
         ("ben", 1.1, 1, "laptop"),
         ("ann", 1.2, 1, "laptop"),
@@ -210,7 +210,7 @@ def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
     """The ranking as it is said in words, from all runs."""
     rules, roster = log.rules(task), roster_of(log)
     runs = [stored.record for stored in log.runs(task, limit=1000) if not stored.forked]
-    runs = [run for run in runs if roster.voice(run.author, run.time).attested]
+    runs = [run for run in runs if roster.voter(run.author, run.time).attested]
     runs.sort(key=lambda run: (run.time, run.id))
     found = []
     for program in {run.body.source_digest for run in runs}:
@@ -274,13 +274,13 @@ def test_the_order_is_that_of_the_rule_however_records_arrive(tmp_path_factory, 
         with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
             for start in range(0, len(drawn), 7):
                 log.ingest(pairs(drawn[start : start + 7]), now_ms=NOW_MS + DAY_MS)
-                list(islice(vouched(log, task, company(log)), 3))  # what is asked between changes nothing
-            rows = list(vouched(log, task, company(log)))
+                list(islice(vouched(log, task, trust_context(log)), 3))  # what is asked between changes nothing
+            rows = list(vouched(log, task, trust_context(log)))
             assert [(row.first, row.runs, row.mean) for row in rows] == by_hand(log, task)
             log.rebuild()
-            assert list(vouched(log, task, company(log))) == rows
+            assert list(vouched(log, task, trust_context(log))) == rows
             with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
-                assert list(vouched(fresh, task, company(fresh))) == rows
+                assert list(vouched(fresh, task, trust_context(fresh))) == rows
             answers.append(rows)
     assert answers[0] == answers[1], "with the stranger's records and without"
 
@@ -291,7 +291,7 @@ def test_a_program_repeated_by_more_strangers_than_there_are_participants_is_tol
     for number in range(30):
         body = run_body(0.2, source=b"good", title="flood")
         village.log.ingest(pairs([sealed(key(300 + number), body, time_ms=NOW_MS)]), now_ms=village.now_ms)
-    rows = board(village.log, village.task, company(village.log), limit=20)
+    rows = board(village.log, village.task, trust_context(village.log), limit=20)
     assert [(row.id, row.mean) for row in rows] == [
         (format_id(first.id), 1.5),
         (format_id(village.baseline.id), 2.0),
@@ -299,13 +299,13 @@ def test_a_program_repeated_by_more_strangers_than_there_are_participants_is_tol
 
 
 def test_a_participant_who_cheated_for_all_to_see_hides_nobody_however_much_it_writes(village, monkeypatch):
-    monkeypatch.setattr("autoresearch.views.preference.JUDGED_ROWS", 5)
+    monkeypatch.setattr("autoresearch.views.base_selection.JUDGED_ROWS", 5)
     honest = village.run(1.5, "honest", by=ANN)
     for number in range(20):
         village.run(0.5 + number / 100, f"cheated {number}", by=CEM, seed=7)
-    here = company(village.log)
-    duty = next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
-    assert (duty.run if duty else None) == honest.id
+    here = trust_context(village.log)
+    job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
+    assert (job.run if job else None) == honest.id
     assert preferred(village.log, village.task, here).row.first == honest.id
     rows = board(village.log, village.task, here, limit=10)
     assert [row.title for row in rows if row.section == BoardSection.OPEN] == ["honest", "baseline"]
@@ -313,16 +313,16 @@ def test_a_participant_who_cheated_for_all_to_see_hides_nobody_however_much_it_w
 
 def test_what_one_participant_alone_says_hides_nothing_however_much_it_is(village, monkeypatch):
     monkeypatch.setattr("autoresearch.views.ranking.BOARD_ROWS", 10)
-    monkeypatch.setattr("autoresearch.views.duties.CHECKED_ROWS", 4)
+    monkeypatch.setattr("autoresearch.views.verification_jobs.CHECKED_ROWS", 4)
     honest = village.run(1.5, "honest", by=ANN)
     for number in range(30):
         village.run(0.5 + number / 100, f"said {number}", by=CEM)
     skip = set()
-    while (duty := next_duty(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms, skip=skip)) and (
-        duty.run != honest.id
+    while (job := next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms, skip=skip)) and (
+        job.run != honest.id
     ):
-        skip.add((duty.run, duty.stage, duty.round))
-    assert duty is not None
+        skip.add((job.run, job.stage, job.round))
+    assert job is not None
     assert len(skip) == 3
 
 
@@ -334,7 +334,7 @@ def test_an_attestation_that_arrives_late_counts_from_the_time_that_it_states(tm
     issued_ms = village.now_ms + 1
     later = village.run(1.5, "later", by=ANN)
     flood(village, [0.1] * 50)
-    assert list(vouched(village.log, village.task, company(village.log))) == []
+    assert list(vouched(village.log, village.task, trust_context(village.log))) == []
     root = ROOTS[PEOPLE.index(ANN)].public
     for attestor in attestors:
         body = Attestation(
@@ -342,8 +342,8 @@ def test_an_attestation_that_arrives_late_counts_from_the_time_that_it_states(tm
         )
         record = sealed(attestor, body, kind="attestation", time_ms=issued_ms)
         village.log.ingest(pairs([record]), now_ms=village.now_ms)
-    rows = list(vouched(village.log, village.task, company(village.log)))
+    rows = list(vouched(village.log, village.task, trust_context(village.log)))
     assert [row.first for row in rows] == [later.id]
-    assert preferred(village.log, village.task, company(village.log)).row.first == later.id
+    assert preferred(village.log, village.task, trust_context(village.log)).row.first == later.id
     assert early.id not in {row.first for row in rows}
     village.log.close()

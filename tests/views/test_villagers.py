@@ -16,7 +16,7 @@ from autoresearch.paths import Paths
 from autoresearch.records import Network, Record, format_id
 from autoresearch.research import Plan, abandoned, plan_as_it_stands
 from autoresearch.tasks import Task, load_task
-from autoresearch.views import board, company, track_records
+from autoresearch.views import board, track_records, trust_context
 from autoresearch.words import Mark, RunStatus
 from tests.daemon.toy import write_toy_task
 from tests.records.making import NOW_MS
@@ -62,7 +62,7 @@ class Villagers:
     def boards(self) -> list[list[tuple[str, str]]]:
         """Run and author, the best first, as each of them sees it."""
         return [
-            [(row.id, row.author) for row in board(one.log, self.task.digest, company(one.log), limit=9)]
+            [(row.id, row.author) for row in board(one.log, self.task.digest, trust_context(one.log), limit=9)]
             for one in self.notebooks
         ]
 

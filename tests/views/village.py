@@ -8,9 +8,21 @@ from pathlib import Path
 
 from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
-from autoresearch.records import Identity, Record, Verification
+from autoresearch.records import Identity, Merge, Record, Run, Verification
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question, seeds
-from tests.records.making import NETWORK, NOW_MS, commitment, digest_of, key, opened, run_body, task_body
+from tests.records.making import (
+    DEFINITION,
+    NETWORK,
+    NOW_MS,
+    commitment,
+    digest_of,
+    key,
+    opened,
+    pairs,
+    run_body,
+    sealed,
+    task_body,
+)
 
 PEOPLE = [key(number) for number in range(1, 7)]
 ROOTS = [key(100 + number) for number in range(6)]
@@ -20,26 +32,26 @@ TRUST = Trust(participants=frozenset(root.public for root in ROOTS))
 
 
 class Village:
-    """Records in a log, each a second after the one before."""
+    """Records in a log, each a second after the one before, about the task of the tests or another one."""
 
-    def __init__(self, log: Log) -> None:
-        self.log, self.now_ms = log, NOW_MS
+    def __init__(self, log: Log, definition: dict[str, object] | None = None) -> None:
+        self.log, self.now_ms, self.definition = log, NOW_MS, definition or DEFINITION
         for device, root in zip(PEOPLE, ROOTS, strict=True):
             self.append(root, "identity", Identity(action="delegate", root=root.public, device=device.public))
             self.append(device, "identity", Identity(action="profile", root=root.public))
-        self.append(AUTHOR, "task", task_body())
+        self.append(AUTHOR, "task", task_body(self.definition))
         self.baseline: Record | None = None
         self.baseline = self.run(2.0, "baseline")
 
     @classmethod
-    def at(cls, folder: Path, trust: Trust = TRUST) -> Village:
+    def at(cls, folder: Path, trust: Trust = TRUST, definition: dict[str, object] | None = None) -> Village:
         """A village in a new log; close the log afterwards."""
-        return cls(Log.open(folder / "log.sqlite", NETWORK, trust=trust))
+        return cls(Log.open(folder / "log.sqlite", NETWORK, trust=trust), definition)
 
     @property
     def task(self) -> bytes:
         """The task's digest."""
-        return digest_of()
+        return digest_of(self.definition)
 
     def append(self, author: KeyPair, kind: str, body: object, links: Sequence[bytes] = ()) -> Record:
         """The next record."""
@@ -58,8 +70,27 @@ class Village:
     ) -> Record:
         """Publish a run, a child of the baseline if none is named; ``links`` are what its author had seen besides."""
         above = parent or self.baseline
-        body = run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **fields)
+        body = self._body(value, name, above, fields)
         return self.append(by, "run", body, [*([above.id] if above else []), *(run.id for run in links)])
+
+    def _body(self, value: float | None, name: str, above: Record | None, fields: dict[str, object]) -> Run:
+        given = {"task": self.task, "budget": self.definition["budget"]["amount"]} | fields  # type: ignore[index]
+        return run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **given)
+
+    def fork(self, who: KeyPair, value: float, name: str) -> Record:
+        """A device whose old copy was put back signs another run with the number of its last record."""
+        head = self.log.head(who.public)
+        assert head is not None
+        self.now_ms += 1000
+        other = sealed(who, self._body(value, name, self.baseline, {}), seq=head.seq, time_ms=self.now_ms)
+        self.log.ingest(pairs([other]), now_ms=self.now_ms)
+        return other
+
+    def merge(self, who: KeyPair) -> Record:
+        """The root key of a device ends its forks up to its last record."""
+        head = self.log.head(who.public)
+        assert head is not None
+        return self.append(ROOTS[PEOPLE.index(who)], "merge", Merge(device=who.public, heads=[head.id]))
 
     @contextmanager
     def earlier(self, ms: int) -> Iterator[None]:

@@ -4,30 +4,20 @@ Strict: a signature that any mail server accepts is not yet a proof of who wrote
 :func:`resolve_key`. It needs the packages of the extra ``attest``.
 """
 
-from autoresearch.identity.dkim_proof.archive import (
-    ArchivedKey,
-    archive_key,
-    archived_lookup,
-    read_archived_key,
-    write_archived_key,
-)
 from autoresearch.identity.dkim_proof.keys import KeyLookup
+from autoresearch.identity.dkim_proof.library import INSTALL_HINT
 from autoresearch.identity.dkim_proof.message import PROOF_BYTES_MAX
 from autoresearch.identity.dkim_proof.profile import FRESH_MS, DkimProof, proof_subject, prove, signed_part
 from autoresearch.identity.dkim_proof.resolver import resolve_key
 
 __all__ = [
     "FRESH_MS",
+    "INSTALL_HINT",
     "PROOF_BYTES_MAX",
-    "ArchivedKey",
     "DkimProof",
     "KeyLookup",
-    "archive_key",
-    "archived_lookup",
     "proof_subject",
     "prove",
-    "read_archived_key",
     "resolve_key",
     "signed_part",
-    "write_archived_key",
 ]

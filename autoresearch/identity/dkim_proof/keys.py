@@ -17,8 +17,6 @@ RECORD_BYTES_MAX = 4096
 RSA_BITS_MIN = 1024  # RFC 8301, 3.2
 # Longer ones only cost time.
 RSA_BITS_MAX = 4096
-# Below this a key is worth a remark: RFC 8301 asks signers for 2048.
-RSA_BITS_GOOD = 2048
 _EXPONENTS = range(3, 1 << 32)
 
 

@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 
 from autoresearch.errors import Refused
-from autoresearch.identity.dkim_proof.keys import RSA_BITS_GOOD, DomainKey, KeyLookup, read_key
+from autoresearch.identity.dkim_proof.keys import DomainKey, KeyLookup, read_key
 from autoresearch.identity.dkim_proof.library import is_signed
 from autoresearch.identity.dkim_proof.message import PROOF_BYTES_MAX, Mail, header_of, read_mail
 from autoresearch.identity.dkim_proof.signature import Signature, read_signature
@@ -40,11 +40,6 @@ class DkimProof:
     key_hash: bytes
     record: bytes
     signed_ms: int
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether the key is shorter than it should be."""
-        return self.algorithm == "rsa" and self.bits < RSA_BITS_GOOD
 
 
 def proof_subject(statement: bytes) -> str:

@@ -18,12 +18,12 @@ apps = {"attestor": app}
     epilog=examples(
         ("autoresearch attestor log", "what it mailed, attested and refused"),
         ("autoresearch config set attestor.host mail.example.org", "a mail account makes a node an attestor"),
-        ("autoresearch network trust KEY", "believe an attestor"),
+        ("autoresearch network trust KEY", "trust an attestor"),
         see="id attest, network trust, config",
     )
 )
 def attestor() -> None:
-    """An attestor writes a code to a mailbox and says publicly that it came back signed, never to which address."""
+    """An attestor sends a code to a mailbox and publishes that it came back signed, never the address."""
 
 
 @app.command(
@@ -35,7 +35,7 @@ def attestor() -> None:
     )
 )
 def log(*, json: Json = False) -> None:
-    """Show what this attestor mailed, attested and refused. No address is in it: none was kept."""
+    """Show what this attestor mailed, attested and refused. Addresses are not kept."""
     with here.client() as client:
         answer = client.attestor_log()
     if json:
@@ -48,21 +48,21 @@ def log(*, json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch attestor withdraw KEY", "take back what this attestor said of a participant"),
-        ("autoresearch attestor withdraw KEY --reason 'account sold'", "and say why, for all to read"),
-        ("autoresearch attestor log --json | jq -r '.acts[].participant'", "whom it attested"),
+        ("autoresearch attestor withdraw KEY", "withdraw its attestations of a participant"),
+        ("autoresearch attestor withdraw KEY --reason 'account sold'", "with a public reason"),
+        ("autoresearch attestor log --json | jq -r '.acts[].participant'", "which participants it attested"),
         see="attestor allow, network distrust, id revoke",
     )
 )
 def withdraw(
     key: Annotated[str, typer.Argument(help="The participant's root key, as `id show` prints it there.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why, for all to read.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, public.")] = "",
     json: Json = False,
 ) -> None:
-    """Take back what this attestor said of a participant, from now on, and refuse its mailbox until you allow it again.
+    """Withdraw this attestor's attestations of a participant, and refuse its mailbox until you allow it again.
 
-    What was published before keeps its word.
+    Records that were published before still count.
     """
     from autoresearch.answers import WithdrawRequest
     from autoresearch.networks import parse_key
@@ -72,14 +72,14 @@ def withdraw(
     if json:
         print_json(answer)
     else:
-        say("taken back; it counts nowhere from now on, as soon as the others hear of it")
-        say(f"this attestor refuses that mailbox from now on → autoresearch attestor allow {key}")
+        say("withdrawn: it does not count any more, once other nodes have the record")
+        say(f"→ to attest that mailbox again: autoresearch attestor allow {key}")
 
 
 @app.command(
     epilog=examples(
         ("autoresearch attestor allow KEY", "attest that participant's mailbox again, when it asks"),
-        ("autoresearch attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'", "what it took back"),
+        ("autoresearch attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'", "what it withdrew"),
         ("autoresearch attestor allow KEY --json", "the same for a program"),
         see="id attest",
     )
@@ -87,7 +87,7 @@ def withdraw(
 def allow(
     key: Annotated[str, typer.Argument(help="The root key that `attestor withdraw` was given.")], *, json: Json = False
 ) -> None:
-    """Attest a mailbox again after `attestor withdraw`: when it is shown anew, for what was taken back stays so."""
+    """Allow a mailbox again after `attestor withdraw`. Its owner has to ask for a new attestation."""
     from autoresearch.answers import AllowRequest
     from autoresearch.networks import parse_key
 
@@ -96,4 +96,4 @@ def allow(
     if json:
         print_json(answer)
     else:
-        say("allowed; it counts once the mailbox is shown again → there: autoresearch id attest ADDRESS")
+        say("allowed; the participant has to ask again → there: autoresearch id attest ADDRESS")

@@ -13,8 +13,7 @@ from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import explained, print_best
-from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.sources import print_source
+from autoresearch_cli.rendering.output import print_exactly, print_json, say
 
 app = command_app()
 apps = {"best": app}
@@ -34,20 +33,20 @@ def best(
     code: Annotated[bool, typer.Option("--code", help="Print its train.py, and nothing else.")] = False,
     json: Json = False,
 ) -> None:
-    """The best train.py of a task so far: what others confirmed, and beside it what is only said."""
+    """The best train.py of a task so far: the best confirmed run, and the best provisional and reported ones."""
     with open_notebook() as notebook:
         answer = best_answer(notebook.log, notebook.task(task), author=notebook.me)
         if not code:
             _report(answer, json=json)
             return
-        subject = answer.task.best
-        if subject is None:
+        program = answer.task.best
+        if program is None:
             raise NotFound("nothing is measured yet", hint="autoresearch up --work")
-        source = notebook.source(subject.id)
+        source = notebook.source(program.id)
     if json:
-        print_json(TextAnswer(id=subject.id, what="code", text=source))
+        print_json(TextAnswer(id=program.id, what="code", text=source))
     else:
-        print_source(source)
+        print_exactly(source)
 
 
 def _report(answer: BestAnswer, *, json: bool) -> None:
@@ -56,6 +55,6 @@ def _report(answer: BestAnswer, *, json: bool) -> None:
         return
     print_best(answer, now_ms=here.now_ms())
     shown = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
-    for line in explained([subject for subject in shown if subject]):
+    for line in explained([program for program in shown if program]):
         say(line)
     say("→ autoresearch best --code, autoresearch lineage @, autoresearch diff @")

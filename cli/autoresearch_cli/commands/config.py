@@ -118,7 +118,7 @@ def set_value(
     if changed[0].origin == "environment":
         say(f"→ {changed[0].variable} is set and wins over the file")
     elif here.paths().socket.exists():
-        say("→ it counts from the daemon's next start: autoresearch down && autoresearch up")
+        say("→ the daemon reads it when it starts: autoresearch down && autoresearch up")
 
 
 @app.command(

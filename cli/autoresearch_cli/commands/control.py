@@ -22,7 +22,7 @@ apps = {"pause": pause_app, "resume": resume_app, "finish": finish_app}
     )
 )
 def pause(*, how_long: For = None, json: Json = False) -> None:
-    """Stop the run in hand and take no other, for ever or for a while."""
+    """Stop the run in progress and start no other, for a while or until `autoresearch resume`."""
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
     with here.client() as client:
         _report(client.pause(PauseRequest(until_ms=until_ms)), json=json)
@@ -31,27 +31,27 @@ def pause(*, how_long: For = None, json: Json = False) -> None:
 @resume_app.command(
     epilog=examples(
         ("autoresearch resume", "end a pause"),
-        ("autoresearch resume && autoresearch status", "and look"),
+        ("autoresearch resume && autoresearch status", "and show the state"),
         ("autoresearch resume --json", "the same for a program"),
         see="pause, work, status",
     )
 )
 def resume(*, json: Json = False) -> None:
-    """End a pause. What was asked before goes on."""
+    """End a pause. The work that you asked for goes on."""
     with here.client() as client:
         _report(client.resume(), json=json)
 
 
 @finish_app.command(
     epilog=examples(
-        ("autoresearch finish", "let the run in hand end, then stop working"),
-        ("autoresearch finish && autoresearch status", "and look"),
+        ("autoresearch finish", "let the run in progress end, then stop working"),
+        ("autoresearch finish && autoresearch status", "and show the state"),
         ("autoresearch finish --json", "the same for a program"),
         see="pause, work, down",
     )
 )
 def finish(*, json: Json = False) -> None:
-    """Let the run in hand end and be published, then stop working."""
+    """Let the run in progress end and be published, then stop working."""
     with here.client() as client:
         _report(client.finish(), json=json)
 

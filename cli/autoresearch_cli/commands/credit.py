@@ -1,4 +1,4 @@
-"""``credit``: what participants have done that others can count."""
+"""``credit``: what participants have done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ apps = {"credit": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch credit", "everybody, the most verified compute first"),
+        ("autoresearch credit", "all participants, the most verified compute first"),
         ("autoresearch credit me", "this participant, each fact with its records"),
         ("autoresearch credit 3fa9 --json", "one participant for a program, with all record ids"),
         see="top, show, proof, id",
@@ -28,12 +28,14 @@ apps = {"credit": app}
 def credit(
     participant: Annotated[
         str | None,
-        typer.Argument(metavar="[PARTICIPANT]", help="me, the beginning of a key, or a name. Left out: everybody."),
+        typer.Argument(
+            metavar="[PARTICIPANT]", help="me, the beginning of a key, or a name. Left out: all participants."
+        ),
     ] = None,
     *,
     json: Json = False,
 ) -> None:
-    """What participants have done that others can count: no points, every fact with the records that show it."""
+    """What participants have done: each fact with the records that show it. There are no points."""
     with open_notebook() as notebook:
         answer = credit_answer(notebook.log, participant, author=notebook.me)
     if json:
@@ -41,13 +43,12 @@ def credit(
         return
     if participant is not None:
         print_participant(answer)
-        say("→ autoresearch show ID shows each record")
-        if check := how_to_check(mark for row in answer.participants for mark in row.marks):
-            say(f"→ {check}")
+        check = how_to_check(mark for row in answer.participants for mark in row.marks)
+        say(f"→ {check or 'autoresearch show ID shows each record'}")
     else:
         print_credit(answer)
         say(
-            "→ autoresearch credit PARTICIPANT, with records"
+            "→ autoresearch credit PARTICIPANT lists the records"
             if answer.participants
             else "→ nobody has published a run yet: autoresearch up --work"
         )

@@ -1,4 +1,4 @@
-"""``demo``: watch this machine do research for a few minutes."""
+"""``demo``: watch this machine run experiments for a few minutes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from autoresearch.answers import Event, StatusAnswer, WorkRequest
 from autoresearch.errors import DaemonNotRunning
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.client import Client
-from autoresearch_cli.flock.show import demo_of_many
+from autoresearch_cli.demo_cluster.show import demo_of_many
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.rendering.figures import counted, parse_duration, percent, value
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
-from autoresearch_cli.rendering.status import subject_value
+from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.watching import Watch
 
 STOP_SECONDS = 10.0
@@ -48,7 +48,7 @@ def demo(
     how_long: For = None,
     workers: Workers = None,
     peers: Annotated[
-        int, typer.Option("--peers", min=1, max=PEERS_MAX, help="So many daemons, in a network of their own.")
+        int, typer.Option("--peers", min=1, max=PEERS_MAX, help="How many daemons, in a network of their own.")
     ] = 1,
     attested: Annotated[
         bool, typer.Option("--attested", help="Three daemons, or as many as --peers, that are attested by mail first.")
@@ -89,7 +89,7 @@ def demo_daemon(workers: int | None) -> Iterator[bool]:
         return
     process = starting.start(workers=workers, detached=True, bound=True)
     try:
-        say("starting: the sandbox is tried first, then the task's data are made, once")
+        say("starting: testing the sandbox, then making the task's data, once")
         starting.wait_until_ready(process)
         yield True
     finally:
@@ -150,7 +150,7 @@ def _is_over(event: Event) -> bool:
 def _standing(client: Client) -> str:
     """The best so far, and how far it is on the way to the floor."""
     task = client.status().task
-    best = subject_value(task) if task else None
+    best = program_value(task) if task else None
     if task is None or best is None:
         return ""
     way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
@@ -158,7 +158,7 @@ def _standing(client: Client) -> str:
 
 
 def _ask_no_more(client: Client) -> None:
-    """Take back what the demo asked for, or the next start of the daemon would go on with it."""
+    """Withdraw the demo's request, or the next start of the daemon would go on with it."""
     with suppress(DaemonNotRunning):
         client.finish()
 
@@ -176,8 +176,8 @@ def _answer(watch: Watch, before: StatusAnswer, after: StatusAnswer) -> DemoAnsw
         runs=watch.runs,
         failed=watch.failed,
         metric=task.metric if task else "",
-        best_before=subject_value(before.task) if before.task else None,
-        best=subject_value(task) if task else None,
+        best_before=program_value(before.task) if before.task else None,
+        best=program_value(task) if task else None,
         floor=task.floor if task else None,
     )
 
@@ -188,6 +188,5 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
         floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
         before = f" (before: {value(answer.best_before)})" if answer.best_before is not None else ""
         say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
-    say("→ autoresearch best --code, autoresearch top, autoresearch lineage @")
-    if owned:
-        say("→ keep it working in the background: autoresearch up --work")
+    on = ", or to go on in the background: autoresearch up --work" if owned else ""
+    say(f"→ autoresearch best --code, autoresearch top, autoresearch lineage @{on}")

@@ -8,7 +8,7 @@ import typer
 
 from autoresearch.answers import diff_answer
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.plain import with_article
+from autoresearch.words import with_article
 from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import open_notebook, with_blobs

@@ -27,7 +27,7 @@ apps = {"doctor": app}
     invoke_without_command=True,
     epilog=examples(
         ("autoresearch doctor", "everything, with how to mend what is wrong"),
-        ("autoresearch doctor network", "why nobody is reachable, and what to do"),
+        ("autoresearch doctor network", "why no peer is reachable, and what to do"),
         ("autoresearch doctor --accept-fork", "go on after an older copy of the log was put back"),
         see="status, config, paths, peers",
     ),
@@ -42,12 +42,12 @@ def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Jso
     epilog=examples(
         ("autoresearch doctor network", "library, settings, addresses, the nodes to begin with, clocks"),
         ("autoresearch doctor network --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
-        ("autoresearch doctor network && autoresearch peers", "then look who is there"),
+        ("autoresearch doctor network && autoresearch peers", "then list the peers"),
         see="peers, network, doctor",
     )
 )
 def network(*, json: Json = False) -> None:
-    """Why nobody is reachable, and what to do about it. Exits with 1 when something failed."""
+    """Why no peer is reachable, and what to do. Exits with 1 when something failed."""
     checks = list(network_checks())
     answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
     _report(answer, json=json)
@@ -57,7 +57,7 @@ def _check_all(*, accept_fork: bool, json: bool) -> None:
     if accept_fork:
         with Notebook(here.paths()) as notebook:
             notebook.accept_fork(here.now_ms())
-        say("accepted: runs of this device from here on count when others verified them")
+        say("accepted: the history forks here; once both branches are in the log: autoresearch id merge")
     checks = list(all_checks())
     attacks: tuple[ProbeResult, ...] = ()
 
@@ -84,7 +84,10 @@ def _report(answer: DoctorAnswer, *, json: bool) -> None:
 
 def _print(answer: DoctorAnswer) -> None:
     if is_rich():
-        rows = [(SIGNS[check.result], check.name, check.detail) for check in answer.checks]
+        rows = [
+            (SIGNS[check.result], check.name, f"{check.detail} → {check.fix}" if check.fix else check.detail)
+            for check in answer.checks
+        ]
         print_table(("", "check", "found"), rows)
     else:
         print_rows((check.name, check.result, check.detail, check.fix) for check in answer.checks)
@@ -94,7 +97,7 @@ def _print(answer: DoctorAnswer) -> None:
     if answer.probes:
         say(f"the sandbox blocked {len(answer.probes) - len(open_doors)} of {len(answer.probes)} attacks")
     for check in answer.checks:
-        if check.fix:
+        if check.fix and not is_rich():
             say(f"→ {check.name}: {check.fix}")
     if answer.healthy:
         say("nothing is wrong here")

@@ -17,14 +17,14 @@ apps = {"down": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch down", "stop the daemon; a run in hand is cancelled and noted"),
+        ("autoresearch down", "stop the daemon; a run in progress is cancelled"),
         ("autoresearch finish && autoresearch down", "no new run, then stop"),
         ("autoresearch down --json", "the same for a program"),
         see="up, pause, finish",
     )
 )
 def down(*, json: Json = False) -> None:
-    """Stop the daemon. What was asked of it is kept and goes on at the next start."""
+    """Stop the daemon. The work that you asked for goes on at its next start."""
     begin = time.monotonic()
     try:
         with here.client() as client:

@@ -10,20 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
-import msgspec
 import typer
 
 from autoresearch.answers import show_answer
 from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
+from autoresearch.paths import typed_path
 from autoresearch.records import Run, format_id, short_id
-from autoresearch.views import company, judged, whose
-from autoresearch_cli import bundles, here
+from autoresearch.sanitise import json_text, one_line
+from autoresearch.views import judged, trust_context, whose
+from autoresearch_cli import bundles
 from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.figures import counted, moment, one_line, size
+from autoresearch_cli.rendering.figures import counted, moment, size
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.results_tsv import COLUMNS, verdicts
 
@@ -41,7 +42,7 @@ apps = {"export": app}
     epilog=examples(
         ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
         ("autoresearch export --format jsonl | jq -r .run.value", "whole records, one a line"),
-        ("autoresearch export --bundle /media/stick/log.car", "the log and all sources, to carry to another machine"),
+        ("autoresearch export --bundle /media/stick/log.car", "the log and all sources, for another machine"),
         see="import, log, show",
     )
 )
@@ -57,7 +58,7 @@ def export(
     bundle: Annotated[
         str,
         typer.Option(
-            "--bundle", metavar="FILE", help="Write the log itself to a file that `import` takes in elsewhere."
+            "--bundle", metavar="FILE", help="Write the log itself to a file that `import` reads on another machine."
         ),
     ] = "",
     task: Annotated[
@@ -70,7 +71,7 @@ def export(
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first; or the log as a bundle, to be carried to another node by hand."""
+    """Write all runs of all tasks, oldest first; or the log as a bundle, a file for another node."""
     if bundle:
         if output:
             raise UsageError("--bundle names the file already", hint="leave out --output")
@@ -84,7 +85,7 @@ def export(
         if not output:
             write_runs(notebook, form, sys.stdout)
             return
-        runs = write_file(notebook, form, here.typed_path(output))
+        runs = write_file(notebook, form, typed_path(output))
     if json:
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
@@ -93,7 +94,7 @@ def export(
 
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
-    path = here.typed_path(name)
+    path = typed_path(name)
     written = bundles.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:
@@ -125,7 +126,7 @@ def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
     count = 0
     if form == "jsonl":
         for record_id, _ in run_verdicts(notebook):
-            file.write(msgspec.json.encode(show_answer(notebook.log, record_id, marks=False)).decode() + "\n")
+            file.write(json_text(show_answer(notebook.log, record_id, marks=False)) + "\n")
             count += 1
         return count
     line = csv_line if form == "csv" else tsv_line
@@ -139,7 +140,7 @@ def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
 def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
     """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
     log = notebook.log
-    known = company(log, notebook.me)
+    known = trust_context(log, notebook.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks()):
         task = log.task(digest)
         if task is not None:

@@ -18,35 +18,37 @@ from autoresearch.identity import (
     protect_root,
     restore_identity,
 )
-from autoresearch.plain import NAME_CHARACTERS
+from autoresearch.paths import typed_path
+from autoresearch.sanitise import NAME_CHARACTERS
 from autoresearch_cli import attesting, enrolling, here
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.passphrases import passphrase
-from autoresearch_cli.rendering.figures import moment
-from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
+from autoresearch_cli.rendering.figures import counted, moment
+from autoresearch_cli.rendering.output import is_rich, print_json, print_labelled, print_table, say
 from autoresearch_cli.roots import loaded, unlocked
 
+KEY_CHARACTERS = 16
 app = command_app("This participant's keys and devices.")
 apps = {"id": app}
 
 
 @app.callback(
     epilog=examples(
-        ("autoresearch id show", "who this machine is in the notebook"),
+        ("autoresearch id show", "the keys of this machine"),
         ("autoresearch id passphrase", "encrypt the root key"),
-        ("autoresearch id backup ~/root-backup", "an encrypted copy, for the day the disk dies"),
+        ("autoresearch id backup ~/root-backup", "an encrypted copy, in case the disk fails"),
         see="doctor, paths, log --mine",
     )
 )
 def identity() -> None:
-    """A root key stands for the person or team, a device key signs what this machine publishes."""
+    """A root key identifies the participant; a device key signs what this machine publishes."""
 
 
 @app.command(
     epilog=examples(
         ("autoresearch id new", "make both keys; asks for the root key's passphrase"),
-        ("autoresearch id new --no-passphrase", "leave the root key in the clear"),
+        ("autoresearch id new --no-passphrase", "leave the root key unencrypted"),
         ("AUTORESEARCH_PASSPHRASE=… autoresearch id new --json", "the same for a program"),
         see="id show, id backup, paths",
     )
@@ -54,23 +56,23 @@ def identity() -> None:
 def new(
     *,
     no_passphrase: Annotated[
-        bool, typer.Option("--no-passphrase", help="Leave the root key in the clear, for this user alone.")
+        bool, typer.Option("--no-passphrase", help="Leave the root key unencrypted, readable by this user only.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Make a root key and a device key. The daemon does so at its first start, in the clear, when there are none."""
+    """Make a root key and a device key. Without keys the daemon makes both at its first start, unencrypted."""
     here.paths().create()
     secret = (
         None
         if no_passphrase
-        else passphrase("for the new root key", confirm=True, instead="or leave it in the clear: --no-passphrase")
+        else passphrase("for the new root key", confirm=True, instead="or leave it unencrypted: --no-passphrase")
     )
     made = create_identity(here.paths().keys, passphrase=secret)
     _report(made, encrypted=secret is not None, json=json)
     if secret is not None and not json:
         say("→ autoresearch id renew, once this machine is in your network: it signs what the daemon can't")
     if not json:
-        say("→ autoresearch id backup FILE: nobody else can restore the root key")
+        say("→ autoresearch id backup FILE: only you can restore the root key")
 
 
 @app.command(
@@ -100,7 +102,7 @@ def name(
     remove: Annotated[bool, typer.Option("--remove", help="Take the name away.")] = False,
     json: Json = False,
 ) -> None:
-    """Choose the name that stands beside your key wherever people look. It proves nothing: names are free for all."""
+    """Choose the name beside your key. It proves nothing: any participant may take any name."""
     if remove == bool(name):
         sentence = "a name, or --remove, but not both" if name else "no name was given"
         raise UsageError(sentence, hint=f"a NAME of 1 to {NAME_CHARACTERS} characters, or --remove to take it away")
@@ -110,9 +112,9 @@ def name(
 
 @app.command(
     epilog=examples(
-        ("autoresearch id devices", "which machines speak for this participant"),
+        ("autoresearch id devices", "the devices of this participant"),
         ("autoresearch id devices --json | jq '.devices[].state'", "how each stands, for a program"),
-        ("autoresearch id revoke 3f9a", "take one's voice away"),
+        ("autoresearch id revoke 3f9a", "revoke a device"),
         see="id add-device, id revoke, id renew",
     )
 )
@@ -127,11 +129,15 @@ def devices(*, json: Json = False) -> None:
         ]
         print_json(DevicesAnswer(participant=mine.root.public.hex(), devices=listed))
         return
+    # Enough of a key to revoke the device by.
+    shown = KEY_CHARACTERS if is_rich() else None
     table = [
-        (r.key.hex(), r.state, moment(r.until_ms) if r.until_ms else "never", "this one" * _is(r.key, mine))
+        (r.key.hex()[:shown], r.state, moment(r.until_ms) if r.until_ms else "never", "this one" * _is(r.key, mine))
         for r in rows
     ]
     print_table(("device key", "state", "until", ""), table)
+    if not table:
+        say("no device is delegated in this log yet → autoresearch up")
 
 
 @app.command(
@@ -148,7 +154,7 @@ def add_device(
     *,
     json: Json = False,
 ) -> None:
-    """Make a second machine speak for the same participant. Neither text holds a secret; check whose request it is."""
+    """Add a second machine as a device of this participant. Neither text is secret; check whose request it is."""
     here.paths().create()
     if not text:
         enrolling.request(json=json)
@@ -162,14 +168,14 @@ def add_device(
 
 @app.command(
     epilog=examples(
-        ("autoresearch id renew", "let this device speak for the root key for 90 days more"),
+        ("autoresearch id renew", "delegate this device for 90 more days"),
         ("autoresearch down && autoresearch id renew && autoresearch up", "when the daemon runs"),
         ("autoresearch id renew --json", "the same for a program"),
         see="id devices, id show",
     )
 )
 def renew(*, json: Json = False) -> None:
-    """Delegate this device anew. The daemon does it by itself while the root key lies here in the clear."""
+    """Delegate this device again. The daemon does it by itself while the root key is here unencrypted."""
     mine = unlocked(loaded())
     enrolling.renew(mine)
     _report(loaded(), json=json)
@@ -178,7 +184,7 @@ def renew(*, json: Json = False) -> None:
 @app.command(
     epilog=examples(
         ("autoresearch id revoke 3f9a", "the device whose key begins so"),
-        ("autoresearch id revoke 3f9a --reason 'laptop stolen'", "and say why, for all to read"),
+        ("autoresearch id revoke 3f9a --reason 'laptop stolen'", "with a public reason"),
         ("autoresearch id devices", "what the devices are"),
         see="id devices, id add-device",
     )
@@ -186,32 +192,53 @@ def renew(*, json: Json = False) -> None:
 def revoke(
     device: Annotated[str, typer.Argument(metavar="DEVICE", help="A device key or its beginning.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why, for all to read.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, public.")] = "",
     json: Json = False,
 ) -> None:
-    """Take a device's voice away, everywhere, from now on. What it published before keeps its word."""
+    """Revoke a device: its later records do not count. What it published before still counts."""
     mine = loaded()
-    found = [row.key for row in enrolling.rows(mine) if row.key.hex().startswith(device.lower())]
-    if not found:
-        raise NotFound(f"this participant has no device {device}", hint="autoresearch id devices")
-    if len(found) > 1:
-        raise UsageError(f"{device} can mean several devices", hint="type more characters")
-    enrolling.revoke(unlocked(mine), found[0], reason)
+    enrolling.revoke(unlocked(mine), _device(mine, device), reason)
     devices(json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch id merge", "this device's history forked: let both branches count"),
+        ("autoresearch id merge 3f9a", "that of another device of yours"),
+        ("autoresearch down && autoresearch id merge && autoresearch up", "when the daemon runs"),
+        see="doctor, proof, id devices",
+    )
+)
+def merge(
+    device: Annotated[
+        str, typer.Argument(metavar="[DEVICE]", help="A device key or its beginning. Left out: this device.")
+    ] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """End the fork of a device, for example after an older copy of its log was restored. Its later runs count again."""
+    mine = loaded()
+    answer = enrolling.merge(unlocked(mine), _device(mine, device) if device else mine.device.public)
+    if json:
+        print_json(answer)
+        return
+    branches = counted(len(answer.heads), "branch", "branches")
+    say(f"{branches} of device {answer.device_key[:16]}… merged, up to its record {answer.seq}")
+    say(f"{counted(answer.runs, 'run')} may count again; other nodes see it once this node is connected")
 
 
 @app.command(
     name="passphrase",
     epilog=examples(
         ("autoresearch id passphrase", "encrypt the root key, or change its passphrase"),
-        ("autoresearch id passphrase --remove", "lay it in the clear"),
-        ("autoresearch id show", "how the root key lies here"),
+        ("autoresearch id passphrase --remove", "decrypt it"),
+        ("autoresearch id show", "whether the root key is encrypted here"),
         see="id backup, id renew",
     ),
 )
 def change_passphrase(
     *,
-    remove: Annotated[bool, typer.Option("--remove", help="Lay the root key in the clear.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Decrypt the root key.")] = False,
     json: Json = False,
 ) -> None:
     """Encrypt the root key with a passphrase. The daemon needs only the device key; `id renew` then asks for it."""
@@ -236,17 +263,17 @@ def backup(
 ) -> None:
     """Write an encrypted copy of the root key. Device keys are not in it: a restored machine gets a new one."""
     mine = unlocked(loaded())
-    back_up_root(file.expanduser(), _root(mine), passphrase("for the backup", confirm=True))
+    back_up_root(typed_path(file), _root(mine), passphrase("for the backup", confirm=True))
     if json:
         print_json(BackupAnswer(participant=mine.root.public.hex(), file=str(file)))
     else:
-        say(f"the root key lies encrypted in {file}; without the passphrase nobody can use it, you included")
+        say(f"the encrypted root key is in {file}; without the passphrase it is lost")
 
 
 @app.command(
     epilog=examples(
         ("autoresearch id restore ~/root-backup", "the same participant on this machine, with a new device key"),
-        ("autoresearch id devices", "then look which devices are left"),
+        ("autoresearch id devices", "then list the devices"),
         ("autoresearch id revoke 3f9a", "and revoke the one that was lost"),
         see="id backup, id renew",
     )
@@ -256,7 +283,7 @@ def restore(
 ) -> None:
     """Put the root key back from a backup, onto a machine without keys."""
     try:
-        content = file.expanduser().read_bytes()
+        content = typed_path(file).read_bytes()
     except OSError as error:
         raise NotFound(f"{file} can't be read: {error.strerror}") from error
     here.paths().create()
@@ -268,8 +295,8 @@ def restore(
 
 app.command(
     epilog=examples(
-        ("autoresearch id attest you@example.org", "have attestors write to you; then type the codes"),
-        ("autoresearch id attest --status", "what is missing, and until when it counts"),
+        ("autoresearch id attest you@example.org", "have attestors send you codes; then type them"),
+        ("autoresearch id attest --status", "whether you are attested, and until when"),
         ("autoresearch id attest you@example.org --json", "ask, and confirm later"),
         see="id confirm, network trust, status",
     )
@@ -278,10 +305,20 @@ app.command(
     epilog=examples(
         ("autoresearch id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
         ("autoresearch id confirm < mail.txt", "or the whole mail, or several"),
-        ("autoresearch id attest --status", "which codes are awaited"),
+        ("autoresearch id attest --status", "which codes are missing"),
         see="id attest, id passphrase",
     )
 )(attesting.confirm)
+
+
+def _device(mine: Identity, text: str) -> bytes:
+    """The device that a beginning of its key names. Raises NotFound, UsageError."""
+    found = [row.key for row in enrolling.rows(mine) if row.key.hex().startswith(text.lower())]
+    if not found:
+        raise NotFound(f"this participant has no device {text}", hint="autoresearch id devices")
+    if len(found) > 1:
+        raise UsageError(f"{text} can mean several devices", hint="type more characters")
+    return found[0]
 
 
 def _root(mine: Identity) -> KeyPair:

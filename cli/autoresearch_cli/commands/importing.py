@@ -11,6 +11,7 @@ import typer
 from autoresearch.bundles import is_bundle
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.notebook import Notebook
+from autoresearch.paths import typed_path
 from autoresearch.tasks import load_task
 from autoresearch_cli import bundles, here, starting
 from autoresearch_cli.models import BundleImportAnswer, ImportAnswer
@@ -46,11 +47,11 @@ def import_rows(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Take in a bundle, its records checked as if a peer had sent them; or past work as notes, which never rank."""
-    path = here.typed_path(file).absolute()
+    """Import a bundle, whose records are checked like those of a peer; or past work as notes, which never rank."""
+    path = typed_path(file).absolute()
     if _is_bundle(path):
         if task:
-            raise UsageError("a bundle says itself which tasks its records belong to", hint="leave out --task")
+            raise UsageError("a bundle names the tasks of its records itself", hint="leave out --task")
         _import_bundle(file, path, json=json)
         return
     rows = read_rows(_text(path))
@@ -58,7 +59,7 @@ def import_rows(
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
     digest = load_task(here.task_folder(task or beside)).digest
     if starting.daemon_status() is not None:
-        raise Refused("the daemon works with this device key", hint="stop the daemon first: autoresearch down")
+        raise Refused("notes can't be imported while the daemon runs", hint="stop it first: autoresearch down")
     added = _append(rows, digest)
     if json:
         print_json(ImportAnswer(file=file, added=added, known=len(rows) - added))
@@ -82,7 +83,7 @@ def _import_bundle(name: str, path: Path, *, json: bool) -> None:
         return
     say(bundles.summary(imported))
     if imported.early:
-        say("→ import it again later for those that are ahead of the clock")
+        say("→ import it again later: some records are ahead of this clock")
 
 
 def _text(path: Path) -> str:

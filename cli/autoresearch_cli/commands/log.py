@@ -40,11 +40,11 @@ def log(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100_000, help="How many.")] = 20,
     mine: Annotated[bool, typer.Option("--mine", help="Only those of this machine.")] = False,
     claims: Annotated[
-        bool, typer.Option("--claims", help="Also the claims: what somebody was about to try, one for every run.")
+        bool, typer.Option("--claims", help="Also the claims: intentions to try a change, one before each run.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """The newest records of the notebook, from all machines."""
+    """The newest records of the log, from all nodes."""
     if kind and kind not in KINDS:
         raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
     with open_notebook() as notebook:
@@ -56,4 +56,4 @@ def log(
         print_json(answer)
         return
     print_log(answer, now_ms=here.now_ms())
-    say("→ autoresearch show ID" if answer.records else "→ the notebook is empty: autoresearch up --work")
+    say("→ autoresearch show ID" if answer.records else "→ the log is empty: autoresearch up --work")

@@ -11,8 +11,7 @@ import typer
 from autoresearch.errors import NotFound
 from autoresearch_cli import here
 from autoresearch_cli.options import JsonLines, command_app, examples
-from autoresearch_cli.rendering.figures import one_line, safe
-from autoresearch_cli.rendering.output import is_terminal, print_text
+from autoresearch_cli.rendering.output import is_terminal, print_line, print_text
 
 app = command_app()
 apps = {"logs": app}
@@ -22,7 +21,7 @@ apps = {"logs": app}
     epilog=examples(
         ("autoresearch logs", "the last fifty lines"),
         ("autoresearch logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
-        ("tail -f $(autoresearch paths --json | jq -r .daemon_log)", "keep looking"),
+        ("tail -f $(autoresearch paths --json | jq -r .daemon_log)", "follow it"),
         see="events, doctor, status",
     )
 )
@@ -38,16 +37,21 @@ def logs(
     with path.open(encoding="utf-8", errors="replace") as file:
         lines = deque(file, maxlen=limit)
     for line in lines:
-        print_text(readable(line) if is_terminal() and not json else line)
+        if json or not is_terminal():
+            print_text(line)
+        else:
+            print_readable(line)
 
 
-def readable(line: str) -> str:
-    """A JSON line as a person reads it: time, level, what, and the rest as name and value."""
+def print_readable(line: str) -> None:
+    """A JSON line for a person: time, level, what, and the rest as name and value; then the traceback if it has one."""
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
     except msgspec.DecodeError:
-        return safe(line)
+        print_text(line)
+        return
     trace = str(entry.pop("exception", ""))
     first = [str(entry.pop(name, "")) for name in ("timestamp", "level", "event")]
-    rest = [f"{name}={value}" for name, value in entry.items()]
-    return one_line("  ".join([*first, *rest])) + (f"\n{safe(trace)}" if trace else "")
+    print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
+    if trace:
+        print_text(trace)

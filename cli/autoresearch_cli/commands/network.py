@@ -1,4 +1,4 @@
-"""``network``: the network this node is in. Found one, join one, invite others, say whom it trusts."""
+"""``network``: the network of this node. Create one, join one, invite others, change its trust list."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from autoresearch.networks import (
     unusual_constants,
     write_invite,
 )
+from autoresearch.paths import typed_path
 from autoresearch.records import Network
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.models import NetworkAnswer
@@ -28,32 +29,33 @@ from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
 
 STARTING_SECONDS = 15.0
-app = command_app("The network this node is in: found one, join one, invite others.")
+app = command_app("The network of this node: create one, join one, invite others.")
 apps = {"network": app}
 
 Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
-ByHand = Annotated[
-    bool, typer.Option("--participant", help="The key of a participant whom you know, not of an attestor.")
-]
+ByHand = Annotated[bool, typer.Option("--participant", help="The key is a participant's, not an attestor's.")]
 
 
 @app.callback(
     epilog=examples(
         ("autoresearch network join autoresearch1…", "join with an invite"),
-        ("autoresearch network show", "which network this is, and whom it trusts"),
-        ("autoresearch network new tea && autoresearch network join tea.toml", "found one, and be its first node"),
+        ("autoresearch network show", "which network this is, and its trust list"),
+        ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
         see="peers, config, id show",
     )
 )
 def network() -> None:
-    """A network is a set of constants, a list of those it trusts, and some nodes to begin with; nobody owns it."""
+    """A network is a set of constants, a trust list, and some nodes to begin with. It has no owner."""
 
 
 @app.command(
     epilog=examples(
         ("autoresearch network new tea", "write tea.toml"),
-        ("autoresearch network new tea --attestor KEY --attestor KEY", "name those who attest mailboxes"),
-        ("autoresearch network new lab --participant KEY --set verify_quorum=2", "a private group of people you know"),
+        ("autoresearch network new tea --attestor KEY --attestor KEY", "with its attestors"),
+        (
+            "autoresearch network new lab --participant KEY --set verify_quorum=2",
+            "a private network of known participants",
+        ),
         see="network join, id show",
     )
 )
@@ -72,14 +74,14 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write the manifest of a new network. Nothing here changes: `network join FILE` makes this node its first."""
+    """Write the manifest of a new network. This node joins it with `network join FILE`."""
     manifest = Manifest(
         Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **dict(map(parse_constant, constants or ()))),
         Trust(frozenset(map(parse_key, attestor or ())), needed, frozenset(map(parse_key, participant or ()))),
         tuple(dict.fromkeys(map(parse_key, task or ()))),
         tuple(dict.fromkeys(bootstrap or ())),
     )
-    path = (output or Path(f"{name}.toml")).expanduser()
+    path = typed_path(output or f"{name}.toml")
     if path.exists():
         raise Refused(f"{path} exists", hint="choose another file with -o: a network is never overwritten")
     if not path.absolute().parent.is_dir():
@@ -105,14 +107,14 @@ def join(
     *,
     json: Json = False,
 ) -> None:
-    """Join a network and switch the exchange of records on. No port has to be open here."""
+    """Join a network and start to exchange records. No port has to be open here."""
     found = joining.find_network(where)
     manifest, enabled = joining.join(found.manifest)
     _report(_answer(manifest, here.paths().manifest), json=json)
     if found.by_word:
-        say("whom it trusts is that node's word: compare id and attestors with somebody you know")
+        say("the trust list comes from that node alone: compare id and attestors with another participant")
     if manifest.trust != found.manifest.trust:
-        say("you were in this network already: your own trust list stays as it is")
+        say("you were in this network already: your trust list is unchanged")
     if not enabled:
         say(f"the network stays off, libp2p is not installed → {joining.INSTALL_HINT}, then join again")
     _say_next()
@@ -120,7 +122,7 @@ def join(
 
 @app.command(
     epilog=examples(
-        ("autoresearch network show", "its name, its id, whom it trusts, and an invite"),
+        ("autoresearch network show", "its name, id, trust list, and an invite"),
         ("autoresearch network show --json | jq -r .id", "the id for a program"),
         ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
         see="peers, network invite, network trust",
@@ -133,14 +135,14 @@ def show(*, json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch network invite", "one long word to send to somebody"),
+        ("autoresearch network invite", "one long word to send to another participant"),
         ("autoresearch network invite | qrencode -t utf8", "the same to be photographed"),
-        ("autoresearch network invite --json", "with everything that it says"),
+        ("autoresearch network invite --json", "with its contents"),
         see="network join, peers",
     )
 )
 def invite(*, json: Json = False) -> None:
-    """Print an invite: a word that says all there is to know, with this node's addresses when the daemon is up."""
+    """Print an invite: one word that holds the network, with this node's addresses when the daemon runs."""
     manifest = here.manifest()
     # Who asks right after `up` gets the addresses too: libp2p takes seconds to start.
     addresses = joining.own_addresses(patience_seconds=STARTING_SECONDS)
@@ -150,34 +152,34 @@ def invite(*, json: Json = False) -> None:
         return
     print_text(write_invite(joining.to_be_sent(manifest, addresses)))
     if not addresses and not manifest.bootstrap:
-        say("nobody can reach a node by it yet: start the daemon with the network on, and print it again")
+        say("it holds no address yet: start the daemon with the network on, and print it again")
     say("→ autoresearch network join INVITE, on another machine")
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch network trust KEY", "believe an attestor"),
-        ("autoresearch network trust KEY --participant", "count somebody whom you know as attested"),
+        ("autoresearch network trust KEY", "trust an attestor"),
+        ("autoresearch network trust KEY --participant", "count a participant as attested"),
         ("autoresearch network show", "look at the list"),
         see="network distrust, id show",
     )
 )
 def trust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
-    """Trust one more attestor, on this machine: what it says of others counts here at once."""
+    """Trust one more attestor on this machine. Its attestations count here at once."""
     manifest, root = here.manifest(), parse_key(key)
     _change(manifest.with_participant(root) if participant else manifest.with_attestor(root), json=json)
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch network distrust KEY", "believe an attestor no longer"),
-        ("autoresearch network distrust KEY --participant", "count somebody as attested no longer"),
+        ("autoresearch network distrust KEY", "stop trusting an attestor"),
+        ("autoresearch network distrust KEY --participant", "count a participant as unattested"),
         ("autoresearch network show", "look at the list"),
         see="network trust, peers",
     )
 )
 def distrust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
-    """Trust an attestor no longer, on this machine: all that it said counts here no more, at once."""
+    """Stop trusting an attestor on this machine. Its attestations stop counting here at once."""
     manifest, root = here.manifest(), parse_key(key)
     _change(manifest.without_participant(root) if participant else manifest.without_attestor(root), json=json)
 
@@ -197,17 +199,17 @@ def _tell_daemon() -> str:
         with here.client() as client:
             client.take_trust()
     except DaemonNotRunning:
-        return "it counts here from now on; no daemon runs"
+        return "the trust list is changed; no daemon runs"
     except NotFound:
         return "the daemon is of an earlier version → autoresearch down && autoresearch up"
-    return "the daemon goes by it from now on"
+    return "the trust list is changed, and the daemon uses it"
 
 
 def _say_next() -> None:
     if starting.daemon_status() is None:
         say("→ autoresearch up")
     else:
-        say("the daemon goes by what it read at its start → autoresearch down && autoresearch up")
+        say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
 
 
 def _answer(manifest: Manifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
@@ -242,7 +244,7 @@ def _report(answer: NetworkAnswer, *, json: bool) -> None:
         ("id", answer.id),
         ("file", answer.file),
         ("on", "yes" if answer.enabled else "no"),
-        ("trusts", f"{counted(len(answer.attestors), 'attestor')}, {answer.needed} needed for a participant"),
+        ("trusts", f"{counted(len(answer.attestors), 'attestor')}; a participant needs {answer.needed}"),
     ]
     lines += [("attestor", key) for key in answer.attestors]
     lines += [("participant", key) for key in answer.participants]

@@ -22,7 +22,7 @@ apps = {"paths": app}
     )
 )
 def paths(*, json: Json = False) -> None:
-    """Where settings, notebook, keys and logs live. AUTORESEARCH_HOME moves all of it."""
+    """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
     found = here.paths()
     answer = PathsAnswer(
         settings=str(found.settings),

@@ -23,7 +23,7 @@ apps = {"peers": app}
 @app.callback(
     invoke_without_command=True,
     epilog=examples(
-        ("autoresearch peers", "who is connected, and who was"),
+        ("autoresearch peers", "which peers are connected, and which were"),
         ("autoresearch peers add /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "connect to a node, and stay connected"),
         ("autoresearch peers --json | jq .addresses", "what others need to reach this node"),
         see="status, network, doctor network",
@@ -65,7 +65,7 @@ def add(
     )
 )
 def block(peer: PeerId, *, json: Json = False) -> None:
-    """Refuse a peer from now on: its connection is closed, it is not dialled, nothing it sends is taken."""
+    """Refuse a peer from now on: close its connection, do not dial it, accept nothing from it."""
     _block(peer, blocked=True, json=json)
 
 
@@ -96,7 +96,7 @@ def _report(answer: PeersAnswer, *, json: bool) -> None:
     if json:
         print_json(answer)
         return
-    say(f"network {answer.network.state}: {answer.network.reason}")
+    say(answer.network.reason)
     print_peers(answer, now_ms=here.now_ms())
     if not answer.peers and answer.network.state == RUNNING:
-        say("→ nobody is there yet: autoresearch doctor network")
+        say("→ no peer is known yet: autoresearch doctor network")

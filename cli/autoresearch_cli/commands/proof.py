@@ -1,4 +1,4 @@
-"""``proof``: what records prove against who signed them, and whether it is so."""
+"""``proof``: evidence against authors of records, and whether it holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.proofs import print_proof, print_proofs
 from autoresearch_cli.watching import Watch, text_in
 
-# It was checked, and it is not so. Every other exit status means that it was not checked.
+# The evidence was checked, and it is not so; 0: it is so, or there is none. Every other one: it was not checked.
 DOES_NOT_HOLD = 8
 PROOF = "proof"
 
@@ -29,9 +29,9 @@ apps = {"proof": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch proof", "what records prove, the newest first"),
-        ("autoresearch proof g3xk", "check one here and now, step by step"),
-        ("autoresearch proof --participant 3fa9", "what is proved against one participant"),
+        ("autoresearch proof", "all evidence here, the newest first"),
+        ("autoresearch proof g3xk", "check one record here, step by step"),
+        ("autoresearch proof --participant 3fa9", "the evidence against one participant"),
         see="credit, show, verify",
     )
 )
@@ -40,21 +40,21 @@ def proof(
         str | None,
         typer.Argument(
             metavar="[ID]",
-            help="A record to check: one of a fork, a run, a verification. Left out: all that is proved.",
+            help="A record to check: one of a fork, a run, a verification. Left out: all evidence.",
             autocompletion=complete_reference,
         ),
     ] = None,
     *,
     participant: Annotated[
         str | None,
-        typer.Option("--participant", metavar="PARTICIPANT", help="Only against: me, the beginning of a key, a name."),
+        typer.Option(
+            "--participant", metavar="PARTICIPANT", help="Only against this one: me, the beginning of a key, or a name."
+        ),
     ] = None,
-    kind: Annotated[
-        ProofKind | None, typer.Option("--kind", help="Only this kind; of a record, which of those it may prove.")
-    ] = None,
+    kind: Annotated[ProofKind | None, typer.Option("--kind", help="Only this kind of evidence.")] = None,
     json: Json = False,
 ) -> None:
-    """What records prove against their authors; with an ID, checked here. Ends with 8 when it does not hold."""
+    """Evidence: signed records that prove misbehaviour. With an ID it is checked here; exits with 8 if it fails."""
     if reference is not None and participant is not None:
         raise UsageError("an ID and --participant can't be combined", hint="ask for one record, or for one participant")
     # An empty one is a variable that a script did not set: nothing was checked, so it must not end as if it held.
@@ -69,7 +69,7 @@ def proof(
         print_json(answer)
     else:
         print_proof(answer, now_ms=here.now_ms())
-    if not answer.holds:
+    if not (answer.holds or answer.nothing_found):
         raise typer.Exit(DOES_NOT_HOLD)
 
 
@@ -80,22 +80,22 @@ def _list(participant: str | None, kind: ProofKind | None, *, json: bool) -> Non
         print_json(answer)
         return
     print_proofs(answer, now_ms=here.now_ms())
-    say("→ autoresearch proof ID checks one" if answer.proofs else "no record here proves anything against its author")
+    say("→ autoresearch proof ID checks one" if answer.proofs else "there is no evidence of misbehaviour in this log")
 
 
 def _measured(answer: ProofAnswer, *, json: bool) -> ProofAnswer:
-    """Have the daemon measure once more what a verifier states, and wait for what comes out."""
+    """Have the daemon repeat a verifier's measurement, and wait for the result."""
     say(f"{answer.reason}: this takes as long as it took the verifier")
     with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
         accepted = client.check_proof(answer.id)
         watch = Watch(display, only=accepted.assignment)
         for event in events:
             if event.kind == PROOF and text_in(event, "assignment") == accepted.assignment:
-                return _told(event)
+                return _answer_in(event)
             if watch.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _told(event: Event) -> ProofAnswer:
+def _answer_in(event: Event) -> ProofAnswer:
     return msgspec.convert(event.data.get(PROOF), ProofAnswer)

@@ -40,7 +40,7 @@ def run(
     ] = 0,
     json: Json = False,
 ) -> None:
-    """Train a task folder's train.py once, measure it, and put the result in the notebook."""
+    """Train a task folder's train.py once, measure it, and write the result to the log."""
     place = here.task_folder(folder)
     with choose_display(quiet=True) as display:
         try:
@@ -89,15 +89,18 @@ def _record_of(event: Event) -> str:
 
 def _here(folder: Path, replicate: int, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
+    from autoresearch.research import Ceiling
     from autoresearch.single_run import run_once
 
     say("the daemon is not running: this process does it")
+    work = here.settings().work
     return run_once(
         folder,
         here.paths(),
         now_ms=here.now_ms,
         replicate=replicate,
-        threads=here.settings().work.threads,
+        ceiling=Ceiling.of(work),
+        threads=work.threads,
         device=here.first_device(),
         progress=lambda fraction, note: display.progress("run", folder.name, fraction, note),
     )

@@ -11,22 +11,23 @@ import typer
 
 from autoresearch.answers import ShowAnswer, open_checkpoint, run_checkpoint
 from autoresearch.errors import Refused, UsageError
+from autoresearch.paths import typed_path
+from autoresearch.sanitise import json_text
 from autoresearch.words import RunState
 from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
-from autoresearch_cli.rendering.figures import safe, size
+from autoresearch_cli.rendering.figures import size
 from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.output import is_terminal, print_json, print_text, say
+from autoresearch_cli.rendering.output import print_exactly, print_json, say
 from autoresearch_cli.rendering.proofs import how_to_check
 from autoresearch_cli.rendering.records import print_record
-from autoresearch_cli.rendering.sources import print_source
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
 CHECKPOINT_SECONDS = 600.0
 
-# What is said of a run for reasons that everybody can check.
+# States whose evidence everybody can check.
 ACCUSED = (RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD)
 
 app = command_app()
@@ -60,7 +61,7 @@ def show(
         raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
     with open_notebook() as notebook:
         if checkpoint:
-            _save_checkpoint(notebook, reference, here.typed_path(checkpoint), json=json)
+            _save_checkpoint(notebook, reference, typed_path(checkpoint), json=json)
             return
         if code or log:
             _show_text(notebook, reference, "code" if code else "log", json=json)
@@ -72,25 +73,25 @@ def show(
         print_json(answer)
     else:
         print_record(answer, now_ms=here.now_ms())
-        say(
-            "→ autoresearch diff ID, autoresearch lineage ID, autoresearch show ID --code"
-            if answer.run
-            else "→ autoresearch log"
-        )
-        _say_how_to_check(answer)
+        say(f"→ {_next_step(answer, notebook.me)}")
 
 
-def _say_how_to_check(answer: ShowAnswer) -> None:
-    """Where something is held against a run or its author: how to see for oneself."""
-    state = answer.standing.state if answer.standing else ""
+def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
+    """What to type next: how to check what is held against a run or its author, else what else there is to see."""
+    state, record = answer.verification.state if answer.verification else "", short(answer.record.id)
+    if answer.forked and me is not None and me.hex() == answer.record.author:
+        return "autoresearch id merge ends the fork of this device"
     if state in ACCUSED:
-        say(f"→ autoresearch proof {short(answer.record.id)} checks why it is {state}")
-    elif answer.record.kind == "verification":
-        say(f"→ autoresearch proof {short(answer.record.id)} measures it once more here")
-    elif answer.forked:
-        say(f"→ autoresearch proof --kind fork --participant {answer.record.who.short}")
-    elif answer.standing and (check := how_to_check(answer.standing.marks)):
-        say(f"→ {check}")
+        return f"autoresearch proof {record} checks why it is {state}"
+    if answer.record.kind == "verification":
+        return f"autoresearch proof {record} measures the run again here"
+    if answer.forked:
+        return f"autoresearch proof --kind fork --participant {answer.record.who.short}"
+    if answer.verification and (check := how_to_check(answer.verification.marks)):
+        return check
+    if answer.run:
+        return "autoresearch diff ID, autoresearch lineage ID, autoresearch show ID --code"
+    return "autoresearch log"
 
 
 def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: bool) -> None:
@@ -99,7 +100,7 @@ def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: boo
         record = notebook.show(reference).record.id
         print_json(TextAnswer(id=record, what=what, text=content))
     else:
-        print_source(content)
+        print_exactly(content)
 
 
 def _save_checkpoint(notebook: NotebookReader, reference: str, file: Path, *, json: bool) -> None:
@@ -136,8 +137,8 @@ def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
     if json:
         print_json(FieldAnswer(id=answer.record.id, name=name, value=value))
         return
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    print_text(safe(text) if is_terminal() else text)
+    text = value if isinstance(value, str) else json_text(value)
+    print_exactly(text if text.endswith("\n") else text + "\n")
 
 
 def fields(answer: ShowAnswer) -> dict[str, object]:

@@ -30,14 +30,14 @@ apps = {"status": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch status", "the daemon, the run in hand, the best so far"),
+        ("autoresearch status", "the daemon, the run in progress, the best so far"),
         ("autoresearch status --json | jq -r .state", "for another program"),
-        ("watch -n 5 autoresearch status", "keep looking"),
+        ("watch -n 5 autoresearch status", "every five seconds"),
         see="best, events, doctor",
     )
 )
 def status(*, json: Json = False) -> None:
-    """What this node does, and why; with the daemon down, what its notebook holds."""
+    """What this node does, and why; without a daemon, what its log holds."""
     answer = starting.daemon_status() or stopped()
     if json:
         print_json(answer)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from autoresearch.errors import UsageError
+from autoresearch.errors import Refused, UsageError
+from autoresearch.paths import typed_path
 from autoresearch.tasks import Task, load_task, shipped_task, write_task
 from autoresearch_cli import here
 from autoresearch_cli.models import TaskAnswer
@@ -17,14 +20,22 @@ from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 
+if TYPE_CHECKING:
+    from autoresearch.research import Ceiling
+
 app = command_app("List tasks; make a task folder, or explain one.")
 apps = {"task": app}
+_MEASURED_BY = {
+    "referee": "a referee, which evaluates the trained model",
+    "harness": "the harness, in the program's own process",
+    "stdout": "the program itself (self-reported)",
+}
 
 
 @app.callback(
     epilog=examples(
-        ("autoresearch task list", "what is asked on this network"),
-        ("autoresearch task get grammar ~/grammar", "the folder of a task that somebody published"),
+        ("autoresearch task list", "the tasks of this network"),
+        ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
         ("cd my-repo && autoresearch task new .", "describe your own train.py and prepare.py"),
         see="run, work, config set work.task",
     )
@@ -47,11 +58,11 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a task folder: a copy of the shipped task, or a task.toml for the files that are there."""
-    place = here.typed_path(folder).absolute()
+    place = typed_path(folder).absolute()
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is not a folder", hint="give a folder, new or with train.py and prepare.py")
     if place.exists() and any(place.iterdir()):
-        write_task(place)
+        write_task(place, most_memory_mib=ceiling().memory_mib)
     else:
         copy_task(shipped_task(), place)
     answer = describe(load_task(place))
@@ -71,12 +82,19 @@ def new(
     )
 )
 def show(folder: Folder = "", *, json: Json = False) -> None:
-    """What a task asks, what a run may spend, and which files are fixed."""
-    answer = describe(load_task(here.task_folder(folder)))
+    """What a task measures, what a run may use, and which files are fixed."""
+    task = load_task(here.task_folder(folder))
+    answer = describe(task)
     if json:
         print_json(answer)
+        return
+    print_labelled(_lines(answer))
+    try:
+        ceiling().check(task)
+    except Refused as error:
+        say(f"{error}")
+        say(f"→ {error.hint}")
     else:
-        print_labelled(_lines(answer))
         say(f"→ autoresearch run {answer.folder}")
 
 
@@ -90,7 +108,7 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
     ),
 )
 def list_tasks(*, json: Json = False) -> None:
-    """The tasks that somebody published on this network, and how far each has come."""
+    """The tasks that are published on this network, and the best value of each."""
     from autoresearch.answers import tasks_answer
     from autoresearch_cli.reading import open_notebook
     from autoresearch_cli.rendering.boards import print_tasks
@@ -124,7 +142,7 @@ def get(
 
     with open_notebook() as notebook:
         found = notebook.task(name)
-        place = here.typed_path(folder or found.name).absolute()
+        place = typed_path(folder or found.name).absolute()
         answer = describe(with_blobs(lambda: published_task(notebook.log, notebook.blobs, found.digest, place)))
     if json:
         print_json(answer)
@@ -139,6 +157,13 @@ def copy_task(task: Task, place: Path) -> None:
     for name, content in {**task.harness, "train.py": task.baseline}.items():
         (place / name).write_bytes(content)
     (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
+
+
+def ceiling() -> Ceiling:
+    """What this machine allows a run of any task."""
+    from autoresearch.research import Ceiling
+
+    return Ceiling.of(here.settings().work)
 
 
 def describe(task: Task) -> TaskAnswer:
@@ -156,14 +181,14 @@ def describe(task: Task) -> TaskAnswer:
         budget_unit=task.budget.unit,
         budget=task.budget.amount,
         limits=msgspec.to_builtins(task.limits),
+        ceiling=asdict(ceiling()),
+        mounts=dict(task.mounts),
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
     )
 
 
 def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
-    measured = f"{answer.metric}, {answer.direction}, measured by " + (
-        "the harness" if answer.metric_source == "harness" else "the program itself (printed)"
-    )
+    measured = f"{answer.metric}, {answer.direction}, measured by {_MEASURED_BY[answer.metric_source]}"
     bounds = [f"{name} {value(bound)}" for name, bound in (("floor", answer.floor), ("noise", answer.noise)) if bound]
     budget = duration(answer.budget * 1000) if answer.budget_unit == "seconds" else f"{answer.budget:.3g} work units"
     return [
@@ -173,6 +198,12 @@ def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
         ("digest", answer.digest),
         ("metric", " · ".join([measured, *bounds])),
         ("budget", budget),
-        ("limits", ", ".join(f"{name} {limit:g}" for name, limit in answer.limits.items())),
+        ("limits", _amounts(answer.limits)),
+        ("allowed here", _amounts(answer.ceiling)),
+        *(("reads", f"{folder} ({name})") for name, folder in answer.mounts.items()),
         *(("fixed", file) for file in answer.files),
     ]
+
+
+def _amounts(limits: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {limit:.10g}" for name, limit in limits.items())

@@ -31,9 +31,9 @@ def top(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
     json: Json = False,
 ) -> None:
-    """The leaderboard: what others confirmed, ranked by what they measured; apart from it what is only said.
+    """The leaderboard: confirmed runs ranked by the values that verifiers measured, then reported ones.
 
-    Beside participants stand their marks, before a run's title copy and re-test; what they mean is said below.
+    Marks stand beside participants, copy and re-test before a run's title. They are explained below the table.
     """
     with open_notebook() as notebook:
         answer = top_answer(notebook.log, notebook.task(task), limit=limit, author=notebook.me)
@@ -41,12 +41,12 @@ def top(
         print_json(answer)
         return
     print_top(answer, now_ms=here.now_ms())
-    for line in explained(answer.subjects):
+    for line in explained(answer.programs):
         say(line)
-    if answer.note and answer.subjects:
+    if answer.note and answer.programs:
         say(answer.note)
     say(
         "→ autoresearch show ID, autoresearch diff ID"
-        if answer.subjects
+        if answer.programs
         else "→ nothing is measured yet: autoresearch up --work"
     )

@@ -22,7 +22,7 @@ apps = {"up": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch up", "start the daemon; it watches, and works when asked"),
+        ("autoresearch up", "start the daemon; it works when you ask it to"),
         ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
         ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
         see="down, status, work, config",
@@ -43,7 +43,7 @@ def up(
         if work:
             _work()
         if workers is not None:
-            say("the daemon runs already: --workers counts from its next start (autoresearch down)")
+            say("the daemon runs already and keeps its workers: autoresearch down, then up --workers")
         _report("already_running", status.pid, json=json)
         return
     first = not (here.paths().keys / "device.key").exists()
@@ -62,7 +62,7 @@ def up(
         raise
     _report("started", process.pid, json=json)
     if first and not json:
-        say("made a root key, which lies in the clear → autoresearch id passphrase encrypts it")
+        say("made a root key, unencrypted → autoresearch id passphrase encrypts it")
     if foreground:
         code = process.wait()
         raise typer.Exit(code if code >= 0 else 128 - code)

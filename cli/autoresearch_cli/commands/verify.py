@@ -1,4 +1,4 @@
-"""``verify``: measure somebody else's run on this machine."""
+"""``verify``: measure another participant's run on this machine."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ apps = {"verify": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch verify @", "measure the best here"),
+        ("autoresearch verify @", "measure the best run here"),
         ("autoresearch verify g3xk", "any run; any unique beginning of an id will do"),
         ("autoresearch verify @ --json | jq .run.state", "what it is now"),
         see="show, top, work --only verify",
     )
 )
 def verify(reference: Reference, *, json: Json = False) -> None:
-    """Measure somebody's run here: its model, or the run once more. Compares with the claim, publishes the result."""
+    """Measure another participant's run here and publish the result. Evaluates its model, or repeats the run."""
     with open_notebook() as notebook:
         run = format_id(notebook.resolve(reference))
     event = _wait_for(run, json=json)
     with open_notebook() as notebook:
         shown, me = notebook.show(run), notebook.me
-        own = _untold(event, me, who(notebook.log, me, event.time_ms)) if event.kind == COMMITTED and me else None
+        own = _unrevealed(event, me, who(notebook.log, me, event.time_ms)) if event.kind == COMMITTED and me else None
     if json:
         print_json(shown if own is None else _with(shown, own))
     else:
@@ -64,8 +64,8 @@ def _wait_for(run: str, *, json: bool) -> Event:
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _untold(event: Event, me: bytes, whose: Who) -> Measured:
-    """What was measured here and stands in no record yet."""
+def _unrevealed(event: Event, me: bytes, whose: Who) -> Measured:
+    """What was measured here and is not revealed yet."""
     known = {name: event.data[name] for name in MEASURED if name in event.data}
     return msgspec.convert(
         known
@@ -75,10 +75,10 @@ def _untold(event: Event, me: bytes, whose: Who) -> Measured:
 
 
 def _with(shown: ShowAnswer, own: Measured) -> ShowAnswer:
-    if shown.standing is None:
+    if shown.verification is None:
         return shown
-    standing = msgspec.structs.replace(shown.standing, measured=[*shown.standing.measured, own])
-    return msgspec.structs.replace(shown, standing=standing)
+    verification = msgspec.structs.replace(shown.verification, measured=[*shown.verification.measured, own])
+    return msgspec.structs.replace(shown, verification=verification)
 
 
 def _report(shown: ShowAnswer, event: Event, own: Measured | None) -> None:

@@ -9,11 +9,14 @@ import typer
 
 from autoresearch.answers import WorkRequest
 from autoresearch.errors import UsageError
+from autoresearch.paths import typed_path
 from autoresearch_cli import here
 from autoresearch_cli.options import For, Json, Runs, command_app, examples
 from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.status import state_sentence
+from autoresearch_cli.watching import Watch
 
 app = command_app()
 apps = {"work": app}
@@ -22,7 +25,7 @@ apps = {"work": app}
 @app.command(
     epilog=examples(
         ("autoresearch work --for 2h", "run experiments on the configured task for two hours"),
-        ("autoresearch work grammar --only verify", "check what others found on a task of the network"),
+        ("autoresearch work grammar --only verify", "verify others' runs of a published task"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
         see="up, pause, finish, status, run",
     )
@@ -40,18 +43,16 @@ def work(
     runs: Runs = None,
     verify_share: Annotated[
         float | None,
-        typer.Option(
-            "--verify-share", min=0, max=1, help="Share of the time for checking others' runs (setting: 0.2)."
-        ),
+        typer.Option("--verify-share", min=0, max=1, help="Share of the time for verification (setting: 0.2)."),
     ] = None,
     only: Annotated[
         Literal["search", "verify"] | None,
-        typer.Option("--only", help="Only invent changes, or only check others' runs."),
+        typer.Option("--only", help="Only search for changes, or only verify others' runs."),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Let the daemon choose changes, train them, publish what came out and check others', until told otherwise."""
+    """Let the daemon choose changes, train them, publish the results and verify others' runs, until you stop it."""
     if only is not None and verify_share is not None:
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
@@ -65,18 +66,20 @@ def work(
             say(state_sentence(status, here.now_ms()))
         if not follow:
             return
-        from autoresearch_cli.rendering.events import print_event
-
-        with client.events() as events:
+        with client.events() as events, choose_display() as display:
+            watch = Watch(display)
             for event in events:
-                print_event(event, json=json)
+                if json:
+                    print_json(event)
+                else:
+                    watch.take(event)
 
 
 def _folder(task: str) -> Path:
     """The folder that was named; for a published task's name a folder of the cache, written when it is missing."""
     if not task:  # a variable that a script did not set, not a wish for whatever comes by default
         raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
-    if "/" in task or Path(task).exists():
+    if "/" in task or typed_path(task).exists():
         return here.existing_folder(task)
     from autoresearch.answers import published_task
     from autoresearch_cli.reading import open_notebook, with_blobs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers import AttestAnswer, AttestorAnswer
-from autoresearch_cli.rendering.figures import age, counted, duration, moment
+from autoresearch_cli.rendering.figures import counted, duration, lately, moment
 from autoresearch_cli.rendering.output import print_labelled, print_table, say
 
 KEY_CHARACTERS = 16
@@ -36,10 +36,10 @@ def print_standing(answer: AttestAnswer, *, now_ms: int) -> None:
 def print_acts(answer: AttestorAnswer, *, now_ms: int) -> None:
     """What this attestor did, the newest first."""
     rows = [
-        (age(act.time_ms, now_ms), act.what, act.participant[:KEY_CHARACTERS], act.tag[:KEY_CHARACTERS], act.reason)
+        (lately(act.time_ms, now_ms), act.what, act.participant[:KEY_CHARACTERS], act.tag[:KEY_CHARACTERS], act.reason)
         for act in answer.acts
     ]
-    print_table(("when", "what", "participant", "mailbox tag", "why"), rows)
+    print_table(("when", "what", "participant", "mailbox tag", "reason"), rows)
     mails = counted(answer.mailed, "mail")
     say(f"{mails}, {counted(answer.attested, 'attestation')}, {counted(answer.refused, 'refusal')}")
     if not answer.trusted:

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from autoresearch.answers import CreditAnswer
 from autoresearch.views import CreditView
 from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, Mark
-from autoresearch_cli.rendering.figures import counted, duration, figure, moment, one_line, value
+from autoresearch_cli.rendering.figures import counted, duration, figure, moment, value
 from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.names import mark_words, persons
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
-from autoresearch_cli.rendering.people import mark_words, persons
 
 # So many records are named on a line; a program gets all with --json.
 SHOWN_RECORDS = 6
-COLUMNS = ("who", "confirmed", "computed", "gained", "checks", "held", "spent", "marks")
+COLUMNS = ("participant", "confirmed", "compute", "gain", "verified", "refuted", "time", "marks")
 
 
 def print_credit(answer: CreditAnswer) -> None:
-    """Everybody: the attested first, where the network says whose word counts."""
+    """All participants: the attested first, where the network trusts attestors."""
     if not is_rich():
         print_rows(_cells(row, answer) for row in answer.participants)
         return
@@ -50,7 +50,7 @@ def _print_rows(rows: Sequence[CreditView], answer: CreditAnswer) -> None:
         )
         for row in rows
     ]
-    print_table(COLUMNS, cells, right=COLUMNS[1:-1])
+    print_table(COLUMNS, cells, right=COLUMNS[1:-1], optional=("time", "refuted", "compute"))
 
 
 def _cells(row: CreditView, answer: CreditAnswer) -> tuple[object, ...]:
@@ -70,8 +70,8 @@ def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
     """Every fact of one participant; nothing where there is nothing."""
     checks = row.passes + row.fails + row.replications
     known = [
-        ("who", persons(row.known_as)),
-        ("participant", f"{row.participant}{'' if row.attested or not answer.trust else ', whom nobody attested'}"),
+        ("known as", persons(row.known_as)),
+        ("participant", f"{row.participant}{'' if row.attested or not answer.trust else ', unattested'}"),
         ("keys", ", ".join(key for key in row.keys if key != row.participant)),
         ("runs", f"{row.runs}, of which {row.finished} finished"),
         ("confirmed", _records(row.confirmed)),
@@ -79,20 +79,21 @@ def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
         ("provisional", _records(row.provisional)),
         ("no better", _records(row.not_replicated)),
         ("refuted", _records(row.refuted)),
-        ("verified", _compute(row)),
-        ("checks", _checks(row) if checks else ""),
+        ("compute", _compute(row)),
+        ("implausible", _records(row.implausible)),
+        ("verifications", _checks(row) if checks else ""),
         ("passes", _records(row.passes)),
         ("fails", _records(row.fails)),
         ("replications", _records(row.replications)),
-        ("held", _records(row.refutations)),
-        ("in a row", f"right {counted(row.consecutive_valid, 'time')}" if row.consecutive_valid else ""),
+        ("refutations", _records(row.refutations)),
+        ("in a row", f"{counted(row.consecutive_valid, 'verification')} right" if row.consecutive_valid else ""),
     ]
     known += [
         ("!", f"{mark.mark}: {MARK_SENTENCES[Mark(mark.mark)]}; {short(mark.record)}, {moment(mark.time_ms)}")
         for mark in row.marks
     ]
     if row.banned_until_ms:
-        known.append(("!", f"its word does not count until {moment(row.banned_until_ms)}"))
+        known.append(("!", f"it does not count until {moment(row.banned_until_ms)}"))
     return [(label, text) for label, text in known if text]
 
 
@@ -100,7 +101,7 @@ def improved(row: CreditView, answer: CreditAnswer, *, named: bool = True) -> st
     """How much better its confirmed runs made each metric, by what others measured."""
     if not named:
         return ", ".join(value(gain.total) for gain in row.improvements)
-    names = {task.digest: one_line(task.metric) for task in answer.tasks}
+    names = {task.digest: task.metric for task in answer.tasks}
     return ", ".join(f"{names.get(gain.task, gain.task[:8])} {value(gain.total)}" for gain in row.improvements)
 
 

@@ -1,4 +1,4 @@
-"""Numbers, times and strangers' text in words. Pure."""
+"""Numbers and times in words. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ from autoresearch.errors import UsageError
 # The last second that a date can name; what a stranger signed may say any time.
 LAST_MS = 253_402_300_799_000
 UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-# Control characters, invisible ones, and those that turn the direction of writing: a stranger's title must not steer a
-# terminal.
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
-
-def safe(text: str) -> str:
-    """Text of others, made harmless for a terminal; newlines and tabs stay."""
-    return UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def one_line(text: str) -> str:
-    """Text of others in a single line without tabs."""
-    return " ".join(safe(text).split())
 
 
 def duration(milliseconds: float) -> str:
@@ -59,11 +46,12 @@ def moment(time_ms: int) -> str:
     return datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def clock(time_ms: int) -> str:
-    """A time on the local clock; with the date unless it is within a day."""
-    local = datetime.fromtimestamp(time_ms / 1000, UTC).astimezone()
+def clock(time_ms: int, *, seconds: bool = False) -> str:
+    """A time on the local clock; with the date unless it is today."""
+    local = datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).astimezone()
     today = datetime.now(UTC).astimezone().date()
-    return local.strftime("%H:%M") if local.date() == today else local.strftime("%Y-%m-%d %H:%M")
+    time = "%H:%M:%S" if seconds else "%H:%M"
+    return local.strftime(time if local.date() == today else f"%Y-%m-%d {time}")
 
 
 def value(number: float | None) -> str:
@@ -91,9 +79,9 @@ def signed(number: float | None) -> str:
     return "" if number is None else f"{number:+.4f}"
 
 
-def counted(number: int, thing: str) -> str:
-    """A number of things: ``1 run``, ``2 runs``."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def counted(number: int, thing: str, things: str = "") -> str:
+    """A number of things: ``1 run``, ``2 runs``; ``things`` where the plural is not formed so."""
+    return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"
 
 
 def percent(share: float | None) -> str:

@@ -1,26 +1,29 @@
-"""The two streams: answers on standard output, talk on standard error; JSON, plain lines or colour. Knows no answer."""
+"""The two streams: answers on standard output, talk on standard error; JSON, plain lines or colour. Knows no answer.
+
+All text leaves through here and is sanitised here: what calls these functions hands over what others wrote as it is.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
-from autoresearch_cli.rendering.figures import one_line
+from autoresearch.sanitise import json_text, one_line, sanitised
+from autoresearch_cli.rendering.layout import GAP, table, wrapped
 
 if TYPE_CHECKING:
     import msgspec
     from rich.console import Console
 
 _color = ["auto"]
-# Between the columns of a table.
-GAP = "  "
-# What a last column needs to be read beside the others.
-ROOM_CHARACTERS = 28
+# Of a terminal that does not say how wide it is, and of a pipe.
+USUAL_SIZE = (80, 24)
 
 
 def choose_color(when: str) -> None:
@@ -32,6 +35,11 @@ def choose_color(when: str) -> None:
 def is_terminal() -> bool:
     """Whether a person looks at standard output."""
     return sys.stdout.isatty()
+
+
+def width() -> int:
+    """How many columns the terminal has."""
+    return shutil.get_terminal_size(USUAL_SIZE).columns
 
 
 def wants_color() -> bool:
@@ -63,92 +71,113 @@ def console() -> Console:
         markup=False,
         emoji=False,
         soft_wrap=True,
+        width=width(),
     )
 
 
 def print_json(answer: msgspec.Struct) -> None:
-    """Print one document in one line, as it is."""
-    import msgspec
-
-    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+    """Print one document in one line."""
+    sys.stdout.write(json_text(answer) + "\n")
     sys.stdout.flush()
 
 
-def print_text(text: str) -> None:
-    """Print text as it is, ending with a newline."""
-    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+def print_text(text: str, *, style: str = "") -> None:
+    """Print lines of text as they are, ending with a newline; coloured where there is colour."""
+    shown = sanitised(text, lines=True)
+    if style and is_rich():
+        from rich.text import Text
+
+        console().print(Text(shown.removesuffix("\n"), style=style))
+    else:
+        sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
+
+
+def print_line(text: str, *, style: str = "", above: Console | None = None) -> None:
+    """Print one line at once: to standard output, or ``above`` what is redrawn on a terminal."""
+    if above is not None and is_terminal():
+        from rich.text import Text
+
+        for line in wrapped(sanitised(text), width(), indent=GAP):
+            above.print(Text(line, style=style), soft_wrap=True)
+    else:
+        shown = sanitised(text)
+        sys.stdout.write("\n".join(wrapped(shown, width(), indent=GAP) if is_terminal() else [shown]) + "\n")
+        sys.stdout.flush()
+
+
+def print_exactly(text: str) -> None:
+    """Write data, such as a source, as UTF-8 with its own ends of lines; a terminal gets it sanitised."""
+    if is_terminal():
+        print_text(text)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
 
 
 def print_rows(rows: Iterable[Sequence[object]], *, flush: bool = False) -> None:
     """Print rows as tab-separated lines: no borders, nothing cut off."""
     for row in rows:
-        sys.stdout.write("\t".join("" if cell is None else one_line(str(cell)) for cell in row) + "\n")
+        sys.stdout.write("\t".join(_cells(row)) + "\n")
     if flush:
         sys.stdout.flush()
 
 
 def print_labelled(lines: Iterable[tuple[str, str]]) -> None:
-    """Print label and text: aligned for a person, tab-separated for a program."""
-    rows = list(lines)
+    """Print label and text: aligned and broken between words for a person, tab-separated for a program."""
+    rows = [(one_line(label), one_line(text)) for label, text in lines]
     if not is_rich():
         print_rows(rows)
         return
     from rich.text import Text
 
-    width = max((len(label) for label, _ in rows), default=0)
+    label_width = max((len(label) for label, _ in rows), default=0)
+    indent = " " * label_width + GAP
     for label, text in rows:
+        begin = label.ljust(label_width)
         style = "bold yellow" if label == "!" else "bold cyan"
-        console().print(Text.assemble((label.ljust(width), style), "  ", text))
+        first, *others = wrapped(text, width(), first=begin + GAP, indent=indent)
+        console().print(Text.assemble((first[:label_width], style), first[label_width:]))
+        for line in others:
+            console().print(Text(line))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """Print a table: with a header and columns for a person, as tab-separated lines for a program.
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Sequence[str] = (),
+    optional: Sequence[str] = (),
+) -> None:
+    """Print a table: laid out with a header for a person, as tab-separated lines for a program.
 
-    Only the last column is broken into lines where the terminal is narrow, or stands below its row where it has no
-    room: ids and keys stay whole, to be copied.
+    On a narrow terminal ``optional`` columns are left out, in this order; a program gets all of them.
     """
     if not is_rich():
         print_rows(rows)
         return
-    from rich.cells import cell_len
-
-    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
-    room = console().width - sum(widths[:-1]) - len(GAP) * (len(columns) - 1)
-    if widths[-1] > room and room < ROOM_CHARACTERS:
-        _print_below(columns, cells, widths, right)
-        return
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, len(GAP), 0, 0))
-    for column in columns:
-        justify: Literal["right", "left"] = "right" if column in right else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=column is not columns[-1])
-    for row in cells:
-        table.add_row(*map(Text, row))
-    console().print(table, soft_wrap=False)
-
-
-def _print_below(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[str]
-) -> None:
-    """Each row with what the last column holds on a line of its own."""
-    from rich.cells import cell_len
-    from rich.text import Text
-
-    def line(row: Sequence[str]) -> str:
-        pads = [" " * (width - cell_len(cell)) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-        kept = zip(columns, row[:-1], pads, strict=False)
-        return GAP.join(pad + cell if name in right else cell + pad for name, cell, pad in kept).rstrip()
-
-    console().print(Text(line(columns), "bold"))
-    for row in cells:
-        console().print(Text(line(row)))
-        if row[-1]:
-            console().print(Text(GAP + row[-1], "dim"))
+    laid_out = table(_cells(columns), [_cells(row) for row in rows], width(), right=right, optional=optional)
+    for line in laid_out:
+        console().print(Text(line.text, "bold" if line.header else "dim" if line.below else ""))
 
 
 def say(text: str) -> None:
-    """Talk to the person, beside the data."""
-    typer.echo(text, err=True)
+    """Talk to the person, beside the data: one line, broken between words where the terminal is narrower."""
+    shown = sanitised(text)
+    typer.echo("\n".join(wrapped(shown, width(), indent=GAP)) if sys.stderr.isatty() else shown, err=True)
+
+
+def say_lines(text: str) -> None:
+    """The same in several lines."""
+    typer.echo(sanitised(text, lines=True), err=True)
+
+
+def confirm(question: str) -> None:
+    """Ask a person at the terminal. Raises Abort when the answer is no."""
+    typer.confirm(sanitised(question), abort=True, err=True)
+
+
+def _cells(row: Sequence[object]) -> list[str]:
+    return ["" if cell is None else one_line(str(cell)) for cell in row]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autoresearch.answers import PeersAnswer, PeerView
-from autoresearch_cli.rendering.figures import age, counted, duration, moment, one_line, size
-from autoresearch_cli.rendering.output import is_rich, print_rows, print_table
-from autoresearch_cli.rendering.people import mark_words, person
+from autoresearch_cli.rendering.figures import counted, duration, lately, moment, size
+from autoresearch_cli.rendering.names import mark_words, person
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
 
 # Enough of a peer id to tell two apart, and to block by.
 PEER_CHARACTERS = 12
@@ -15,7 +15,7 @@ SKEW_MS = 60_000
 
 def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
     """This node's addresses, then its peers: how they stand, what they say of themselves, what moved today."""
-    print_rows(("this node", address) for address in answer.addresses)
+    print_labelled(("this node", address) for address in answer.addresses)
     if not is_rich():
         print_rows(
             (
@@ -41,16 +41,16 @@ def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
         (
             standing(peer),
             peer.peer[-PEER_CHARACTERS:],
-            person(peer.who),
-            peer.address,
+            "now" if peer.connected else lately(peer.seen_ms, now_ms) if peer.seen_ms else "never",
             records(peer, now_ms),
             f"{size(peer.bytes_in)} in, {size(peer.bytes_out)} out",
-            "now" if peer.connected else age(peer.seen_ms, now_ms) if peer.seen_ms else "never",
+            person(peer.who),
+            peer.address,
             remarks(peer, now_ms),
         )
         for peer in answer.peers
     ]
-    print_table(("", "peer …", "who", "address", "records", "today", "seen", ""), rows)
+    print_table(("", "peer …", "seen", "records", "today", "participant", "address", ""), rows)
 
 
 def standing(peer: PeerView) -> str:
@@ -69,11 +69,11 @@ def records(peer: PeerView, now_ms: int) -> str:
     if not peer.exchanged_ms:
         return ""
     moved = [f"{sign}{count}" for sign, count in (("+", peer.records_in), ("−", peer.records_out)) if count]
-    return " ".join(["equal", age(peer.exchanged_ms, now_ms), *([f"({' '.join(moved)})"] if moved else [])])
+    return " ".join(["equal", lately(peer.exchanged_ms, now_ms), *([f"({' '.join(moved)})"] if moved else [])])
 
 
 def banned(peer: PeerView, now_ms: int) -> str:
-    """Until when its participant's word does not count; empty when it does."""
+    """Until when its participant does not count; empty when it does."""
     until_ms = peer.banned_until_ms
     return f"banned until {moment(until_ms)}" if until_ms is not None and until_ms > now_ms else ""
 
@@ -91,7 +91,7 @@ def remarks(peer: PeerView, now_ms: int) -> str:
             f"its clock is {duration(abs(peer.clock_ahead_ms))} {'ahead' if peer.clock_ahead_ms > 0 else 'behind'}"
         )
     if peer.agent:
-        parts.append(one_line(peer.agent))
+        parts.append(peer.agent)
     if peer.devices:
-        parts.append(f"{counted(len(peer.devices), 'device')}: {one_line(', '.join(peer.devices))}")
+        parts.append(f"{counted(len(peer.devices), 'device')}: {', '.join(peer.devices)}")
     return "; ".join(parts)

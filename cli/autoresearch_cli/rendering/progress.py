@@ -7,13 +7,19 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from autoresearch_cli.rendering.figures import one_line, percent
-from autoresearch_cli.rendering.output import say, wants_color
+from autoresearch.sanitise import one_line
+from autoresearch_cli.rendering.figures import percent
+from autoresearch_cli.rendering.output import print_line, say, wants_color
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
 PLAIN_SECONDS = 10.0
+# A bar is as wide as this where there is room; it is left out where the title would have less.
+BAR_CHARACTERS = 24
+LEAST_CHARACTERS = 24
+# What a row has besides: the percentage, a note such as "step 1082  loss 1.226", the time, gaps.
+BESIDE_CHARACTERS = 40
 TITLE_CHARACTERS = 60
 
 
@@ -68,7 +74,7 @@ class PlainDisplay:
         now = time.monotonic()
         if now - self._spoken.get(key, -PLAIN_SECONDS) >= PLAIN_SECONDS:
             self._spoken[key] = now
-            say(f"{percent(fraction)}  {one_line(title)}  {note}".rstrip())
+            say(f"{percent(fraction)}  {title}  {note}".rstrip())
 
     def ended(self, key: str) -> None:
         """Forget when the run was last spoken of."""
@@ -78,8 +84,7 @@ class PlainDisplay:
         """Print the line."""
         del style
         if not self._quiet:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+            print_line(text)
 
 
 class TerminalDisplay:
@@ -91,9 +96,12 @@ class TerminalDisplay:
 
         self._quiet = quiet
         console = Console(stderr=True, highlight=False, markup=False, emoji=False, no_color=not wants_color())
+        room = console.width - BESIDE_CHARACTERS
+        bar = min(BAR_CHARACTERS, room // 3) if room >= LEAST_CHARACTERS * 3 // 2 else 0
+        self._title_characters = max(1, min(TITLE_CHARACTERS, room - bar))
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
+            *([BarColumn(bar_width=bar)] if bar else []),
             TextColumn("{task.percentage:>3.0f}%", markup=False),
             TextColumn("{task.fields[note]}", markup=False),
             TimeElapsedColumn(),
@@ -113,7 +121,7 @@ class TerminalDisplay:
 
     def progress(self, key: str, title: str, fraction: float, note: str) -> None:
         """Move the run's bar."""
-        title = one_line(title)[:TITLE_CHARACTERS]
+        title, note = one_line(title, self._title_characters), one_line(note)
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(title, total=1.0, note=note)
         self._bars.update(self._tasks[key], description=title, completed=fraction, note=note)
@@ -125,12 +133,5 @@ class TerminalDisplay:
 
     def line(self, text: str, *, style: str = "") -> None:
         """Print above the bars; into the pipe when standard output is one."""
-        if self._quiet:
-            return
-        if sys.stdout.isatty():
-            from rich.text import Text
-
-            self._bars.console.print(Text(text, style=style), soft_wrap=True)
-        else:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+        if not self._quiet:
+            print_line(text, style=style, above=self._bars.console)

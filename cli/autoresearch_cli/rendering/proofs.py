@@ -1,4 +1,4 @@
-"""What records prove: a row each, or one step by step."""
+"""Evidence against authors of records: a row each, or one step by step."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from autoresearch.answers import ProofAnswer, ProofsAnswer, ProofView
 from autoresearch.views import MarkView
-from autoresearch.words import Mark
-from autoresearch_cli.rendering.figures import lately, moment, one_line
+from autoresearch.words import Mark, ProofKind
+from autoresearch_cli.rendering.figures import counted, lately, moment
 from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.output import is_rich, print_rows, print_table, print_text
-from autoresearch_cli.rendering.people import person
+from autoresearch_cli.rendering.names import person
+from autoresearch_cli.rendering.output import is_rich, print_line, print_rows, print_table
 
 KEY_CHARACTERS = 8
 # Digests and seeds are told apart by fewer; a program gets all.
@@ -18,7 +18,6 @@ SHOWN_CHARACTERS = 24
 DAY_CHARACTERS = 10
 SIGNS = {True: "✓", False: "✗", None: ""}
 WORDS = {True: "agrees", False: "differs", None: ""}
-VERDICTS = {True: "it holds", False: "it does not hold"}
 
 
 def print_proofs(answer: ProofsAnswer, *, now_ms: int) -> None:
@@ -37,18 +36,18 @@ def print_proofs(answer: ProofsAnswer, *, now_ms: int) -> None:
         (
             proof.kind,
             short(proof.id),
-            person(proof.who),
-            proof.device[:KEY_CHARACTERS],
             lately(proof.time_ms, now_ms),
+            proof.device[:KEY_CHARACTERS],
+            person(proof.who),
             follows(proof, now_ms),
         )
         for proof in answer.proofs
     ]
-    print_table(("what", "id", "who", "device", "when", "what follows"), rows)
+    print_table(("kind", "id", "when", "device", "author", "consequence"), rows, optional=("device", "when"))
 
 
 def follows(proof: ProofView, now_ms: int) -> str:
-    """What follows from a proof, in a few words."""
+    """What follows from the evidence, in a few words."""
     if proof.until_ms is None:
         return proof.reason.partition(": ")[2]
     return (
@@ -57,20 +56,28 @@ def follows(proof: ProofView, now_ms: int) -> str:
 
 
 def print_proof(answer: ProofAnswer, *, now_ms: int) -> None:
-    """Each step with what the record says and what was found here, then whether it holds."""
+    """Each step with what the record says and what was found here, then what it comes to."""
     if is_rich():
         rows = [(SIGNS[step.agrees], step.what, _shown(step.stated), _shown(step.found)) for step in answer.steps]
         print_table(("", answer.kind, "the record", "here"), rows)
     else:
         print_rows((WORDS[step.agrees], step.what, step.stated, step.found) for step in answer.steps)
     if answer.proof and answer.holds:
-        print_text(f"what follows for {person(answer.proof.who)}: {follows(answer.proof, now_ms)}")
+        print_line(f"consequence for {person(answer.proof.who)}: {follows(answer.proof, now_ms)}")
     if answer.holds is not None:
-        print_text(f"{VERDICTS[answer.holds]}: {one_line(answer.reason)}")
+        print_line(f"{_verdict(answer)}{', ' if answer.nothing_found else ': '}{answer.reason}")
+
+
+def _verdict(answer: ProofAnswer) -> str:
+    if answer.nothing_found:
+        agreeing = sum(step.agrees is True for step in answer.steps)
+        return f"no misbehaviour found in {short(answer.id)}: {counted(agreeing, 'check')} agree"
+    what = "the value" if answer.kind == ProofKind.VALUE else "the evidence"
+    return f"{what} {'holds' if answer.holds else 'does not hold'}"
 
 
 def how_to_check(marks: Iterable[MarkView]) -> str:
-    """The command that checks the first of these marks that a record proves; empty when there is none."""
+    """The command that checks the evidence for the first of these marks; empty when there is none."""
     found = next((mark for mark in marks if mark.mark != Mark.COPIER), None)
     return f"autoresearch proof {short(found.record)} checks the mark “{found.mark}” here" if found else ""
 

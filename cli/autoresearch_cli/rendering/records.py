@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
-from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, StandingView
+from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, VerificationStateView
+from autoresearch.records import format_id
 from autoresearch.views import RunView, Who
 from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
-from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, one_line, size, value
-from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, size, value
+from autoresearch_cli.rendering.ids import short, shortened
+from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
-from autoresearch_cli.rendering.people import person
 
+# Fields of a body that name records, and that name times.
+RECORD_FIELDS = ("run", "parent", "release", "heads")
+TIME_FIELDS = ("issued", "expires", "until")
 # `credit` lists all of them.
 MARKS_SHOWN = 3
 
@@ -19,8 +24,12 @@ MARKS_SHOWN = 3
 def print_log(answer: LogAnswer, *, now_ms: int) -> None:
     """Records, newest first: short and aligned for a person; whole ids and times for a program."""
     if is_rich():
-        rows = [(short(r.id), r.kind, person(r.who), lately(r.time_ms, now_ms), with_state(r)) for r in answer.records]
-        print_table(("id", "kind", "by", "when", "what"), rows)
+        alone = len({r.who.participant for r in answer.records}) == 1
+        rows = [
+            (short(r.id), r.kind, lately(r.time_ms, now_ms), "" if alone else person(r.who), with_state(r))
+            for r in answer.records
+        ]
+        print_table(("id", "kind", "when", "by", "what"), rows)
     else:
         print_rows(
             (r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary, r.state, r.who.participant, r.who.name)
@@ -36,52 +45,81 @@ def with_state(record: RecordView) -> str:
 def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     """One record, as label and text."""
     lines = record_lines(answer.record, now_ms)
-    lines += run_lines(answer.run) if answer.run else [(name, _plain(item)) for name, item in answer.body.items()]
+    lines += run_lines(answer.run) if answer.run else body_lines(answer.body)
     lines += [("link", link) for link in answer.links]
+    if is_rich():
+        lines = for_people(lines)
     if answer.withdrawn:
-        lines.append(("!", "its author took it back: it ranks nowhere, and there is nothing to verify"))
+        when = f", {age(answer.withdrawn_ms, now_ms)}" if answer.withdrawn_ms is not None else ""
+        why = f": “{answer.withdrawn_reason}”" if answer.withdrawn_reason else ""
+        lines.append(("!", f"its author withdrew it{when}{why}; it does not rank, and is not verified"))
     if answer.forked:
-        lines.append(("!", "its author signed two records with one number: it counts only when others verify it"))
-    if answer.standing:
-        lines.append(("state", f"{answer.standing.state}: {answer.standing.reason}"))
-        if answer.standing.value is not None:
-            lines.append(("network", network_line(answer.standing)))
-        lines += standing_lines(answer.standing, answer.record.who, now_ms)
+        lines.append(("!", "its author signed two records with one number: it counts only once others verified it"))
+    if answer.verification:
+        lines.append(("state", f"{answer.verification.state}: {answer.verification.reason}"))
+        if answer.verification.value is not None:
+            lines.append(("network", network_line(answer.verification)))
+        lines += verification_lines(answer.verification, answer.record.who, now_ms)
     print_labelled(lines)
-    if answer.standing and answer.standing.measured:
+    if answer.verification and answer.verification.measured:
         print_verifications(answer)
 
 
-def network_line(standing: StandingView) -> str:
-    """What others measured: value, 95 % interval, how many runs and participants."""
-    whole = "" if standing.margin is None else " (95 %)"
-    runs = f"median of {standing.runs} runs of others with seeds that nobody chose"
-    return f"{interval(standing.value, standing.margin)}{whole}, {runs}"
+def body_lines(body: dict[str, object]) -> list[tuple[str, str]]:
+    """The fields of a record that is not a run: records by their ids, times as people read them."""
+    return [(name.removesuffix("_ms"), _field(name, item)) for name, item in body.items()]
 
 
-def standing_lines(standing: StandingView, author: Who, now_ms: int) -> list[tuple[str, str]]:
-    """Who spoke, what became of it, what it stands on."""
+def _field(name: str, item: object) -> str:
+    if name in RECORD_FIELDS:
+        return ", ".join(map(_record, item if isinstance(item, list) else [item]))
+    if name in TIME_FIELDS and isinstance(item, int) and item >= 0:
+        return moment(item)
+    return duration(item) if name == "duration_ms" and isinstance(item, int) else _plain(item)
+
+
+def _record(item: object) -> str:
+    """The id of the record that a field names."""
+    return format_id(bytes.fromhex(item)) if isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item) else f"{item}"
+
+
+def for_people(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The lines with short ids, without links that a line before has."""
+    short_lines = [(label, text if label == "id" else shortened(text)) for label, text in lines]
+    said = {word for label, text in short_lines if label != "link" for word in text.split(", ")}
+    return [(label, text) for label, text in short_lines if label != "link" or text not in said]
+
+
+def network_line(verification: VerificationStateView) -> str:
+    """What verifiers measured: value, 95 % interval, how many runs."""
+    whole = "" if verification.margin is None else " (95 %)"
+    runs = f"median of {counted(verification.runs, 'run')} by verifiers, with seeds fixed by the protocol"
+    return f"{interval(verification.value, verification.margin)}{whole}, {runs}"
+
+
+def verification_lines(verification: VerificationStateView, author: Who, now_ms: int) -> list[tuple[str, str]]:
+    """Who verified it, which states it had, what is wrong with it or its author."""
     lines = []
-    if standing.voices:
-        lines.append(("checked", f"by {counted(standing.voices, 'other participant')}, below"))
-    if len(standing.changes) > 1:
-        words = " → ".join(change.state for change in standing.changes)
-        lines.append(("was", f"{words}, {age(standing.changes[-1].time_ms, now_ms)}"))
-    for before, after in pairwise(standing.changes):
+    if verification.voters:
+        lines.append(("verified", f"by {counted(verification.voters, 'participant')}, below"))
+    if len(verification.changes) > 1:
+        words = " → ".join(change.state for change in verification.changes)
+        lines.append(("was", f"{words}, {age(verification.changes[-1].time_ms, now_ms)}"))
+    for before, after in pairwise(verification.changes):
         if before.state == RunState.CONFIRMED:
             lines.append(("!", f"was confirmed until {moment(after.time_ms)}: {short(after.id)}"))
-    if standing.copy_of:
-        lines.append(("!", f"{COPY} of {short(standing.copy_of)}: {COPY_SENTENCE}"))
-    if standing.retest:
+    if verification.copy_of:
+        lines.append(("!", f"{COPY} of {short(verification.copy_of)}: {COPY_SENTENCE}"))
+    if verification.retest:
         lines.append(("!", f"{RETEST}: {RETEST_SENTENCE}"))
-    if not standing.attested:
-        lines.append(("!", "nobody attested its author: it is shown apart and does not rank"))
+    if not verification.attested:
+        lines.append(("!", "its author is unattested: it is listed apart and does not rank"))
     lines += [
         ("!", f"its author: {mark.mark}, {MARK_SENTENCES[Mark(mark.mark)]} ({short(mark.record)})")
-        for mark in standing.marks[:MARKS_SHOWN]
+        for mark in verification.marks[:MARKS_SHOWN]
     ]
-    if standing.marks:
-        lines.append(("!", f"all that its author did, with the records: autoresearch credit {author.short}"))
+    if verification.marks:
+        lines.append(("!", f"what its author did, with the records: autoresearch credit {author.short}"))
     return lines
 
 
@@ -90,7 +128,7 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
     return [
         ("id", record.id),
         ("kind", record.kind),
-        ("what", one_line(record.summary)),
+        *([("what", record.summary)] if record.kind != "run" else []),
         ("when", f"{moment(record.time_ms)}, {age(record.time_ms, now_ms)}"),
         ("author", person(record.who)),
         ("device", f"{record.author}, record {record.seq}"),
@@ -100,51 +138,59 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
 def run_lines(run: RunView) -> list[tuple[str, str]]:
     """What a run has; nothing where it has nothing."""
     known = [
-        ("title", one_line(run.title)),
-        ("idea", one_line(run.hypothesis)),
+        ("title", run.title),
+        ("idea", run.hypothesis),
         ("status", f"{run.status}, {run.state}"),
-        ("reason", one_line(run.reason)),
+        ("reason", run.reason),
         ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),
         ("parent", run.parent or ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
         ("budget", f"{run.budget:.4g}"),
-        ("metrics", ", ".join(f"{one_line(name)} {number:.6g}" for name, number in run.metrics.items())),
-        ("genome", ", ".join(f"{one_line(name)}={one_line(str(gene))}" for name, gene in run.genome.items())),
+        ("metrics", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
+        ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", f"{duration(run.duration_ms)}, {duration(run.cpu_ms)} of processor, {size(run.peak_memory_bytes)}"),
-        ("where", f"{one_line(run.device)}, sandbox {run.sandbox}"),
-        ("with", ", ".join(f"{one_line(name)} {one_line(text)}" for name, text in run.environment.items())),
-        ("by", one_line(run.proposer)),
-        ("source", run.source),
+        ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}")))),
+        ("with", ", ".join(f"{name} {text}" for name, text in run.environment.items())),
+        ("by", run.proposer),
+        ("source", f"{run.source}, {size(run.source_bytes)}"),
     ]
     return [(label, text) for label, text in known if text]
 
 
+def setting(item: tuple[str, int | float | str | bool]) -> str:
+    """A constant with its value; of a patch whether it is in the program: ``+muon`` or ``-muon``."""
+    name, value = item
+    if name.startswith("+") and isinstance(value, bool):
+        return name if value else f"-{name[1:]}"
+    return f"{name}={value}"
+
+
 def print_verifications(answer: ShowAnswer) -> None:
-    """What was claimed and what others measured, side by side."""
-    if answer.run is None or answer.standing is None:
+    """What the author reported and what verifiers measured, side by side."""
+    if answer.run is None or answer.verification is None:
         return
-    allowed = f"± {answer.standing.tolerance:.2g} allowed"
-    rows = [("the claim", person(answer.run.who), value(answer.run.value), "", allowed)]
+    allowed = f"± {answer.verification.tolerance:.2g} allowed"
+    rows = [("reported", "", value(answer.run.value), person(answer.run.who), allowed)]
     rows += [
         (
             f"{found.stage}{f' {found.round + 1}' if found.round else ''}",
-            person(found.who),
-            value(found.value) if found.value is not None else pairs(found),
             found.verdict,
+            value(found.value) if found.value is not None else pairs(found),
+            person(found.who),
             "; ".join(
                 filter(
                     None,
                     (
                         asked(found),
                         "" if found.counts else "does not count",
-                        "" if found.told else "not told to others yet",
+                        "" if found.told else "not revealed yet",
                     ),
                 )
             ),
         )
-        for found in answer.standing.measured
+        for found in answer.verification.measured
     ]
-    print_table(("", "by", "measured", "verdict", ""), rows)
+    print_table(("", "verdict", "measured", "by", ""), rows)
 
 
 def pairs(found: Measured) -> str:
@@ -163,4 +209,9 @@ def asked(found: Measured) -> str:
 
 
 def _plain(item: object) -> str:
-    return one_line(item if isinstance(item, str) else repr(item))
+    """A field of a record as text: of a list its items, of a table its names with their values."""
+    if isinstance(item, dict):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in item.items())
+    if isinstance(item, list):
+        return ", ".join(map(_plain, item))
+    return f"{item:.10g}" if isinstance(item, float) else str(item)

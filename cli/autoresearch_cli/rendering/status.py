@@ -19,13 +19,12 @@ from autoresearch_cli.rendering.figures import (
     counted,
     duration,
     interval,
-    one_line,
     percent,
     size,
     value,
 )
 from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.people import person
+from autoresearch_cli.rendering.names import person
 
 Line = tuple[str, str]
 SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "finishing": "●", "stopping": "○", "stopped": "✗"}
@@ -33,9 +32,11 @@ SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "fi
 
 def state_sentence(status: StatusAnswer, now_ms: int) -> str:
     """The state, its reason, and until when."""
-    parts = [f"{status.state}: {status.reason}" if status.reason else status.state]
+    named = status.reason.startswith(status.state) or not status.reason
+    parts = [(status.reason or status.state) if named else f"{status.state}: {status.reason}"]
     if status.until_ms:
-        parts.append(f"until {clock(status.until_ms)}, {age(status.until_ms, now_ms)}")
+        left = f", for {duration(status.until_ms - now_ms)} more" if status.until_ms > now_ms else ""
+        parts.append(f"until {clock(status.until_ms)}{left}")
     if status.runs_left is not None:
         parts.append(f"{counted(status.runs_left, 'run')} left")
     return " · ".join(parts)
@@ -50,15 +51,15 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
             parts.append(f"sandbox {status.sandbox} ({status.sandbox_name})")
         lines.append(("daemon", " · ".join(parts)))
     if status.who.short:
-        way = f" · your word does not count yet → {status.to_count}" if status.to_count else ""
-        lines.append(("you", person(status.who) + (" · your word counts" if status.attested else way)))
+        way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
+        lines.append(("you", person(status.who) + (" · attested" if status.attested else way)))
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     if status.task:
         lines += task_lines(status.task)
     if status.verifying:
         if status.verifying.today or status.verifying.runs_today:
             lines.append(("today", today_line(status.verifying)))
-        if status.verifying.asked_share:
+        if status.verifying.asked_share and not works_alone(status):
             lines.append(("verify", asked_line(status.verifying)))
         lines += [("measured", waiting_line(one, now_ms, running=status.running)) for one in status.verifying.waiting]
     if status.net and status.net.state != "off":
@@ -66,35 +67,41 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         if status.net.exchanged_ms:
             moved += f", same records as a peer {age(status.net.exchanged_ms, now_ms)}"
         lines.append(("net", f"{status.net.state}: {moved}"))
-    lines.append(("log", f"{counted(status.records, 'record')}, {status.mine} of them mine"))
+    own = "" if status.mine == status.records else f", {status.mine} of them yours"
+    lines.append(("log", f"{counted(status.records, 'record')}{own}"))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
-    lines += [("!", one_line(warning)) for warning in status.warnings]
+    lines += [("!", warning) for warning in status.warnings]
     return lines
 
 
+def works_alone(status: StatusAnswer) -> bool:
+    """Whether there is nobody whose runs this node could verify: no network, and none that attests anybody."""
+    return status.attested is None and (status.net is None or status.net.state == "off")
+
+
 def today_line(part: VerifyingStatus) -> str:
-    """What this node did today: runs of its own, and checks of others' with the share of the time that they took."""
-    checks = f"{counted(part.today, 'verification')}, {percent(part.share)} of the time" if part.today else ""
-    return " · ".join(filter(None, (counted(part.runs_today, "run"), checks)))
+    """What this node did today: its runs, and its verifications with the share of the time that they took."""
+    verified = f"{counted(part.today, 'verification')}, {percent(part.share)} of the time" if part.today else ""
+    return " · ".join(filter(None, (counted(part.runs_today, "run"), verified)))
 
 
 def asked_line(part: VerifyingStatus) -> str:
-    """The share of the time that goes to checking others' runs, and why nothing is checked."""
+    """The share of the time that goes to verification, and why there is none."""
     share = "all of the time" if part.asked_share >= 1 else f"up to {percent(part.asked_share)} of the time"
-    return " · ".join(filter(None, (f"{share} is for others' runs", part.note)))
+    return " · ".join(filter(None, (share, part.note)))
 
 
 def waiting_line(one: WaitingStatus, now_ms: int, *, running: bool = True) -> str:
-    """What was measured and is not told yet, and what it waits for."""
+    """What was measured and is not revealed yet, and what it waits for."""
     came = f": {one.verdict}{'' if one.value is None else f' {value(one.value)}'}" if one.verdict else ""
-    what = f"{one.stage} of {short(one.run)} “{one_line(one.title)}” by {person(one.who)}{came}"
+    what = f"{one.stage} of {short(one.run)} “{one.title}” by {person(one.who)}{came}"
     if not running:
-        return f"{what} · told once the daemon runs: autoresearch up"
+        return f"{what} · revealed once the daemon runs: autoresearch up"
     if not one.missing or one.tells_ms <= now_ms:
-        return f"{what} · told now"
-    others = "1 other has" if one.missing == 1 else f"{one.missing} others have"
-    return f"{what} · told when {others} measured it too, or in {duration(one.tells_ms - now_ms)}"
+        return f"{what} · revealed now"
+    others = "1 more verifier has" if one.missing == 1 else f"{one.missing} more verifiers have"
+    return f"{what} · revealed when {others} measured it, or in {duration(one.tells_ms - now_ms)}"
 
 
 def storage_line(storage: StorageStatus) -> str:
@@ -112,15 +119,15 @@ def worker_line(worker: WorkerStatus, now_ms: int) -> str:
 
 
 def checking_line(run: RunInHand, now_ms: int) -> str:
-    """The run of somebody else that is checked: what is measured, of whom, why here."""
+    """The run that is verified: what is measured, whose run it is, why here."""
     what = f"{run.title} by {person(run.who)}" if run.who.short else run.title
-    parts = [one_line(what), STAGE_SENTENCES.get(run.stage, run.stage), run.reason]
+    parts = [what, STAGE_SENTENCES.get(run.stage, run.stage), run.reason]
     return " · ".join(filter(None, (*parts, duration(now_ms - run.started_ms) if run.started_ms else "")))
 
 
 def run_line(run: RunInHand, now_ms: int) -> str:
     """The run in hand: title, progress, loss, time."""
-    parts = [f"“{one_line(run.title)}”", percent(run.fraction)]
+    parts = [f"“{run.title}”", percent(run.fraction)]
     if run.parent:
         parts.insert(1, f"parent {short(run.parent)}")
     if run.loss is not None:
@@ -133,15 +140,15 @@ def run_line(run: RunInHand, now_ms: int) -> str:
 def task_lines(task: TaskStatus) -> list[Line]:
     """The task, and how far the network is."""
     better = "lower is better" if task.direction == "minimize" else "higher is better"
-    lines = [("task", f"{one_line(task.name)}: {one_line(task.metric)}, {better}")]
-    lines.append(("runs", f"{task.runs}, of which {task.failed} failed"))
+    lines = [("task", f"{task.name}: {task.metric}, {better}")]
+    lines.append(("runs", f"{task.runs}, of which {task.failed} failed" if task.failed else f"{task.runs}"))
     lines.append(("best", best_so_far(task)))
     return lines
 
 
 def best_so_far(task: TaskStatus) -> str:
     """The best value between the baseline and the floor."""
-    best = subject_value(task)
+    best = program_value(task)
     parts = ["nothing measured yet"]
     if task.best is not None:
         parts = [interval(best, task.best.margin)]
@@ -156,14 +163,14 @@ def best_so_far(task: TaskStatus) -> str:
     return " · ".join(parts)
 
 
-def subject_value(task: TaskStatus) -> float | None:
-    """The best subject's value, if there is one."""
+def program_value(task: TaskStatus) -> float | None:
+    """The best program's value, if there is one."""
     return best_value(task.best) if task.best else None
 
 
 def next_step(status: StatusAnswer) -> str:
     """What to type next."""
     if status.state == "stopped":
-        return "autoresearch up --work, or watch a few runs: autoresearch demo"
+        return "autoresearch up --work, or to watch a few runs: autoresearch demo"
     steps = {"idle": "autoresearch work", "paused": "autoresearch resume", "waiting": "autoresearch doctor"}
     return steps.get(status.state, "autoresearch best, autoresearch top, autoresearch log")

@@ -12,9 +12,9 @@ from autoresearch_daemon.api.failures import JSON, answer_failures
 from autoresearch_daemon.api.guard import admit, protect
 from autoresearch_daemon.api.openapi import openapi
 from autoresearch_daemon.api.port import NodePort
+from autoresearch_daemon.api.readers import NODE, open_readers
 from autoresearch_daemon.api.requests import Nothing
 from autoresearch_daemon.api.routes import Route, Text, handler
-from autoresearch_daemon.api.shelf import NODE, open_shelf
 
 # A request of this API is a few words; what is larger is a mistake or an attack.
 MAXIMUM_BODY_BYTES = 64 * 1024
@@ -56,6 +56,7 @@ ROUTES = (
     Route("POST", "/v1/fetch", control.post_fetch),
     Route("POST", "/v1/verify", control.post_verify),
     Route("POST", "/v1/name", control.post_name),
+    Route("POST", "/v1/withdraw", control.post_withdraw_record),
     Route("POST", "/v1/trust", control.post_trust),
     Route("GET", "/v1/attest", control.get_attest),
     Route("POST", "/v1/attest", control.post_attest),
@@ -74,7 +75,7 @@ def make_app(node: NodePort) -> web.Application:
     app[ENDINGS] = set()
     for route in ROUTES:
         app.router.add_route(route.method, route.path, handler(route))
-    app.cleanup_ctx.append(open_shelf)
+    app.cleanup_ctx.append(open_readers)
     app.on_response_prepare.append(protect)
     app.on_shutdown.append(end_streams)
     return app

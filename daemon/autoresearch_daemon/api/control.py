@@ -20,6 +20,8 @@ from autoresearch.answers import (
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
+    WithdrawnAnswer,
+    WithdrawRecordRequest,
     WithdrawRequest,
     WorkRequest,
 )
@@ -97,6 +99,11 @@ async def post_fetch(node: NodePort, asked: FetchRequest) -> Health:
 def post_name(node: NodePort, asked: NameRequest) -> StatusAnswer:
     """Publish what this participant calls itself; with an empty name that it has none any more."""
     return node.call(asked)
+
+
+def post_withdraw_record(node: NodePort, asked: WithdrawRecordRequest) -> WithdrawnAnswer:
+    """Withdraw a run or a note of this node: it stays in the log and ranks nowhere."""
+    return node.withdraw(asked)
 
 
 def post_trust(node: NodePort, _: Nothing) -> TrustAnswer:

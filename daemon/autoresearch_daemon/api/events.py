@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import time
 
-import msgspec
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
 from autoresearch.answers import Event, Failure
 from autoresearch.errors import Refused, UsageError
+from autoresearch.sanitise import json_text
 from autoresearch_daemon.api.failures import answer
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.requests import EventsSince
@@ -95,7 +95,7 @@ def missed(node: NodePort, cursor: int | None) -> list[Event]:
 
 async def send(stream: EventSourceResponse, event: Event) -> None:
     """Write one event; an id goes with those alone that a replay gives again: it moves the listener's cursor."""
-    text = msgspec.json.encode(event).decode()
+    text = json_text(event)
     kept = event.id and event.kind != STALE
     await stream.send(text, id=str(event.id) if kept else None, event=event.kind)
 

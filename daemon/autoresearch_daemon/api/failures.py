@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-import msgspec
 import structlog
 from aiohttp import web
 
@@ -18,6 +17,7 @@ from autoresearch.errors import (
     TimedOut,
     UsageError,
 )
+from autoresearch.sanitise import json_text
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 JSON = "application/json"
@@ -41,7 +41,7 @@ log = structlog.get_logger("api")
 
 def answer(model: Answer, *, status: int = 200) -> web.Response:
     """A model as a JSON response."""
-    return web.Response(body=msgspec.json.encode(model), status=status, content_type=JSON, charset="utf-8")
+    return web.Response(text=json_text(model), status=status, content_type=JSON, charset="utf-8")
 
 
 def failure(error: AutoresearchError) -> web.Response:

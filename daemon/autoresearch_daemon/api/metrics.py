@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from autoresearch.answers import Health, StatusAnswer, TaskStatus, best_value
 from autoresearch.log import Log
+from autoresearch.sanitise import one_line
 from autoresearch.views import statistics
 from autoresearch.words import RunStatus, WorkState
 
@@ -68,10 +69,11 @@ def work_metrics(status: StatusAnswer) -> Iterator[Metric]:
 def task_metrics(task: TaskStatus, statuses: Mapping[str, int]) -> Iterator[Metric]:
     """How far the network has come with the task."""
     labels = ["task", "metric", "direction"]
-    values = [task.name, task.metric, task.direction]
+    name = one_line(task.name)
+    values = [name, one_line(task.metric), one_line(task.direction)]
     runs = GaugeMetricFamily(PREFIX + "runs", "Runs of the task in the log here", labels=["task", "status"])
     for word in RunStatus:
-        runs.add_metric([task.name, word], statuses.get(word, 0))
+        runs.add_metric([name, word], statuses.get(word, 0))
     yield runs
     best = best_value(task.best) if task.best else None
     figures = {
@@ -79,8 +81,8 @@ def task_metrics(task: TaskStatus, statuses: Mapping[str, int]) -> Iterator[Metr
         "baseline_value": ("The value of the task's baseline", task.baseline),
         "closed_ratio": ("Share of the way from the baseline to the floor", task.closed),
     }
-    for name, (documentation, value) in figures.items():
+    for figure, (documentation, value) in figures.items():
         if value is not None:
-            family = GaugeMetricFamily(PREFIX + name, documentation, labels=labels)
+            family = GaugeMetricFamily(PREFIX + figure, documentation, labels=labels)
             family.add_metric(values, value)
             yield family

@@ -24,6 +24,8 @@ from autoresearch.answers import (
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
+    WithdrawnAnswer,
+    WithdrawRecordRequest,
     WithdrawRequest,
     WorkRequest,
 )
@@ -132,6 +134,10 @@ class NodePort(Protocol):
 
     def call(self, request: NameRequest) -> StatusAnswer:
         """Publish what this participant calls itself. Raises UsageError, Refused."""
+        ...
+
+    def withdraw(self, request: WithdrawRecordRequest) -> WithdrawnAnswer:
+        """Withdraw a run or a note of this device. Raises NotFound, AmbiguousId, UsageError, Refused."""
         ...
 
     def take_trust(self) -> TrustAnswer:

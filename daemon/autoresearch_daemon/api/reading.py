@@ -28,8 +28,9 @@ from autoresearch.answers import (
     top_answer,
 )
 from autoresearch.errors import UsageError
-from autoresearch.plain import with_article
 from autoresearch.records import KINDS
+from autoresearch.words import with_article
+from autoresearch_daemon.api.readers import Readers
 from autoresearch_daemon.api.requests import (
     Difference,
     OfParticipant,
@@ -41,58 +42,57 @@ from autoresearch_daemon.api.requests import (
     TopOf,
 )
 from autoresearch_daemon.api.routes import Text
-from autoresearch_daemon.api.shelf import Shelf
 
 KEY_BYTES = 32
 
 
-def get_best(shelf: Shelf, asked: OfTask) -> BestAnswer:
-    """The best confirmed subject of a task, and the best reported one beside it."""
-    return best_answer(shelf.log, _task(shelf, asked), author=shelf.author)
+def get_best(readers: Readers, asked: OfTask) -> BestAnswer:
+    """The best confirmed program of a task, and the best reported one beside it."""
+    return best_answer(readers.log, _task(readers, asked), author=readers.author)
 
 
-def get_top(shelf: Shelf, asked: TopOf) -> TopAnswer:
+def get_top(readers: Readers, asked: TopOf) -> TopAnswer:
     """The leaderboard of a task."""
-    return top_answer(shelf.log, _task(shelf, asked), limit=asked.limit, author=shelf.author)
+    return top_answer(readers.log, _task(readers, asked), limit=asked.limit, author=readers.author)
 
 
-def get_credit(shelf: Shelf, asked: OfParticipant) -> CreditAnswer:
+def get_credit(readers: Readers, asked: OfParticipant) -> CreditAnswer:
     """What participants have done that others can count."""
-    return credit_answer(shelf.log, asked.participant, author=shelf.author)
+    return credit_answer(readers.log, asked.participant, author=readers.author)
 
 
-def get_proofs(shelf: Shelf, asked: Proofs) -> ProofsAnswer:
+def get_proofs(readers: Readers, asked: Proofs) -> ProofsAnswer:
     """What records prove against who signed them, the newest first."""
-    return proofs_answer(shelf.log, asked.participant, kind=asked.kind, author=shelf.author)
+    return proofs_answer(readers.log, asked.participant, kind=asked.kind, author=readers.author)
 
 
-def get_proof(shelf: Shelf, asked: OneProof) -> ProofAnswer:
+def get_proof(readers: Readers, asked: OneProof) -> ProofAnswer:
     """One proof, checked step by step from the bytes of the records; what takes a measurement is left open."""
-    return proof_answer(shelf.log, shelf.blobs, _id(shelf, asked, asked.id), asked.kind)
+    return proof_answer(readers.log, readers.blobs, _id(readers, asked, asked.id), asked.kind)
 
 
-def get_records(shelf: Shelf, asked: Records) -> LogAnswer:
+def get_records(readers: Readers, asked: Records) -> LogAnswer:
     """Records, newest first."""
     if asked.kind is not None and asked.kind not in KINDS:
         raise UsageError(f"there is no kind of record “{asked.kind}”", hint=f"kinds: {', '.join(KINDS)}")
     return log_answer(
-        shelf.log,
+        readers.log,
         kind=asked.kind,
-        author=_author(shelf, asked.author),
-        task=_task(shelf, asked) if asked.task else None,
+        author=_author(readers, asked.author),
+        task=_task(readers, asked) if asked.task else None,
         limit=asked.limit,
-        before=shelf.log.resolve(asked.before) if asked.before else None,
+        before=readers.log.resolve(asked.before) if asked.before else None,
     )
 
 
-def get_record(shelf: Shelf, asked: OneRecord) -> ShowAnswer:
+def get_record(readers: Readers, asked: OneRecord) -> ShowAnswer:
     """One record of any kind, whole."""
-    return show_answer(shelf.log, _id(shelf, asked, asked.id))
+    return show_answer(readers.log, _id(readers, asked, asked.id))
 
 
-def get_run(shelf: Shelf, asked: OneRecord) -> ShowAnswer:
+def get_run(readers: Readers, asked: OneRecord) -> ShowAnswer:
     """One run, whole."""
-    shown = get_record(shelf, asked)
+    shown = get_record(readers, asked)
     if shown.run is None:
         raise UsageError(
             f"{shown.record.id} is {with_article(shown.record.kind)}, not a run.", hint="GET /v1/records/{id}"
@@ -100,38 +100,38 @@ def get_run(shelf: Shelf, asked: OneRecord) -> ShowAnswer:
     return shown
 
 
-def get_source(shelf: Shelf, asked: OneRecord) -> Text:
+def get_source(readers: Readers, asked: OneRecord) -> Text:
     """The train.py of a run."""
-    return Text(run_source(shelf.log, shelf.blobs, _id(shelf, asked, asked.id)))
+    return Text(run_source(readers.log, readers.blobs, _id(readers, asked, asked.id)))
 
 
-def get_log(shelf: Shelf, asked: OneRecord) -> Text:
+def get_log(readers: Readers, asked: OneRecord) -> Text:
     """What a run printed."""
-    return Text(run_log(shelf.log, shelf.blobs, _id(shelf, asked, asked.id)))
+    return Text(run_log(readers.log, readers.blobs, _id(readers, asked, asked.id)))
 
 
-def get_lineage(shelf: Shelf, asked: OneRecord) -> LineageAnswer:
+def get_lineage(readers: Readers, asked: OneRecord) -> LineageAnswer:
     """The path from the baseline to a run."""
-    return lineage_answer(shelf.log, _id(shelf, asked, asked.id))
+    return lineage_answer(readers.log, _id(readers, asked, asked.id))
 
 
-def get_diff(shelf: Shelf, asked: Difference) -> DiffAnswer:
+def get_diff(readers: Readers, asked: Difference) -> DiffAnswer:
     """The change from one run's source to another's."""
-    return diff_answer(shelf.log, shelf.blobs, _id(shelf, asked, asked.old), _id(shelf, asked, asked.new))
+    return diff_answer(readers.log, readers.blobs, _id(readers, asked, asked.old), _id(readers, asked, asked.new))
 
 
-def _task(shelf: Shelf, asked: OfTask) -> FoundTask:
-    return find_task(shelf.log, asked.task, author=shelf.author)
+def _task(readers: Readers, asked: OfTask) -> FoundTask:
+    return find_task(readers.log, asked.task, author=readers.author)
 
 
-def _id(shelf: Shelf, asked: OfTask, reference: str) -> bytes:
-    task = _task(shelf, asked) if asked.task else None
-    return resolve_reference(shelf.log, reference, task=task, author=shelf.author)
+def _id(readers: Readers, asked: OfTask, reference: str) -> bytes:
+    task = _task(readers, asked) if asked.task else None
+    return resolve_reference(readers.log, reference, task=task, author=readers.author)
 
 
-def _author(shelf: Shelf, text: str | None) -> bytes | None:
+def _author(readers: Readers, text: str | None) -> bytes | None:
     if text is None or text == "me":
-        return shelf.author if text else None
+        return readers.author if text else None
     try:
         key = bytes.fromhex(text)
     except ValueError:

@@ -23,8 +23,8 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import MissingBlob
 from autoresearch_daemon.api.failures import answer
 from autoresearch_daemon.api.port import NodePort
+from autoresearch_daemon.api.readers import NODE, THREADS, Readers, readers
 from autoresearch_daemon.api.requests import Parameters
-from autoresearch_daemon.api.shelf import NODE, THREADS, Shelf, shelf
 
 TEXT = "text/plain"
 NOT_READY = "not ready"
@@ -41,7 +41,7 @@ class Text(str):
 
 
 Asking = Callable[[NodePort, Any], Answer | Text | Awaitable[Answer]]
-Reading = Callable[[Shelf, Any], Answer | Text]
+Reading = Callable[[Readers, Any], Answer | Text]
 Writing = Callable[[NodePort, web.Request, Any], Awaitable[web.StreamResponse]]
 
 
@@ -63,7 +63,7 @@ class Route:
     def reads(self) -> bool:
         """Whether it asks the shelf."""
         first = next(iter(inspect.signature(self.handle).parameters))
-        return typing.get_type_hints(self.handle)[first] is Shelf
+        return typing.get_type_hints(self.handle)[first] is Readers
 
     @property
     def takes(self) -> type[msgspec.Struct]:
@@ -111,13 +111,13 @@ async def read(request: web.Request, function: Reading, asked: msgspec.Struct) -
     loop = asyncio.get_running_loop()
     for _ in range(MISSING_BLOBS):
         try:
-            return await loop.run_in_executor(request.app[THREADS], function, shelf(request.app), asked)
+            return await loop.run_in_executor(request.app[THREADS], function, readers(request.app), asked)
         except MissingBlob as error:
             try:
                 await request.app[NODE].fetch(error.blob, FETCH_SECONDS)
             except NotFound as nowhere:
                 raise error.nowhere(nowhere) from nowhere
-    return await loop.run_in_executor(request.app[THREADS], function, shelf(request.app), asked)
+    return await loop.run_in_executor(request.app[THREADS], function, readers(request.app), asked)
 
 
 def decode(decoder: msgspec.json.Decoder[msgspec.Struct], body: bytes) -> msgspec.Struct:

@@ -10,8 +10,8 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from autoresearch.answers import Health
 from autoresearch_daemon.api.metrics import NodeCollector, exposition
 from autoresearch_daemon.api.port import NodePort
+from autoresearch_daemon.api.readers import SHELF, THREADS
 from autoresearch_daemon.api.requests import Nothing
-from autoresearch_daemon.api.shelf import SHELF, THREADS
 
 
 def get_health(_: NodePort, __: Nothing) -> Health:

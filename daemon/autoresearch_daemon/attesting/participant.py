@@ -41,7 +41,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.records import Attestation, Record, admit
 from autoresearch.views import roster_of
 from autoresearch.words import ATTEST_SENTENCES, AttestReason
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 # How long to look for attestors, and for one to hear of this device.
 FIND_SECONDS = 15.0
@@ -214,7 +214,7 @@ class Participant:
         statement = attestor_statement(self._notebook.log.network.id, nonce, peer, self._line.me())
         if not isinstance(reply, Here) or not holds(reply.device, statement, reply.signature):
             return None
-        root = roster_of(self._notebook.log).voice(reply.device, self._now_ms()).root
+        root = roster_of(self._notebook.log).voter(reply.device, self._now_ms()).root
         return Found(root, peer) if root in self._notebook.log.trust.attestors else None
 
     async def _say(self, peer: str, message: Message) -> Reply:
@@ -239,7 +239,7 @@ class Participant:
                 f"this network trusts {len(trust.attestors)} attestors and needs {trust.needed}: found or join another"
             )
         device = self._notebook.device(now_ms)
-        if roster_of(self._notebook.log).voice(self._notebook.author, now_ms).root != self._root:
+        if roster_of(self._notebook.log).voter(self._notebook.author, now_ms).root != self._root:
             return standing(device, now_ms)
         return ""
 
@@ -247,7 +247,7 @@ class Participant:
         """Keep the attestation. Raises AutoresearchError when it is another record, or none."""
         record = admit(raw, sealed, self._notebook.log.network, now_ms=self._now_ms())
         if isinstance(record, Record):
-            signer = roster_of(self._notebook.log).voice(record.author, record.time).root.hex()
+            signer = roster_of(self._notebook.log).voter(record.author, record.time).root.hex()
             body = record.body
             if not isinstance(body, Attestation) or (body.subject, signer) != (self._root, code.attestor):
                 raise AutoresearchError("the attestor gave something else than its word for this participant")

@@ -1,6 +1,6 @@
 """The network: a libp2p host in a process of its own, and the daemon's link to it. The daemon imports no libp2p."""
 
-from autoresearch_daemon.net.book import load_book
+from autoresearch_daemon.net.address_book import load_book
 from autoresearch_daemon.net.greeting import device_statement
 from autoresearch_daemon.net.model import (
     BLOB_PART_BYTES_MAX,

@@ -17,13 +17,14 @@ import msgspec
 import trio
 import zmq
 
+from autoresearch_daemon.log_lines import SanitisedFormatter
 from autoresearch_daemon.net import link
-from autoresearch_daemon.net.carrying import Carried
 from autoresearch_daemon.net.dialling import Unreachable
 from autoresearch_daemon.net.host import Host, Refused
 from autoresearch_daemon.net.model import HostOptions
 from autoresearch_daemon.net.protocols import BlobNotHere, PeerBusy
 from autoresearch_daemon.net.streams import FrameStream, StreamBroken
+from autoresearch_daemon.net.sync_streams import Carried
 
 PR_SET_PDEATHSIG = 1
 # The loop looks at the link at least so often, whatever ZeroMQ's edge-triggered descriptor says.
@@ -247,7 +248,9 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C in the terminal is the daemon's to handle
     with suppress(ValueError, OSError):  # a stricter limit is set already
         resource.setrlimit(resource.RLIMIT_AS, (int(given.memory), int(given.memory)))
-    logging.basicConfig(level=logging.WARNING, format="network process: %(name)s: %(message)s")
+    lines = logging.StreamHandler()
+    lines.setFormatter(SanitisedFormatter("network process: %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[lines])
     context = zmq.Context()
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.IDENTITY, given.name.encode())

@@ -14,8 +14,8 @@ from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import PeerInfo as Libp2pPeerInfo
 from multiaddr import Multiaddr  # type: ignore[import-untyped]
 
+from autoresearch_daemon.net.address_book import AddressBook, Contact, write_book
 from autoresearch_daemon.net.addresses import CIRCUIT, split_address
-from autoresearch_daemon.net.book import AddressBook, Contact, write_book
 from autoresearch_daemon.net.model import HostOptions
 from autoresearch_daemon.net.watching import Watch
 

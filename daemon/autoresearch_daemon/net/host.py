@@ -29,8 +29,8 @@ from autoresearch.attesting import MESSAGE_BYTES_MAX
 from autoresearch.networks import MANIFEST_BYTES_MAX
 from autoresearch.records import Record, admit
 from autoresearch_daemon.net import protocols
+from autoresearch_daemon.net.address_book import AddressBook, load_book
 from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
-from autoresearch_daemon.net.book import AddressBook, load_book
 from autoresearch_daemon.net.dialling import Dialler, Unreachable
 from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
 from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, proven_device

@@ -9,7 +9,7 @@ import msgspec
 from autoresearch.records import Network
 from autoresearch.words import NetworkState
 
-# Wire limits, part of the protocol (docs/network.md).
+# Wire limits, part of the protocol (docs/protocol.md).
 FRAME_BYTES_MAX = 257 * 1024
 # The bytes that spell a frame's length.
 FRAME_HEAD_BYTES_MAX = 4

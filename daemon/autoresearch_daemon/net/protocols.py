@@ -1,4 +1,4 @@
-"""The project's own stream protocols besides sync: blobs and peer exchange (trio). docs/network.md specifies them."""
+"""The project's own stream protocols besides sync: blobs and peer exchange (trio). docs/protocol.md specifies them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from libp2p.abc import INetStream
 from autoresearch.attesting import MESSAGE_BYTES_MAX
 from autoresearch.networks import is_loopback
 from autoresearch_daemon.net import protocols
-from autoresearch_daemon.net.book import AddressBook
+from autoresearch_daemon.net.address_book import AddressBook
 from autoresearch_daemon.net.greeting import Greeting, encode_greeting
 from autoresearch_daemon.net.meters import Meters
 from autoresearch_daemon.net.model import HostOptions

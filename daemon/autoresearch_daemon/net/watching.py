@@ -11,8 +11,8 @@ from libp2p.network.swarm import Swarm
 from libp2p.peer.id import ID
 from libp2p.rcmgr import Direction
 
+from autoresearch_daemon.net.address_book import AddressBook
 from autoresearch_daemon.net.addresses import CIRCUIT
-from autoresearch_daemon.net.book import AddressBook
 from autoresearch_daemon.net.buckets import TokenBucket
 from autoresearch_daemon.net.gossip import Router
 from autoresearch_daemon.net.greeting import Greeting

@@ -26,14 +26,14 @@ class Order:
 class Assignment:
     """One piece of work for one worker. With ``given`` the folder's ``train.py`` is run as it stands.
 
-    With ``duty``, the name of a verification that the node knows, a run is checked. ``shown``: as people see it.
+    With ``job``, the name of a verification that the node knows, a run is checked. ``shown``: as people see it.
     """
 
     name: str
     task: str
     given: bool = False
     replicate: int = 0
-    duty: str = ""
+    job: str = ""
     shown: RunInHand | None = None
 
 
@@ -53,7 +53,7 @@ class PauseAsked:
 
 @dataclass(frozen=True, slots=True)
 class ResumeAsked:
-    """A person ends a pause."""
+    """A person ends a pause, or has the node go on at once after failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class RunAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class DutyReady:
+class JobReady:
     """The verification to do next, whose files are all here; ``None``: there is none now."""
 
-    duty: str | None
+    job: str | None
     run: RunInHand | None = None
 
 
@@ -130,10 +130,14 @@ class Progressed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run in hand ended, its record is published; ``counted`` unless somebody stopped it."""
+    """The run in hand ended, its record is published; ``counted`` unless somebody stopped it.
+
+    ``failed``: the record says that it came to nothing.
+    """
 
     worker: str
     counted: bool = True
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +189,7 @@ Input = (
     | FinishAsked
     | StopAsked
     | RunAsked
-    | DutyReady
+    | JobReady
     | WorkerReady
     | WorkerStage
     | Proposed

@@ -28,11 +28,11 @@ from autoresearch_daemon.service.inputs import (
     Assignment,
     Blocked,
     Dropped,
-    DutyReady,
     Failed,
     FinishAsked,
     Finished,
     Input,
+    JobReady,
     Order,
     Outrun,
     PauseAsked,
@@ -53,6 +53,10 @@ from autoresearch_daemon.service.inputs import (
 PROPOSALS_PER_ASSIGNMENT = 5
 # So long after its start a run gives way to an older claim of another node; later it would waste more than it saves.
 YIELD_MS = 30_000
+# So many runs may fail within so long before the next one waits, and one more for each worker beside the first: what
+# fails at once would otherwise fill everybody's log with failures.
+FAILURES = 3
+FAILURES_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -102,7 +106,8 @@ class Service:
     workers: dict[str, Worker] = field(default_factory=dict)
     queue: deque[Assignment] = field(default_factory=deque)
     blocks: dict[Why, str] = field(default_factory=dict)
-    duty: DutyReady | None = None
+    job: JobReady | None = None
+    failures: deque[int] = field(default_factory=deque)
     spent_ms: Spent = field(default_factory=Spent)
     counter: int = 0
     processes: int = 0
@@ -128,6 +133,8 @@ class Service:
             return WorkState.WAITING, Why.NO_WORKERS
         if self.blocks:
             return WorkState.WAITING, next(iter(self.blocks))
+        if not self.in_hand and any(worker.why is Why.FAILING for worker in self.workers.values()):
+            return WorkState.WAITING, Why.FAILING
         return WorkState.WORKING, self._asked_why()
 
     def _asked_why(self) -> Why:
@@ -159,12 +166,14 @@ class Service:
             case WorkAsked(order):
                 self.asked = Asked(working=True, order=order)
                 self.finishing = False
+                self.failures.clear()
                 self.blocks.pop(Why.TASK_BROKEN, None)
                 return [Save()]
             case PauseAsked(until_ms):
                 self.asked = replace(self.asked, paused=True, paused_until_ms=until_ms)
                 return [Save(), *self._cancel_all()]
             case ResumeAsked():
+                self.failures.clear()
                 self.asked = replace(self.asked, paused=False, paused_until_ms=None)
                 return [Save()]
             case FinishAsked():
@@ -182,8 +191,8 @@ class Service:
                 else:
                     self.blocks[why] = sentence
                 return []
-            case DutyReady(name):
-                self.duty = event if name is not None else None
+            case JobReady(name):
+                self.job = event if name is not None else None
                 return []
             case Tick():
                 return []
@@ -206,23 +215,29 @@ class Service:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
             case Dropped(name):
                 self._free(self._worker(name), now_ms)
-            case Finished(name, counted):
-                searched = self._free(self._worker(name), now_ms)
-                self._worker(name).yielded &= not counted
-                if counted and searched and self.asked.order.runs_left is not None:
-                    left = max(0, self.asked.order.runs_left - 1)
-                    self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
-                    return [Save()]
+            case Finished():
+                return self._finished(event, now_ms)
             case Failed(name, sentence):
                 searched = self._free(self._worker(name), now_ms)
                 if searched:
                     self.blocks[Why.TASK_BROKEN] = sentence
                 return [Tell("worker", sentence)]
             case WorkerLeaves() | WorkerLost():
-                return self._going(event)
+                return self._going(event, now_ms)
         return []
 
-    def _going(self, event: WorkerLeaves | WorkerLost) -> list[Effect]:
+    def _finished(self, event: Finished, now_ms: int) -> list[Effect]:
+        if event.failed:
+            self.failures.append(now_ms)
+        searched = self._free(self._worker(event.worker), now_ms)
+        self._worker(event.worker).yielded &= not event.counted
+        if event.counted and searched and self.asked.order.runs_left is not None:
+            left = max(0, self.asked.order.runs_left - 1)
+            self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
+            return [Save()]
+        return []
+
+    def _going(self, event: WorkerLeaves | WorkerLost, now_ms: int) -> list[Effect]:
         """A worker goes, or is gone. What it was given after it was told to go it never heard: another one does it."""
         if isinstance(event, WorkerLeaves):
             if event.worker in self.workers:
@@ -231,7 +246,10 @@ class Service:
         lost = self.workers.pop(event.worker, None)
         if lost and lost.leaving and lost.assignment and not _searches(lost.assignment):
             self.queue.appendleft(lost.assignment)
-        return [CloseAbandoned(event.worker)] if lost and lost.key else []
+        if lost is None or lost.key is None:
+            return []
+        self.failures.append(now_ms)
+        return [CloseAbandoned(event.worker)]
 
     # --- parts ---
 
@@ -241,7 +259,7 @@ class Service:
     def _free(self, worker: Worker, now_ms: int) -> bool:
         """Take the assignment from a worker, and note what its time went to; returns whether it was a search."""
         assignment = worker.assignment
-        if assignment and assignment.duty:
+        if assignment and assignment.job:
             self.spent_ms.verification += now_ms - worker.since_ms
         elif assignment:
             self.spent_ms.search += now_ms - worker.since_ms
@@ -301,6 +319,8 @@ class Service:
 
     def _dispatch(self, now_ms: int) -> list[Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
+        for worker in self.workers.values():
+            worker.why = Why.NOT_ASKED if worker.why is Why.FAILING else worker.why
         if self.stopping or self.asked.paused:
             return self._want(0)
         if self.blocks:
@@ -317,24 +337,33 @@ class Service:
             if self.queue:
                 assignment = self.queue.popleft()
                 worker.run = _changed(assignment.shown, started_ms=now_ms) if assignment.shown else None
-            elif self.duty and self._verification_is_due():
-                assignment = Assignment(f"verify-{self._next_number()}", order.task, duty=self.duty.duty or "")
-                worker.run = _changed(self.duty.run, started_ms=now_ms) if self.duty.run else None
-                self.duty = None
+            elif (open_searches > 0 or self._verification_is_due()) and not self._may_fail(now_ms):
+                worker.why = Why.FAILING
+                continue
+            elif self.job and self._verification_is_due():
+                assignment = Assignment(f"verify-{self._next_number()}", order.task, job=self.job.job or "")
+                worker.run = _changed(self.job.run, started_ms=now_ms) if self.job.run else None
+                self.job = None
             elif open_searches > 0:
                 open_searches -= 1
                 assignment = Assignment(f"search-{self._next_number()}", order.task)
             else:
                 break
             worker.assignment, worker.since_ms = assignment, now_ms
-            worker.why = Why.VERIFYING if assignment.duty else Why.PROPOSING
+            worker.why = Why.VERIFYING if assignment.job else Why.PROPOSING
             effects.append(Assign(name, assignment))
         return effects
+
+    def _may_fail(self, now_ms: int) -> bool:
+        """Whether one more may begin: with what failed within the last minute, all in hand may fail too."""
+        while self.failures and not now_ms - FAILURES_MS < self.failures[0] <= now_ms:
+            self.failures.popleft()
+        return len(self.failures) + len(self.in_hand) < FAILURES - 1 + self.workers_wanted
 
     def _verification_is_due(self) -> bool:
         """Whether the next thing to do is the verification at hand: as long as its share of the time is not used up."""
         share, spent = self.asked.order.verify_share, self.spent_ms
-        if self.duty is None or not self.asked.working or share <= 0:
+        if self.job is None or not self.asked.working or share <= 0:
             return False
         return spent.verification <= share * (spent.search + spent.verification)
 
@@ -350,7 +379,7 @@ class Service:
 
 
 def _searches(assignment: Assignment) -> bool:
-    return not assignment.given and not assignment.duty
+    return not assignment.given and not assignment.job
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:

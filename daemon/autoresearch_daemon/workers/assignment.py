@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,17 +16,18 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
-from autoresearch.research import Bench, Model, Plan, measure, plan_as_it_stands, task_data
-from autoresearch.running import Level, Outcome
+from autoresearch.research import Bench, Ceiling, Model, Plan, limits_of, measure, plan_as_it_stands, task_data
+from autoresearch.running import Level, Outcome, permit
 from autoresearch.running import Progress as RunProgress
 from autoresearch.settings import load_settings
 from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.views import is_own_task, own_keys
 from autoresearch.words import Why
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import run_folder
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
-from autoresearch_daemon.workers.memory import recall
+from autoresearch_daemon.workers.search_history import recall
 
 
 class Talk(Protocol):
@@ -46,18 +47,19 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker has: its name, device and threads, and where the node's files are."""
+    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for."""
 
     name: str
     device: str
     threads: int
     paths: Paths
+    ceiling: Ceiling
 
     @classmethod
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
         """The workplace that the settings describe."""
         settings, _ = load_settings(paths.settings, os.environ)
-        return cls(name, device, settings.work.threads, paths)
+        return cls(name, device, settings.work.threads, paths, Ceiling.of(settings.work))
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
@@ -76,7 +78,9 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     folder = run_folder(place.paths.spool, place.name, work.assignment)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder)
+    bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder, place.ceiling)
+    bench = replace(bench, foreign=_has_others_part(work, task, place))
+    permit(bench.level, foreign=bench.foreign)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
     task_data(task, bench)
     if work.check is not None:
@@ -94,13 +98,26 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
             )
         )
 
-    measurement, outcome = measure(task, plan, bench, on_progress=on_progress, cancelled=talk.cancelled)
+    measurement, outcome = measure(task, plan, bench, own=True, on_progress=on_progress, cancelled=talk.cancelled)
     return protocol.Result(
         assignment=work.assignment,
         measurement=measurement,
         folder=str(folder),
         checkpoint=_keep_files(outcome, folder),
     )
+
+
+def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
+    """Whether others wrote, or may have written, some of what is run: a search below the wall builds on own runs only.
+
+    Behind the wall nobody looks: everything may be.
+    """
+    if work.check is not None or work.level >= Level.LANDLOCK:
+        return True
+    manifest = load_manifest(place.paths.manifest)
+    with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
+        own = own_keys(log, work.author, now_ms())
+        return not is_own_task(log, task, own, shipped=shipped_task())
 
 
 def _verify(
@@ -145,8 +162,8 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
     attempt = 0
     while not talk.cancelled():
         plan = _given(work, task) if work.given else _search(work, task, place, attempt)
-        limit_seconds = max(float(task.limits.seconds), task.budget.amount if task.budget.unit == "seconds" else 0.0)
-        proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=int(limit_seconds))
+        seconds = int(limits_of(task)["seconds"])
+        proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=seconds)
         if talk.ask(proposal):
             return plan
         attempt += 1
@@ -163,9 +180,8 @@ def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> 
         Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
-        problem, runs, claims = recall(
-            log, blobs, task, now_ms(), me=work.author, sources_by=work.author if work.level == Level.NONE else None
-        )
+        own = own_keys(log, work.author, now_ms()) if work.level < Level.LANDLOCK else None
+        problem, runs, claims = recall(log, blobs, task, now_ms(), me=work.author, own=own)
         # Two nodes that know the same and draw alike would try the same.
         proposal = propose(problem, runs, claims, worker=f"{work.author.hex()}/{place.name}", counter=attempt)
     return plan_as_it_stands(

@@ -8,17 +8,31 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from autoresearch.errors import TimedOut, UsageError
-from autoresearch.research import Bench, Measurement, Model, device_name, examine, measure, plan_as_it_stands
+from autoresearch.research import (
+    Bench,
+    Measurement,
+    Model,
+    World,
+    abandoned,
+    device_name,
+    drawn_world,
+    examine,
+    measure,
+    plan_as_it_stands,
+)
 from autoresearch.running import Progress
 from autoresearch.tasks import Task, source_digest
 from autoresearch.verification import EVALUATE, REPLICATE, challenge_draw, ecvrf, text_seeds
-from autoresearch.words import RunStatus
+from autoresearch.words import STOPPED, RunStatus
 from autoresearch_daemon.workers import protocol
 
 # A share of false losses of half a percent shows with more than 99 %.
 CHALLENGES = 2048
-# What is the model's fault; everything else is this machine's.
-AT_FAULT = frozenset({RunStatus.INVALID, RunStatus.DIVERGED, RunStatus.CRASHED})
+# How a training ends by its program's fault; a slow or small machine can be the cause of all else.
+AT_FAULT = frozenset({RunStatus.INVALID, RunStatus.DIVERGED, RunStatus.CRASHED, RunStatus.OVER_BUDGET})
+# What says nothing of a model that was asked: somebody stopped it, or this machine did not start the sandbox. Asking
+# takes a small part of what the task allows: a model that uses up all of it, or can't be asked, has failed.
+NOT_THE_MODELS_FAULT = frozenset({*STOPPED, RunStatus.REFUSED})
 
 
 def carry_out_check(
@@ -48,26 +62,33 @@ def carry_out_check(
     if model is not None and check.stage == EVALUATE:
         return _examined(assignment, check, task, bench, model, parent, cancelled)
     began = time.monotonic()
-    both = check.stage == REPLICATE and check.parent_source is not None
-    sources = [check.parent_source, check.source] if both and check.parent_source else [check.source]
-    drawn: Sequence[tuple[int | None, int | None]] = [(None, None)]
-    if check.stage == REPLICATE:  # what a program knew of the task's own text is no help in a pair
-        drawn = list(zip(check.seeds, text_seeds(ecvrf.output(check.proof), len(check.seeds)), strict=True))
-    jobs = [(source, seed, fresh_seed) for seed, fresh_seed in drawn for source in sources]
     done: list[Measurement] = []
-    for number, (source, seed, fresh_seed) in enumerate(jobs):
+    programs = [check.source]
+    drawn: Sequence[tuple[int | None, int | None]] = [(None, None)]
+    if check.stage == REPLICATE and check.parent_source is not None:
+        programs = [check.parent_source, check.source]
+        drawn = list(zip(check.seeds, text_seeds(ecvrf.output(check.proof), len(check.seeds)), strict=True))
+    wanted = len(drawn) * len(programs)
+
+    def tell(progress: Progress) -> None:
+        on_progress((len(done) + progress.fraction) / wanted, progress)
+
+    def run(source: str, seed: int | None, world: World | None) -> bool:
         plan = plan_as_it_stands(task, source, replicate=check.replicate)
         if seed is not None:
             plan = msgspec.structs.replace(plan, seed=seed)
-
-        def tell(progress: Progress, number: int = number) -> None:
-            on_progress((number + progress.fraction) / len(jobs), progress)
-
-        measurement, _ = measure(task, plan, bench, fresh_seed=fresh_seed, on_progress=tell, cancelled=cancelled)
+        measurement, _ = measure(task, plan, bench, world=world, on_progress=tell, cancelled=cancelled)
         done.append(measurement)
-        if measurement.status is not RunStatus.OK or measurement.value is None:
-            break
-    return _verified(assignment, check, done, len(jobs), int(1000 * (time.monotonic() - began)))
+        return measurement.status is RunStatus.OK and measurement.value is not None
+
+    try:
+        for seed, world_seed in drawn:  # what a program knew of the task's own world is no help in a pair
+            world = None if world_seed is None else drawn_world(task, world_seed, bench)
+            if not all(run(source, seed, world) for source in programs):
+                break
+    except TimedOut as error:  # making the world took too long here
+        done.append(abandoned(str(error)))
+    return _verified(assignment, check, done, wanted, int(1000 * (time.monotonic() - began)))
 
 
 def _is_named(source: str, digest: bytes) -> bool:
@@ -111,11 +132,12 @@ def _examined(
         return msgspec.structs.replace(verified, verdict="error", reason=str(error))
     verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms)
     if found.status is not RunStatus.OK:
-        verdict, reason = "fail" if found.status in AT_FAULT else "error", f"{found.status}: {found.reason}"
+        verdict = "error" if found.status in NOT_THE_MODELS_FAULT else "fail"
+        reason = f"{found.status}: {found.reason}"
         return msgspec.structs.replace(verified, verdict=verdict, reason=reason)
     metrics = {"challenges": found.challenges, "mismatches": found.mismatches, "mean_difference": found.mean_difference}
-    if found.gap is not None:
-        metrics["gap"] = found.gap
+    optional = {"gap": found.gap, "shuffled": found.shuffled, "unigram": found.unigram}
+    metrics |= {name: number for name, number in optional.items() if number is not None}
     values = [] if found.fresh is None else [found.fresh]
     parents = [] if found.parent_fresh is None else [found.parent_fresh]
     return msgspec.structs.replace(verified, value=found.value, values=values, parent_values=parents, metrics=metrics)
@@ -130,9 +152,10 @@ def _verified(
         assignment=assignment, verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms
     )
     if len(values) < wanted:
-        # What a person, a slow machine or its sandbox stopped says nothing of the run.
-        at_fault = check.stage == EVALUATE and last.status in AT_FAULT
-        reason = f"{last.status}: {last.reason}"
+        # What a person or this machine's sandbox stopped says nothing of the run, nor does its parent's failure.
+        is_parent = check.stage == REPLICATE and len(done) % 2 == 1
+        at_fault = not is_parent and last.status in AT_FAULT
+        reason = f"{'its parent: ' if is_parent else ''}{last.status}: {last.reason}"
         return msgspec.structs.replace(found, verdict="fail" if at_fault else "error", reason=reason)
     if check.stage != REPLICATE:
         return msgspec.structs.replace(found, value=values[0])

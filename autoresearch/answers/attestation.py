@@ -1,0 +1,235 @@
+"""How a participant stands with the attestors, and what an attestor did: models, and what fills them from the log."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from autoresearch.answers.models import Answer
+from autoresearch.attesting import CODE, DUE_MS, Parties, answer_statement, find_codes, read_code, subject_statement
+from autoresearch.identity import ADDRESS_MAX, PROOF_BYTES_MAX, KeyPair, Word, proof_subject, signed_part
+from autoresearch.log import Log
+from autoresearch.records import DAY_MS
+from autoresearch.views import roster_of
+
+
+class AttestRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ask attestors to write to this address. It is passed on to them alone and kept nowhere."""
+
+    address: Annotated[str, Meta(min_length=1, max_length=ADDRESS_MAX)]
+
+
+class ConfirmRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The answer to one attestor: its token, and the root key's signature of what both tokens make; both in hex.
+
+    ``mail`` may be the header of a mail that its holder sent, in base64, as a second proof; its Subject stands for this
+    answer and the ``others``, statements in hex.
+    """
+
+    token: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
+    mail: Annotated[str, Meta(max_length=2 * PROOF_BYTES_MAX, pattern="^[0-9A-Za-z+/=]*$")] = ""
+    others: Annotated[list[Annotated[str, Meta(pattern="^([0-9a-f]{2}){1,64}$")]], Meta(max_length=15)] = msgspec.field(
+        default_factory=list
+    )
+
+
+class WithdrawRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take back what this attestor said of a participant: its root key in hex, and why, for all to read."""
+
+    participant: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
+class AllowRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Attest the mailboxes of a participant again of which this attestor took its word back: its root key in hex."""
+
+    participant: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class AttestationView(Answer, frozen=True, kw_only=True):
+    """One trusted attestor's word that holds now; keys and tag in hex, times in Unix milliseconds."""
+
+    attestor: str
+    tag: str
+    since_ms: int
+    until_ms: int
+    method: str = CODE
+
+
+class CodeView(Answer, frozen=True, kw_only=True):
+    """A mail that is on its way: whose code it has, and what the answer is bound to besides."""
+
+    attestor: str
+    attestor_peer: str
+    peer: str
+    token: str
+    until_ms: int
+
+
+class AttestRefusal(Answer, frozen=True, kw_only=True):
+    """An attestor that was asked and said no, or could not be asked."""
+
+    attestor: str
+    why: str
+    reason: str
+
+
+class AttestAnswer(Answer, frozen=True, kw_only=True):
+    """How this participant stands. ``until_ms`` is when it stops being attested, 0 when it is not or never stops.
+
+    ``attestors`` are those that the network trusts, ``reachable`` those that answer now (None: nobody was asked).
+    """
+
+    schema: str = "autoresearch.attest/1"
+    participant: str
+    attested: bool
+    reason: str
+    until_ms: int = 0
+    needed: int
+    attestors: int
+    reachable: int | None = None
+    attestations: list[AttestationView] = msgspec.field(default_factory=list)
+    awaited: list[CodeView] = msgspec.field(default_factory=list)
+    refused: list[AttestRefusal] = msgspec.field(default_factory=list)
+
+
+class AttestorAct(Answer, frozen=True, kw_only=True):
+    """One thing that this attestor did: mailed, attested, refused (``why`` says it), withdrawn or allowed.
+
+    Never an address.
+    """
+
+    time_ms: int
+    what: str
+    why: str
+    reason: str
+    participant: str
+    peer: str
+    tag: str
+    domain: str
+
+
+class AttestorAnswer(Answer, frozen=True, kw_only=True):
+    """What this attestor did, the newest first, and how often in all."""
+
+    schema: str = "autoresearch.attestor/1"
+    attestor: str
+    trusted: bool
+    mailed: int
+    attested: int
+    refused: int
+    acts: list[AttestorAct]
+
+
+def attest_answer(
+    log: Log,
+    root: bytes,
+    *,
+    now_ms: int,
+    awaited: Sequence[CodeView] = (),
+    refused: Sequence[AttestRefusal] = (),
+    reachable: int | None = None,
+) -> AttestAnswer:
+    """How a root key stands, from the log and the network's trust."""
+    trust, words = log.trust, roster_of(log).words(root, now_ms)
+    voter = roster_of(log).voter(root, now_ms)
+    by_hand = root in trust.participants
+    until_ms = 0 if by_hand or not voter.attested else quorum_ends(words, voter.voter, trust.needed)
+    return AttestAnswer(
+        participant=root.hex(),
+        attested=voter.attested,
+        reason="named by hand: no mail is needed" if by_hand else _reason(log, words, voter.attested, until_ms, now_ms),
+        until_ms=until_ms,
+        needed=trust.needed,
+        attestors=len(trust.attestors),
+        reachable=reachable,
+        attestations=[
+            AttestationView(
+                attestor=word.attestor.hex(),
+                tag=word.tag.hex(),
+                since_ms=word.start_ms,
+                until_ms=word.end_ms,
+                method=word.method,
+            )
+            for word in words
+        ],
+        awaited=list(awaited),
+        refused=list(refused),
+    )
+
+
+class _Answer(NamedTuple):
+    """The answer to one code: its token in hex, and what the root key signs."""
+
+    token: str
+    statement: bytes
+
+
+def confirmations(
+    text: str,
+    awaited: Sequence[CodeView],
+    root: KeyPair,
+    device: bytes,
+    network_id: bytes,
+    *,
+    mail: bytes = b"",
+) -> list[ConfirmRequest]:
+    """The signed answers to the codes in a text, typed or pasted, as far as they are awaited.
+
+    ``mail`` is one with :func:`confirmation_subject` for the same codes, as it arrived; Refused says why it is none.
+    """
+    answers = _answers(text, awaited, root.public, device, network_id)
+    proof = base64.b64encode(signed_part(mail)).decode() if mail else ""
+    return [
+        ConfirmRequest(
+            token=answer.token,
+            signature=root.sign(answer.statement).hex(),
+            mail=proof,
+            others=[other.statement.hex() for other in answers if other is not answer] if mail else [],
+        )
+        for answer in answers
+    ]
+
+
+def confirmation_subject(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> str:
+    """The Subject of a mail that proves the address to the attestors whose codes are in a text; empty without any."""
+    answers = _answers(text, awaited, root, device, network_id)
+    return proof_subject(subject_statement(answer.statement for answer in answers)) if answers else ""
+
+
+def _answers(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> list[_Answer]:
+    found: dict[str, _Answer] = {}
+    for typed in find_codes(text):
+        for code in awaited:
+            attestor, token2 = bytes.fromhex(code.attestor), bytes.fromhex(code.token)
+            if token1 := read_code(typed, token2, attestor):
+                parties = Parties(network_id, root, device, code.peer, attestor, code.attestor_peer)
+                found[code.token] = _Answer(code.token, answer_statement(parties, token1, token2))
+    return list(found.values())
+
+
+def quorum_ends(words: Sequence[Word], tag: bytes, needed: int) -> int:
+    """When fewer than ``needed`` attestors stand for a mailbox, Unix milliseconds; 0 when they are too few already."""
+    ends: dict[bytes, int] = {}
+    for word in words:
+        if word.tag == tag:
+            ends[word.attestor] = max(word.end_ms, ends.get(word.attestor, 0))
+    return sorted(ends.values(), reverse=True)[needed - 1] if len(ends) >= needed else 0
+
+
+def _reason(log: Log, words: Sequence[Word], attested: bool, until_ms: int, now_ms: int) -> str:  # noqa: FBT001
+    trust = log.trust
+    if attested:
+        due = "; show the mailbox again: autoresearch id attest" if until_ms - now_ms < DUE_MS else ""
+        return f"{trust.needed} attestors saw control of a mailbox; good for {(until_ms - now_ms) // DAY_MS} days{due}"
+    if len(trust.attestors) < trust.needed:
+        return f"this network trusts {len(trust.attestors)} attestors and needs {trust.needed}"
+    most = max((len({w.attestor for w in words if w.tag == word.tag}) for word in words), default=0)
+    if most >= trust.needed:
+        return "attested, but the mailbox's domain has as many voters as this network counts"
+    return f"{most} of {trust.needed} attestors have seen a mailbox"

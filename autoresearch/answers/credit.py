@@ -1,0 +1,61 @@
+"""What participants have done: everybody's facts, or those of one who is named."""
+
+from __future__ import annotations
+
+from autoresearch.answers.models import Answer
+from autoresearch.answers.participants import named
+from autoresearch.answers.task_lookup import task_of
+from autoresearch.errors import NotFound
+from autoresearch.log import Log
+from autoresearch.sanitise import one_line
+from autoresearch.views import CreditView, credit, kept_answer
+
+
+class TaskCredit(Answer, frozen=True, kw_only=True):
+    """A task whose metric somebody improved."""
+
+    digest: str
+    name: str
+    metric: str
+    direction: str
+
+
+class CreditAnswer(Answer, frozen=True, kw_only=True):
+    """What participants have done that others can count. ``trust``: the network names whose word counts."""
+
+    schema: str = "autoresearch.credit/1"
+    participants: list[CreditView]
+    tasks: list[TaskCredit]
+    trust: bool
+
+
+@kept_answer
+def credit_answer(log: Log, participant: str | None = None, *, author: bytes | None = None) -> CreditAnswer:
+    """Everybody's facts, or those of one participant: ``me``, the beginning of a key, or a name that only one has.
+
+    Raises:
+        NotFound: there is no such participant, or ``me`` has no key.
+        AmbiguousId: several begin so.
+        UsageError: that is no key, and nobody's name.
+    """
+    everybody = credit(log)
+    shown = everybody if participant is None else [_one(log, everybody, participant, author)]
+    tasks = {gain.task for row in shown for gain in row.improvements}
+    return CreditAnswer(
+        participants=shown,
+        tasks=[
+            TaskCredit(digest=task, name=found.name, metric=found.metric, direction=found.direction)
+            for task in sorted(tasks)
+            if (found := task_of(log, bytes.fromhex(task))) is not None
+        ],
+        trust=bool(log.trust.attestors or log.trust.participants),
+    )
+
+
+def _one(log: Log, everybody: list[CreditView], text: str, author: bytes | None) -> CreditView:
+    roots = {root.hex() for root in named(log, text, author=author)}
+    found = next((row for row in everybody if roots.intersection(row.keys)), None)
+    if found is None:
+        whose = "This participant" if text == "me" else one_line(text, 80)
+        raise NotFound(f"{whose} has no run and no verification yet.", hint="autoresearch credit")
+    return found

@@ -1,0 +1,86 @@
+"""One run's texts, what it changed, and the way that led to it."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from autoresearch.answers.leaderboards import task_status
+from autoresearch.answers.models import DiffAnswer, LineageAnswer
+from autoresearch.answers.task_lookup import task_of
+from autoresearch.answers.text_diff import genome_changes, unified_diff
+from autoresearch.errors import NotFound, Refused
+from autoresearch.log import BlobStore, Log, MissingBlob
+from autoresearch.records import BlobRef, format_id, short_id
+from autoresearch.views import kept_answer, lineage, run_body
+
+# Sources have at most 1 MiB and logs little more; what a stranger's record names may be anything.
+MAXIMUM_TEXT_BYTES = 8 << 20
+
+
+def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswer:
+    """The change from one run's source to another's.
+
+    Raises:
+        NotFound: a record or a source is not here.
+        UsageError: a record is not a run.
+    """
+    before, after = run_body(log, old), run_body(log, new)
+    return DiffAnswer(
+        old=format_id(old),
+        new=format_id(new),
+        old_value=before.value,
+        new_value=after.value,
+        change=genome_changes(before.genome, after.genome),
+        diff=unified_diff(
+            run_source(log, blobs, old),
+            run_source(log, blobs, new),
+            old_name=f"{short_id(old)}/train.py",
+            new_name=f"{short_id(new)}/train.py",
+        ),
+    )
+
+
+@kept_answer
+def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
+    """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
+    steps = lineage(log, run_id)
+    task = task_of(log, bytes.fromhex(steps[-1].run.task))
+    return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
+
+
+def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
+    """The ``train.py`` of a run. Raises NotFound, UsageError, Refused."""
+    return _text(log, blobs, run_id, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
+
+
+def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
+    """What a run printed. Raises NotFound, UsageError, Refused."""
+    kept = run_body(log, run_id).log
+    if kept is None:
+        raise NotFound(f"The run {short_id(run_id)} printed nothing.")
+    return _text(log, blobs, run_id, kept, f"What {short_id(run_id)} printed")
+
+
+def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
+    """A run's checkpoint. Raises NotFound when it kept none, UsageError when it is no run."""
+    kept = run_body(log, run_id).checkpoint
+    if kept is None:
+        raise NotFound(f"The run {short_id(run_id)} kept no checkpoint.", hint="runs among the ten best keep theirs")
+    return kept
+
+
+def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
+    """A run's checkpoint, checked. Raises NotFound (MissingBlob), UsageError, Refused when it is damaged."""
+    checkpoint = run_checkpoint(log, run_id)
+    if not blobs.has(checkpoint.sha256):
+        raise MissingBlob(f"The checkpoint of {short_id(run_id)}", checkpoint, log.get(run_id).author)
+    return blobs.open(checkpoint.sha256)
+
+
+def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: str) -> str:
+    kept = blobs.find(reference.sha256)
+    if (kept or reference).size > MAXIMUM_TEXT_BYTES:
+        raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
+    if kept is None:
+        raise MissingBlob(what, reference, log.get(run_id).author)
+    return blobs.get(reference.sha256).decode("utf-8", "replace")

@@ -1,0 +1,194 @@
+"""One proof, checked step by step: from the bytes of the records, and from what was measured once more."""
+
+from __future__ import annotations
+
+from autoresearch.answers.evidence import ProofAnswer, ProofStep, proof_view
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.log import BlobStore, Log
+from autoresearch.proving import (
+    NOT_ITS_RECORD,
+    Given,
+    Outcome,
+    Step,
+    check_fork,
+    check_lineage,
+    check_run_seed,
+    check_statement,
+    check_verifier_seeds,
+    compared,
+    failed,
+    nothing_found,
+    opened,
+)
+from autoresearch.records import Record, Run, Verification, format_id, short_id
+from autoresearch.sanitise import one_line
+from autoresearch.tasks import MAX_FILE_BYTES
+from autoresearch.verification import allowance
+from autoresearch.views import (
+    bears_out,
+    evaluations,
+    fork_at,
+    has_chosen_seed,
+    made_up_parent,
+    merge_of,
+    proof_with,
+    tolerance_of,
+)
+from autoresearch.words import ProofKind, with_article
+
+
+def proof_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: ProofKind | None = None) -> ProofAnswer:
+    """Check what a record proves from the bytes of the records alone; of a ``kind``, where it may prove several things.
+
+    Raises:
+        NotFound: the record, or another that it takes, is not here.
+        UsageError: a record of its kind proves nothing of that kind.
+    """
+    given = _given(log, record_id)
+    steps, record = opened(given, log.network, "the record")
+    if record is None:
+        return _answer(log, record_id, kind or ProofKind.FORK, failed(steps, NOT_ITS_RECORD), device=b"")
+    chosen = kind or _natural(log, record)
+    match chosen:
+        case ProofKind.FORK:
+            outcome = _fork(log, record, given, steps)
+        case ProofKind.SEED:
+            outcome = _seed(log, blobs, record, given)
+        case ProofKind.LINEAGE:
+            outcome = _lineage(log, record, given, steps)
+        case ProofKind.VALUE:
+            statement = stated(log, record_id)
+            record, outcome = statement, _statement(log, statement)
+    return _answer(log, record.id, chosen, outcome, device=record.author)
+
+
+def stated(log: Log, record_id: bytes) -> Record:
+    """The verification that is to be measured once more: the one that is named, or the first against a run.
+
+    Raises:
+        NotFound: nobody evaluated the run.
+        UsageError: it is neither run nor verification.
+    """
+    record = log.get(record_id)
+    if isinstance(record.body, Run):
+        found = evaluations(log, record)
+        if not found:
+            raise NotFound(f"no attested participant evaluated {short_id(record_id)}", hint="autoresearch verify ID")
+        return log.get(found[0])
+    if not isinstance(record.body, Verification):
+        raise UsageError(f"{with_article(record.kind)} states no value.", hint="the id of a run or of a verification")
+    return record
+
+
+def measured_proof(log: Log, verification: bytes, found: Verification) -> ProofAnswer:
+    """The same for a verification that was measured once more here: ``found`` is what came out.
+
+    Raises:
+        AutoresearchError: what came out says nothing of what the verifier stated.
+    """
+    record = log.get(verification)
+    assert isinstance(record.body, Verification), "only what states a value is measured"
+    run = log.get(record.body.run).body
+    assert isinstance(run, Run), "the records were checked before"
+    if found.verdict not in ("pass", "fail"):
+        raise AutoresearchError(f"it could not be measured here: {found.reason}", hint="autoresearch logs")
+    rules = log.rules(run.task)
+    is_asked = "challenges" in found.metrics
+    if rules and rules.clocked and not is_asked and found.device != record.body.device:
+        theirs = one_line(record.body.device, 80)
+        raise Refused(f"the same time on other hardware is another experiment: it was measured on {theirs}")
+    outcome = compared(
+        record.body,
+        found,
+        claim=run.value or 0.0,
+        within=allowance(
+            run.value or 0.0,
+            tolerance=tolerance_of(log, run.task) if is_asked else None,
+            noise=rules.noise if rules else 0.0,
+        ),
+        stated_passes=bears_out(log, run, record.body),
+        found_passes=bears_out(log, run, found),
+    )
+    before = _statement(log, record)
+    whole = Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
+    return _answer(log, record.id, ProofKind.VALUE, whole, device=record.author)
+
+
+def _natural(log: Log, record: Record) -> ProofKind:
+    """What one wants to know of a record first: what it proves, else what could be proved."""
+    if has_chosen_seed(record):
+        return ProofKind.SEED
+    if made_up_parent(log, record) is not None:
+        return ProofKind.LINEAGE
+    if fork_at(log, record.author, record.seq) is not None:
+        return ProofKind.FORK
+    if isinstance(record.body, Verification):
+        return ProofKind.VALUE
+    if isinstance(record.body, Run):
+        return ProofKind.VALUE if proof_with(log, ProofKind.VALUE, record.id) else ProofKind.SEED
+    return ProofKind.FORK
+
+
+def _fork(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
+    fork = fork_at(log, record.author, record.seq)
+    if fork is None:
+        return nothing_found(steps, "the device signed one record with this number")
+    other = next(record_id for record_id in fork.ids if record_id != record.id)
+    merge = merge_of(log, fork)
+    return check_fork(given, _given(log, other), log.network, merge=_given(log, merge) if merge else None)
+
+
+def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
+    if isinstance(record.body, Verification):
+        return check_verifier_seeds(given, log.network)
+    if not isinstance(record.body, Run):
+        raise UsageError(f"{with_article(record.kind)} has no seed.", hint="the id of a run or of a verification")
+    here = blobs.find(record.body.source.sha256)
+    # No node records a larger program, and reading one would take minutes.
+    source = blobs.get(here.sha256) if here is not None and here.size <= MAX_FILE_BYTES else None
+    return check_run_seed(given, log.network, source=source)
+
+
+def _lineage(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
+    body = record.body
+    if not isinstance(body, Run):
+        raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
+    if body.parent is None:
+        return nothing_found(steps, "the run names no parent")
+    return check_lineage(given, _given(log, body.parent), log.network)
+
+
+def _statement(log: Log, record: Record) -> Outcome:
+    body = record.body
+    assert isinstance(body, Verification), "only a verification states what it measured"
+    linked = [row.id for row in log.commitments(body.run) if row.id in record.links and row.author == record.author]
+    return check_statement(
+        _given(log, record.id),
+        _given(log, body.run),
+        log.network,
+        commitment=_given(log, linked[0]) if linked else None,
+    )
+
+
+def _given(log: Log, record_id: bytes) -> Given:
+    found = log.raw([record_id])
+    if not found:
+        raise NotFound(f"There is no record {format_id(record_id)} here, and the proof needs it.")
+    return Given(record_id, *found[0])
+
+
+def _answer(log: Log, record_id: bytes, kind: ProofKind, outcome: Outcome, *, device: bytes) -> ProofAnswer:
+    listed = proof_with(log, kind, record_id) if device else None
+    return ProofAnswer(
+        id=format_id(record_id),
+        kind=kind.value,
+        device=device.hex(),
+        steps=[
+            ProofStep(what=step.what, stated=step.stated, found=step.found, agrees=step.agrees)
+            for step in outcome.steps
+        ],
+        holds=outcome.holds,
+        nothing_found=outcome.nothing_found,
+        reason=outcome.sentence,
+        proof=proof_view(log, listed) if listed else None,
+    )

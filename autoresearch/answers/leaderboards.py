@@ -1,0 +1,181 @@
+"""How far a task has come: its numbers, its best, its leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
+from autoresearch.answers.task_lookup import FoundTask, task_of
+from autoresearch.answers.voters import too_few, works_alone
+from autoresearch.log import Log, ProgramRow
+from autoresearch.records import parse_id
+from autoresearch.sanitise import one_line
+from autoresearch.views import (
+    CHECKING_AUTHORS,
+    OPEN,
+    ProgramView,
+    TrustContext,
+    backed,
+    board,
+    board_hardware,
+    checked,
+    confirmed_until,
+    endings_of,
+    in_snapshot,
+    judged_rows,
+    kept_answer,
+    preferred,
+    program_as_reported,
+    program_view,
+    run,
+    trust_context,
+    vouched,
+    with_marks,
+)
+from autoresearch.words import STOPPED, BoardSection, RunState, RunStatus
+
+DEFAULT_ROWS = 20
+
+
+@kept_answer
+def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
+    """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
+    statuses, _ = endings_of(log, task.digest)
+    best = best_program(log, task, author=author)
+    baseline = _baseline(log, task, trust_context(log, author))
+    return TaskStatus(
+        name=task.name,
+        digest=task.digest.hex(),
+        metric=task.metric,
+        direction=task.direction,
+        floor=task.floor,
+        baseline=baseline.mean if baseline else None,
+        best=best,
+        closed=closed(baseline.mean, best_value(best), task.floor) if baseline and best else None,
+        runs=sum(statuses.values()),
+        failed=sum(count for status, count in statuses.items() if status not in {RunStatus.OK, *STOPPED}),
+    )
+
+
+@in_snapshot
+def tasks_answer(log: Log) -> TasksAnswer:
+    """All tasks that somebody published, those with the most runs first."""
+    published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks())]
+    tasks = [task_status(log, task) for task in published if task is not None]
+    return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
+
+
+@kept_answer
+def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> BestAnswer:
+    """The best confirmed program, the best provisional and the best reported one; ``run`` is the one to build upon.
+
+    ``author`` is the device that asks: while nothing is checked, its own runs come before what others say.
+    """
+    status = task_status(log, task, author=author)
+    here = trust_context(log, author)
+    confirmed = _best_backed(log, task, here, RunState.CONFIRMED)
+    leader = run(log, parse_id(status.best.id)) if status.best else None
+    provisional, reported = _best_backed(log, task, here, RunState.PROVISIONAL), _best_reported(log, task, here)
+    demoted = _demoted(log, task, here, confirmed)
+    shown = _with_marks(log, [status.best, confirmed, provisional, reported, demoted])
+    return BestAnswer(
+        task=msgspec.structs.replace(status, best=shown[0]),
+        confirmed=shown[1],
+        provisional=shown[2],
+        reported=shown[3],
+        demoted=shown[4],
+        run=leader,
+        note=_note(log, task, status, confirmed),
+    )
+
+
+@kept_answer
+def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS, author: bytes | None = None) -> TopAnswer:
+    """The leaderboard of a task, in sections where others' words count."""
+    here = trust_context(log, author)
+    status = task_status(log, task, author=author)
+    programs = board(log, task.digest, here, limit=limit)
+    confirmed = next((row for row in programs if row.section == BoardSection.CONFIRMED), None)
+    note = _note(log, task, status, confirmed)
+    best, *shown = _with_marks(log, [status.best, *programs])
+    status = msgspec.structs.replace(status, best=best)
+    return TopAnswer(task=status, programs=[program for program in shown if program], note=note)
+
+
+@in_snapshot
+def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
+    """The program that the next change builds upon, and that ``@`` names."""
+    found = preferred(log, task.digest, trust_context(log, author))
+    return program_view(log, found.row, found.found, position=1) if found else None
+
+
+def best_value(program: ProgramView) -> float:
+    """A program's value: what others measured where they did, else what its authors say."""
+    return program.mean if program.value is None else program.value
+
+
+def _best_backed(log: Log, task: FoundTask, here: TrustContext, state: RunState) -> ProgramView | None:
+    found = next(iter(backed(log, task.digest, here, state)), None)
+    return program_view(log, found.row, found.found, position=1) if found else None
+
+
+def _best_reported(log: Log, task: FoundTask, here: TrustContext) -> ProgramView | None:
+    """The best that nobody checked, by a participant who counts where anybody is named."""
+    for number, placed in enumerate(judged_rows(log, vouched(log, task.digest, here), here), start=1):
+        if placed.found.state is RunState.REPORTED:
+            return program_view(log, placed.row, placed.found, position=number)
+    return None
+
+
+def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[ProgramView | None]:
+    """What there is of these with what the log shows of their authors, looked for once."""
+    found = iter(with_marks(log, [program for program in programs if program]))
+    return [next(found) if program else None for program in programs]
+
+
+def _demoted(log: Log, task: FoundTask, here: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
+    """What was confirmed, is no more, and would lead: people who built on it have to know."""
+    sign = -1.0 if task.direction == "maximize" else 1.0
+    for placed in checked(log, task.digest, here, voters=CHECKING_AUTHORS):
+        if confirmed is not None and sign * placed.row.mean >= sign * confirmed.mean:
+            return None
+        end = None if placed.found.state in OPEN or not placed.attested else confirmed_until(log, placed.row.first)
+        if end is not None:
+            view = program_view(log, placed.row, placed.found, position=0)
+            return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
+    return None
+
+
+def _note(log: Log, task: FoundTask, status: TaskStatus, confirmed: ProgramView | None) -> str:
+    """What has to be said of the numbers: that nobody confirmed them, that they are of one kind of hardware."""
+    hardware = board_hardware(log, task.digest)
+    compared = f"Wall-clock numbers are compared on one kind of hardware: {one_line(hardware, 80)}." if hardware else ""
+    return " ".join(filter(None, (_standing_note(log, task, status, confirmed), compared)))
+
+
+def _standing_note(log: Log, task: FoundTask, status: TaskStatus, confirmed: ProgramView | None) -> str:
+    """What has to be said of numbers that nobody confirmed; nothing to a participant who works alone."""
+    if status.best is None:
+        return f"No run of {task.name} has a value yet."
+    if confirmed is not None or works_alone(log, task.digest):
+        return ""
+    claim = "Reported numbers are their author's claim"
+    few = too_few(log)
+    return f"{claim}: {few}" if few else f"{claim}: none is confirmed yet."
+
+
+def closed(baseline: float, best: float, floor: float | None) -> float | None:
+    """The share of the way from the baseline to the floor that is done, 0 to 1, for both directions.
+
+    None when there is no way. The best may be a little worse than the baseline when it has more seeds behind it: 0.
+    """
+    if floor is None or baseline == floor:
+        return None
+    return min(1.0, max(0.0, (baseline - best) / (baseline - floor)))
+
+
+def _baseline(log: Log, task: FoundTask, here: TrustContext) -> ProgramRow | None:
+    """The program of the task's own program."""
+    return program_as_reported(log, (task.digest, task.baseline, task.budget), here) if task.baseline else None

@@ -1,0 +1,103 @@
+"""Records of any kind: the newest, and one whole."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.answers.models import LogAnswer, RecordView, ShowAnswer
+from autoresearch.answers.summaries import summary
+from autoresearch.answers.task_lookup import FoundTask
+from autoresearch.answers.verification_state import verification_state_view
+from autoresearch.log import Log, StoredRun
+from autoresearch.records import Record, Run, format_id
+from autoresearch.views import in_snapshot, judged, kept_answer, run_view, who
+
+DEFAULT_RECORDS = 50
+
+
+@in_snapshot
+def log_answer(
+    log: Log,
+    *,
+    kind: str | None = None,
+    author: bytes | None = None,
+    task: FoundTask | None = None,
+    limit: int = DEFAULT_RECORDS,
+    before: bytes | None = None,
+    claims: bool = True,
+) -> LogAnswer:
+    """The newest records first; ``before`` is the id of the last one of the page before.
+
+    Without ``claims`` they are left out: every run has one, and they say nothing once it has ended.
+
+    Raises:
+        NotFound: there is no record ``before``.
+    """
+    mark = log.get(before) if before is not None else None
+    digest = task.digest if task else None
+    without = None if claims or kind == "claim" else "claim"
+    wanted = limit
+    while True:
+        found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
+        page = [record for record in found if mark is None or (record.time, record.id) < (mark.time, mark.id)]
+        if len(page) >= limit or len(found) < wanted:
+            return LogAnswer(records=[stated_view(log, record) for record in page[:limit]])
+        # The log reads from its newest end only: look further back until the page is full.
+        wanted *= 4
+
+
+@kept_answer
+def show_answer(log: Log, record_id: bytes, *, marks: bool = True) -> ShowAnswer:
+    """One record, whole; of a run without its author's marks when there are many to show. Raises NotFound."""
+    record = log.get(record_id)
+    forked = log.forked(record)
+    withdrawal = log.withdrawal(record)
+    return ShowAnswer(
+        record=stated_view(log, record),
+        run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
+        verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
+        body=plain_body(record),
+        links=[format_id(link) for link in record.links],
+        forked=forked,
+        withdrawn=withdrawal is not None,
+        withdrawn_ms=withdrawal.time if withdrawal else None,
+        withdrawn_reason=getattr(withdrawal.body, "reason", "") if withdrawal else "",
+    )
+
+
+def record_view(log: Log, record: Record) -> RecordView:
+    """One record in a line."""
+    return RecordView(
+        id=format_id(record.id),
+        kind=record.kind,
+        author=record.author.hex(),
+        seq=record.seq,
+        time_ms=record.time,
+        summary=summary(record.body),
+        who=who(log, record.author, record.time),
+    )
+
+
+def stated_view(log: Log, record: Record) -> RecordView:
+    """One record in a line, of a run with its state."""
+    view = record_view(log, record)
+    if not isinstance(record.body, Run):
+        return view
+    return msgspec.structs.replace(view, state=judged(log, record).state.value)
+
+
+def plain_body(record: Record) -> dict[str, object]:
+    """A record's body as JSON can hold it: bytes as hex."""
+    plain = _plain(msgspec.to_builtins(record.body, builtin_types=(bytes,)))
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,153 @@
+"""What is computed from several records: forks, which runs come after one, programs and devices' entries.
+
+Everything here is computed anew from the tables for whatever was touched, so that it is a function of the records kept
+and not of the way they came in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from autoresearch.log.scoring import CountedRun, TaskRules, pool, rank, rank_bound
+
+Program = tuple[bytes, bytes, float]  # task, source digest, budget
+Entry = tuple[bytes, bytes, float, bytes, float | None]  # a program, a device, what none of its ranks is below
+
+# After a fork that no merge ended a run counts only when others verified it. Who counts is not known here: a program,
+# which is everybody's word, leaves such runs out, an entry has them all.
+_COUNTED = """
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, '', NULL, suspect.author IS NOT NULL FROM run
+LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq
+WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.status = 'ok' AND run.value IS NOT NULL
+"""
+RULES = "SELECT direction, noise, budget, clocked FROM rules WHERE task = ? LIMIT 1"
+
+
+@dataclass
+class Touched:
+    """What has to be computed anew."""
+
+    authors: set[bytes] = field(default_factory=set)
+    places: set[tuple[bytes, int]] = field(default_factory=set)  # author, seq
+    tasks: set[bytes] = field(default_factory=set)
+    programs: set[Program] = field(default_factory=set)
+
+
+def settle(connection: sqlite3.Connection, touched: Touched) -> None:
+    """Compute anew what depends on ``touched``: forks, then suspects, then programs."""
+    _settle_forks(connection, touched.places)
+    for author in {author for author, _ in touched.places} | touched.authors:
+        touched.programs |= _settle_suspect(connection, author)
+    for task in touched.tasks:
+        touched.programs |= _settle_task(connection, task)
+    _settle_programs(connection, touched.programs)
+
+
+def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]) -> None:
+    """A fork is where one author has two records with one sequence number."""
+    forked: list[tuple[bytes, int]] = []
+    whole: list[tuple[bytes, int]] = []
+    for place in places:
+        query = "SELECT count(*) FROM record WHERE author = ? AND seq = ?"
+        (forked if connection.execute(query, place).fetchone()[0] > 1 else whole).append(place)
+    connection.executemany("INSERT OR IGNORE INTO fork VALUES(?, ?)", forked)
+    if connection.execute("SELECT EXISTS(SELECT 1 FROM fork)").fetchone()[0]:
+        connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
+
+
+def merged_up_to(connection: sqlite3.Connection, author: bytes) -> int:
+    """The last sequence number of ``author`` that a merge by a root key, which delegated it, covers; 0 without one."""
+    query = """
+    SELECT max(record.seq) FROM merge JOIN record ON record.id = merge.head AND record.author = merge.device
+    WHERE merge.device = ?1 AND merge.root IN (SELECT root FROM delegation WHERE device = ?1)
+    """
+    return int(connection.execute(query, (author,)).fetchone()[0] or 0)
+
+
+def _settle_suspect(connection: sqlite3.Connection, author: bytes) -> set[Program]:
+    """Note from which record on the author's runs come after a fork, and return the programs for which that changes."""
+    before = connection.execute("SELECT seq FROM suspect WHERE author = ?", (author,)).fetchone()
+    after = None
+    if connection.execute("SELECT 1 FROM fork WHERE author = ? LIMIT 1", (author,)).fetchone():
+        merged = merged_up_to(connection, author)
+        query = "SELECT seq FROM fork WHERE author = ? AND seq > ? ORDER BY seq LIMIT 1"
+        after = connection.execute(query, (author, merged)).fetchone()
+    if before == after:
+        return set()
+    connection.execute("DELETE FROM suspect WHERE author = ?", (author,))
+    if after:
+        connection.execute("INSERT INTO suspect VALUES(?, ?)", (author, after[0]))
+    first = min(row[0] for row in (before, after) if row)
+    query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE author = ? AND seq >= ?"
+    return set(connection.execute(query, (author, first)).fetchall())
+
+
+def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
+    """Note whether the task's rules are known, and return all its programs when that has changed, else none."""
+    before = connection.execute("SELECT 1 FROM ruled WHERE task = ?", (task,)).fetchone()
+    after = connection.execute("SELECT 1 FROM rules WHERE task = ? LIMIT 1", (task,)).fetchone()
+    if before == after:
+        return set()
+    statement = "INSERT INTO ruled VALUES(?)" if after else "DELETE FROM ruled WHERE task = ?"
+    connection.execute(statement, (task,))
+    query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
+    return set(connection.execute(query, (task,)).fetchall())
+
+
+def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> None:
+    rules: dict[bytes, TaskRules | None] = {}
+    gone, there = [], []
+    left: list[tuple[bytes, bytes, float, bytes]] = []
+    entered: list[Entry] = []
+    for program in programs:
+        task, _, budget = program
+        if task not in rules:
+            rules[task] = rules_of(connection, task)
+        ruling = rules[task]
+        ranking = ruling if ruling and ruling.budget == budget else None
+        runs = [CountedRun(*row) for row in connection.execute(_COUNTED, program)]
+        before, after = _entries(connection, program, runs, ranking)
+        left += [(*program, author) for author in before.keys() - after.keys()]
+        entered += [(*program, *entry) for entry in after.items() - before.items()]
+        pooled = pool((run for run in runs if not run.forked), clocked=bool(ruling and ruling.clocked))
+        if pooled is None:
+            gone.append(program)
+            continue
+        ranked = rank(pooled.mean, pooled.runs, ranking) if ranking else None
+        there.append((*program, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
+    connection.executemany("DELETE FROM program WHERE task = ? AND source_digest = ? AND budget = ?", gone)
+    connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
+    statement = "DELETE FROM entry WHERE task = ? AND source_digest = ? AND budget = ? AND author = ?"
+    connection.executemany(statement, left)
+    connection.executemany("INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?)", entered)
+
+
+def _entries(
+    connection: sqlite3.Connection, program: Program, runs: Sequence[CountedRun], ranking: TaskRules | None
+) -> tuple[dict[bytes, float | None], dict[bytes, float | None]]:
+    """Which devices had entries for a program, and which have now, each with its bound.
+
+    Whose word counts is not known here: that depends on whom a network trusts, and may change with a late attestation.
+    So an entry says how well the device can stand at best, whichever of its runs count.
+    """
+    query = "SELECT author, bound FROM entry WHERE task = ? AND source_digest = ? AND budget = ?"
+    before = dict(connection.execute(query, program).fetchall())
+    values: defaultdict[bytes, list[float]] = defaultdict(list)
+    for run in runs:
+        values[run.author].append(run.value)
+    return before, {author: rank_bound(said, ranking) if ranking else None for author, said in values.items()}
+
+
+def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
+    """The rules of a task; all who publish it publish the same, because they are part of its digest."""
+    found = connection.execute(RULES, (task,)).fetchone()
+    return rules_in(found) if found else None
+
+
+def rules_in(row: tuple[str, float, float, int]) -> TaskRules:
+    """The rules in a row of their table."""
+    direction, noise, budget, clocked = row
+    return TaskRules(direction, noise, budget, clocked=bool(clocked))

@@ -1,0 +1,273 @@
+"""Caches results of a log until a record changes them. Cached results equal recomputed ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from autoresearch.identity import Roster, Trust
+from autoresearch.log import Alike, FraudRow, LikeRow, Log, Revision
+from autoresearch.records import Record
+from autoresearch.verification import Judgement, Report
+
+# Records of these kinds may change the participant behind any record, or the judgement of any run.
+ABOUT_ALL = frozenset({"identity", "attestation", "withdrawal", "merge", "task"})
+ABOUT_PEOPLE = ("identity", "attestation", "withdrawal")
+# So many runs are cached; then the cache is cleared, which costs time alone.
+CACHED_MAX = 200_000
+ANSWERS_MAX = 100
+Found = TypeVar("Found")
+P = ParamSpec("P")
+
+
+class Known(NamedTuple):
+    """Something that was computed, and the kinds of records that may change it; None: any may."""
+
+    value: object
+    by: frozenset[str] | None
+
+    def outlasts(self, kinds: set[str]) -> bool:
+        """Whether it is the same after records of these kinds came."""
+        return self.by is not None and not self.by & kinds
+
+
+@dataclass(slots=True)
+class Endings:
+    """How the runs on a task ended, up to the record ``row``: the count of each status, and the devices."""
+
+    row: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    authors: set[bytes] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Chain:
+    """The times of a device's records up to the number ``seq``.
+
+    ``latest_ms`` is the latest. ``dated_back`` has the numbers of records that name an earlier time than a record
+    before them, each with the latest time before it.
+    """
+
+    seq: int = 0
+    latest_ms: int = 0
+    dated_back: dict[int, int] = field(default_factory=dict)
+
+    def extend(self, places: Iterable[tuple[int, int]]) -> None:
+        """Add further numbers and times, in order."""
+        for seq, time_ms in places:
+            if time_ms < self.latest_ms:
+                self.dated_back[seq] = self.latest_ms
+            self.seq, self.latest_ms = seq, max(self.latest_ms, time_ms)
+
+
+@dataclass(slots=True)
+class Cache:
+    """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
+
+    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device.
+    """
+
+    roster: Roster
+    trust: Trust
+    revision: Revision
+    reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
+    judgements: dict[bytes, Judgement] = field(default_factory=dict)
+    events: dict[bytes, Sequence[object]] = field(default_factory=dict)
+    frauds: list[FraudRow] = field(default_factory=list)
+    checkpoints: Alike = field(default_factory=dict)
+    discoveries: Alike = field(default_factory=dict)
+    discovered: int = 0
+    endings: dict[bytes, Endings] = field(default_factory=dict)
+    chains: dict[bytes, Chain] = field(default_factory=dict)
+    heard: set[bytes] | None = None
+    devices: set[bytes] | None = None
+    known: dict[str, Known] = field(default_factory=dict)
+    answers: dict[Hashable, object] = field(default_factory=dict)
+
+    def forget(self, kinds: set[str], runs: set[bytes] | None = None) -> None:
+        """Forget what depends on records of these kinds and on these runs' verifications.
+
+        Without runs everything that is no list of records.
+        """
+        self.known = {} if runs is None else {name: one for name, one in self.known.items() if one.outlasts(kinds)}
+        if runs is None:
+            self.heard = None
+        elif self.heard is not None:
+            self.heard |= runs
+        for kept in (self.reports, self.judgements, self.events):
+            if runs is None or len(kept) > CACHED_MAX:
+                kept.clear()
+            for run in runs or ():
+                kept.pop(run, None)
+
+
+_caches: WeakKeyDictionary[Log, Cache] = WeakKeyDictionary()
+
+
+def cache_of(log: Log) -> Cache:
+    """The cache of a log, without the results that new records or another trust list have changed."""
+    trust, revision, cache = log.trust, log.revision(), _caches.get(log)
+    if cache is not None and cache.revision == revision and cache.trust == trust:
+        return cache
+    with log.snapshot() as revision:
+        cache = _caches.get(log)
+        if cache is None or cache.trust != trust or _is_another(cache.revision, revision):
+            cache = _caches[log] = Cache(_roster(log, trust), trust, revision)
+            _gather(log, cache, 0)
+        elif cache.revision != revision:
+            _refresh(log, cache, revision)
+        return cache
+
+
+def cached(log: Log, name: str, compute: Callable[[], Found], *, by: Collection[str] | None = None) -> Found:
+    """A result by name: from the cache, else computed in a snapshot, so that new records are no part of it.
+
+    ``by`` names the kinds of records that may change it, besides ``ABOUT_ALL``, which change everything; None: all do.
+    """
+    with log.snapshot():
+        cache = cache_of(log)
+        if name not in cache.known:
+            found = compute()
+            cache.known[name] = Known(found, None if by is None else frozenset(by))
+        return cast("Found", cache.known[name].value)
+
+
+def in_snapshot(question: Callable[Concatenate[Log, P], Found]) -> Callable[Concatenate[Log, P], Found]:
+    """A question about a log, its first argument: all that it reads is of one revision."""
+
+    @wraps(question)
+    def ask(log: Log, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        with log.snapshot():
+            return question(log, *args, **kwargs)
+
+    return ask
+
+
+def kept_answer(question: Callable[Concatenate[Log, P], Found]) -> Callable[Concatenate[Log, P], Found]:
+    """A question whose answer is kept until any record comes."""
+
+    @wraps(question)
+    def ask(log: Log, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        with log.snapshot():
+            answers, asked = cache_of(log).answers, (question.__qualname__, args, tuple(sorted(kwargs.items())))
+            if asked not in answers:
+                found = question(log, *args, **kwargs)
+                if len(answers) >= ANSWERS_MAX:
+                    answers.clear()
+                answers[asked] = found
+            return cast("Found", answers[asked])
+
+    return ask
+
+
+def roster_of(log: Log) -> Roster:
+    """The roster of a log: the participant behind each device, under the network's trust."""
+    return cache_of(log).roster
+
+
+def checkpoints_of(log: Log) -> list[list[LikeRow]]:
+    """Groups of runs with one checkpoint, the oldest run first."""
+    return list(cache_of(log).checkpoints.values())
+
+
+def discoveries_of(log: Log) -> list[list[LikeRow]]:
+    """Groups of runs with one program. Computed on demand, since it takes the longest."""
+    with log.snapshot():
+        cache = cache_of(log)
+        if cache.discovered < cache.revision.row:
+            cache.discoveries |= log.same_discoveries(after=cache.discovered)
+            cache.discovered = cache.revision.row
+        return list(cache.discoveries.values())
+
+
+def devices_of(log: Log) -> Collection[bytes]:
+    """The keys that signed records."""
+    with log.snapshot():
+        cache = cache_of(log)
+        if cache.devices is None:
+            cache.devices = set(log.everybody())
+        return cache.devices
+
+
+def verified(log: Log) -> Collection[bytes]:
+    """All runs of which others' verifications may say something: those that somebody verified, and their kin."""
+    with log.snapshot():
+        cache = cache_of(log)
+        if cache.heard is None:
+            cache.heard = set(log.verified_and_parents())
+        return cache.heard
+
+
+def _is_another(before: Revision, now: Revision) -> bool:
+    """Whether records were removed since then, and not only added."""
+    return before.drops != now.drops or before.row > now.row
+
+
+def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
+    """The count of runs on a task by status, and the number of devices that published them."""
+    with log.snapshot():
+        cache = cache_of(log)
+        known = cache.endings.setdefault(task, Endings())
+        row = cache.revision.row
+        if known.row < row:
+            for status, author, count in log.endings(task, known.row, row):
+                known.statuses[status] += count
+                known.authors.add(author)
+            known.row = row
+        return dict(known.statuses), len(known.authors)
+
+
+def signed_ms(log: Log, device: bytes, seq: int, time_ms: int) -> int:
+    """The earliest time at which a device can have signed a record: a record before it may name a later time."""
+    with log.snapshot():
+        cache = cache_of(log)
+        chain = cache.chains.setdefault(device, Chain())
+        if chain.seq < seq:
+            chain.extend(log.times_of(device, chain.seq))
+        return max(time_ms, chain.dated_back.get(seq, 0))
+
+
+def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
+    before = cache.revision.row
+    kinds = log.kinds_after(before)
+    frauds = len(cache.frauds)
+    if "withdrawal" in kinds:
+        cache.frauds, cache.checkpoints, cache.discoveries, cache.discovered = [], {}, {}, 0
+        cache.endings = {}
+        _gather(log, cache, 0)
+    else:  # any new record may be the parent that a run names
+        _gather(log, cache, before)
+    if kinds.intersection(ABOUT_PEOPLE):
+        cache.roster = _roster(log, cache.trust)
+    if kinds & ABOUT_ALL or len(cache.frauds) != frauds:
+        cache.forget(kinds)
+    else:
+        cache.forget(kinds, log.touched_after(before))
+        for run in log.named_after(before):
+            cache.known.pop(f"seen {run.hex()}", None)
+    places = log.places_after(before)
+    late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
+    for device in late:
+        del cache.chains[device]
+    if late or log.has_forked([device for device, _ in places]):
+        cache.known.clear()  # what a device's order says may change
+    if cache.devices is not None and not cache.devices.issuperset(device for device, _ in places):
+        cache.devices.update(device for device, _ in places)
+        cache.known.pop("keys", None)
+    cache.answers.clear()
+    cache.revision = revision
+
+
+def _gather(log: Log, cache: Cache, after: int) -> None:
+    """Collect frauds and equal checkpoints among the records stored after a number."""
+    known = {fraud.id for fraud in cache.frauds}  # one record may prove it twice
+    cache.frauds += [fraud for fraud in log.frauds(after=after) if fraud.id not in known]
+    cache.checkpoints |= log.same_checkpoints(after=after)
+
+
+def _roster(log: Log, trust: Trust) -> Roster:
+    return Roster(log.of_kinds(ABOUT_PEOPLE), trust, domain_voices=log.network.domain_voices)

@@ -1,0 +1,132 @@
+"""Evidence against the authors of records: forks, chosen seeds, false lineages, false values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from autoresearch.log import Fork, Log, task_of
+from autoresearch.records import Record, Run, Verification
+from autoresearch.tasks import seed_for
+from autoresearch.verification import EVALUATE, ecvrf, network_rules, question, seeds
+from autoresearch.views.cache import cache_of, cached, roster_of
+from autoresearch.views.verification_state import counted_reports, judged
+from autoresearch.words import Consequence, ProofKind, RunState
+
+
+class Proof(NamedTuple):
+    """Evidence: what ``records`` prove against the device that signed the first of them, and the consequence.
+
+    ``time_ms`` is the time of the record that completed it, ``until_ms`` the end of the consequence.
+    """
+
+    kind: ProofKind
+    device: bytes
+    records: tuple[bytes, ...]
+    time_ms: int
+    follows: Consequence
+    until_ms: int | None = None
+
+
+def proofs(log: Log) -> list[Proof]:
+    """All evidence in a log, the newest first."""
+    return cached(log, "proofs", lambda: _proofs(log))
+
+
+def _proofs(log: Log) -> list[Proof]:
+    every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
+    return sorted(every, key=lambda proof: (-proof.time_ms, proof.kind, proof.records))
+
+
+def proof_with(log: Log, kind: ProofKind, record: bytes) -> Proof | None:
+    """The evidence of a kind that a record is part of, if there is any. Reads no more than needed."""
+    match kind:
+        case ProofKind.FORK:
+            found = _forks(log)
+        case ProofKind.SEED | ProofKind.LINEAGE:
+            found = _frauds(log)
+        case ProofKind.VALUE:
+            there = log.find(record)
+            of = there.body.run if there is not None and isinstance(there.body, Verification) else record
+            found = _values(log, [of])
+    return next((proof for proof in found if proof.kind is kind and record in proof.records), None)
+
+
+def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
+    """The fork of a device at a sequence number, if it has one there."""
+    return next((fork for fork in log.forks(author) if fork.seq == seq), None)
+
+
+def merge_of(log: Log, fork: Fork) -> bytes | None:
+    """The newest merge record of a device's root key for a fork; None where there is none."""
+    return next(iter(log.merges(fork.author)), None) if fork.merged else None
+
+
+def evaluations(log: Log, run: Record) -> list[bytes]:
+    """The evaluations of a run that count: first those against it, then those for it, the oldest first."""
+    author = roster_of(log).voter(run.author, run.time).voter
+    counted = [
+        (report.passed, report.order, record.id)
+        for record, report in counted_reports(log, run)
+        if report.stage == EVALUATE and report.attested and report.measured and report.voter != author
+    ]
+    return [record for _, _, record in sorted(counted)]
+
+
+def _forks(log: Log) -> Iterator[Proof]:
+    for fork in log.forks():
+        times = [record.time for record_id in fork.ids if (record := log.find(record_id)) is not None]
+        follows = Consequence.MERGED if fork.merged else Consequence.UNCOUNTED
+        yield Proof(ProofKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
+
+
+def _frauds(log: Log) -> Iterator[Proof]:
+    """The frauds, each with its kind. A run may have both a chosen seed and a parent on another task."""
+    ban_ms = network_rules(log.network).ban_ms
+    for row in cache_of(log).frauds:
+        record = log.get(row.id)
+        banned = (Consequence.BANNED, row.time + ban_ms)
+        if has_chosen_seed(record):
+            yield Proof(ProofKind.SEED, row.author, (row.id,), row.time, *banned)
+        parent = made_up_parent(log, record)
+        if parent is not None:
+            yield Proof(ProofKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
+
+
+def has_chosen_seed(record: Record) -> bool:
+    """Whether the seed of a run, or the seeds of a verification, differ from those that follow."""
+    body = record.body
+    if isinstance(body, Run):
+        return body.seed != seed_for(body.task, body.source_digest, body.replicate)
+    if isinstance(body, Verification):
+        output = ecvrf.verify(record.author, question(body.run, body.stage, body.round), body.proof)
+        return output is not None and list(body.seeds) != seeds(output, len(body.seeds))
+    return False
+
+
+def made_up_parent(log: Log, record: Record) -> bytes | None:
+    """The parent of a run when it is in the log and on another task, else None."""
+    body = record.body
+    if not isinstance(body, Run) or body.parent is None:
+        return None
+    parent = log.find(body.parent)
+    return parent.id if parent is not None and task_of(parent.body) != body.task else None
+
+
+def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Proof]:
+    """The disputed and refuted ones of these runs, each with the evaluations that came to another value."""
+    words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
+    for run_id in runs:
+        run = log.find(run_id)
+        if run is None or not isinstance(run.body, Run) or (state := judged(log, run).state) not in words:
+            continue
+        author = roster_of(log).voter(run.author, run.time).voter
+        against = [
+            record
+            for record, report in counted_reports(log, run)
+            if (report.stage, report.attested, report.measured, report.passed) == (EVALUATE, True, True, False)
+            and report.voter != author
+        ]
+        time_ms = max((record.time for record in against), default=run.time)
+        records = (run.id, *(record.id for record in against))
+        yield Proof(ProofKind.VALUE, run.author, records, time_ms, words[state])

@@ -1,0 +1,213 @@
+"""Verification jobs: what this device verifies next, drawn by its proof, the best programs first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from itertools import islice
+from typing import NamedTuple
+
+from autoresearch.log import Log
+from autoresearch.records import Record, Run
+from autoresearch.verification import (
+    EVALUATE,
+    MOST_VOICES,
+    PAIRS,
+    REPLICATE,
+    Report,
+    ecvrf,
+    expected,
+    is_audited,
+    is_replicated,
+    network_rules,
+    question,
+    seeds,
+)
+from autoresearch.views.base_selection import checked, contenders, leading
+from autoresearch.views.cache import cached, in_snapshot, roster_of
+from autoresearch.views.precedence import heard_first
+from autoresearch.views.reputation import track_record
+from autoresearch.views.trust_context import TrustContext, trust_context, whose
+from autoresearch.views.verification_state import (
+    counted_reports,
+    evaluated_ms,
+    first_words,
+    is_counted,
+    is_drawn,
+    is_pairs_only,
+    judgement,
+    needed,
+    pending,
+    voters_at,
+)
+from autoresearch.words import RunState
+
+# New texts that one verifier asks a model about.
+FRESH_TEXTS = 1
+# So many of the best programs are verified, without those found wrong and the unattested ones.
+CHECKED_ROWS = 10
+# So many of them may be reported runs of one participant: false values keep no other run from being verified.
+REPORTED_EACH = 3
+# So many of the newest runs may be audited.
+AUDITED_MAX = 500
+
+
+class VerificationJob(NamedTuple):
+    """A verification that a device is chosen for: the run, the stage and round, the proof and the seeds."""
+
+    run: bytes
+    stage: str
+    round: int
+    proof: bytes
+    seeds: tuple[int, ...]
+
+
+@in_snapshot
+def next_job(
+    log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
+) -> VerificationJob | None:
+    """The next job of this device on a task, or None: the best programs first, then disputes, then audits.
+
+    ``seed`` is the device's secret key, for the proof. ``skip`` has the runs, stages and rounds to leave out.
+    """
+    me = roster_of(log).voter(device, now_ms)
+    if not me.attested:
+        return None
+    for run_id in dict.fromkeys(_candidates(log, task, seed)):
+        job = job_for(log, run_id, device, seed, now_ms)
+        if job is not None and (job.run, job.stage, job.round) not in skip:
+            return job
+    return None
+
+
+def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
+    """The runs that may need a verifier, the most urgent first."""
+    here = trust_context(log)
+    for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH):
+        # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
+        is_new = placed.found.state is RunState.REPORTED
+        yield heard_first(log, placed.row.first) if is_new else placed.row.first
+    yield from (
+        placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state is RunState.DISPUTED
+    )
+    voters, rules = here.roster.count(log.newest_ms()), network_rules(log.network)
+    for run_id in cached(log, f"newest {task.hex()}", lambda: _newest(log, task, here), by=("run",)):
+        if is_audited(seed, run_id, voters=voters, rules=rules):
+            yield run_id
+
+
+def _newest(log: Log, task: bytes, here: TrustContext) -> list[bytes]:
+    """The newest runs of attested participants, as far back as runs are audited."""
+    found = log.newest(task, here.roster.keys)
+    attested = (run_id for time_ms, run_id, author in found if whose(author, time_ms, here).attested)
+    return list(islice(attested, AUDITED_MAX))
+
+
+@in_snapshot
+def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> VerificationJob | None:
+    """The job of this device for one run, or None: nothing is needed, it has verified it, or others are drawn."""
+    run, roster = log.get(run_id), roster_of(log)
+    me, patience_ms = roster.voter(device, now_ms).voter, network_rules(log.network).patience_ms
+    author = roster.voter(run.author, run.time).voter
+    if author == me or not is_counted(log, run, device, now_ms):
+        return None
+    heard = [report for _, report in counted_reports(log, run)]
+    # Only a device's first commitment can count, so a device that has one does nothing more.
+    fixed = {(row.stage, row.round) for row in log.commitments(run_id) if row.author == device and row.output}
+    for stage, number in _wanted(log, run, heard):
+        waiting = pending(log, run, stage, number)
+        said = [report for report in heard if (report.stage, report.round) == (stage, number)]
+        awaited = needed(log, run, stage)
+        if stage == REPLICATE:  # pairs of more verifiers are not heard
+            awaited = min(awaited, MOST_VOICES - len({report.voter for report in said if report.attested} - {author}))
+        if (stage, number) in fixed or me in waiting or any(report.voter == me for report in said):
+            continue  # it has measured already
+        if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
+            continue  # enough others are about to reveal
+        job = make_job(run_id, stage, number, seed)
+        if is_drawn(log, run, device, now_ms, ecvrf.output(job.proof), stage, number):
+            return job
+    return None
+
+
+def make_job(run_id: bytes, stage: str, number: int, seed: bytes) -> VerificationJob:
+    """The job with its proof, whether or not the device is drawn for it."""
+    return repeated_job(run_id, stage, number, ecvrf.prove(seed, question(run_id, stage, number)))
+
+
+def repeated_job(run_id: bytes, stage: str, number: int, proof: bytes) -> VerificationJob:
+    """The job of a proof that is known to be valid. Everybody with the proof can repeat it."""
+    drawn = seeds(ecvrf.output(proof), PAIRS if stage == REPLICATE else FRESH_TEXTS)
+    return VerificationJob(run_id, stage, number, proof, tuple(drawn))
+
+
+def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, int]]:
+    """The stages and rounds that still need a verifier."""
+    state = judgement(log, run.id).state
+    body = run.body
+    assert isinstance(body, Run)
+    pairs_only = is_pairs_only(log, body)
+    if state in (RunState.PROVISIONAL, RunState.CONFIRMED) and not pairs_only:
+        # The round that decided: evaluations of another one change nothing any more.
+        last = max((report.round for _, report in first_words(log, run) if report.stage == EVALUATE), default=0)
+        if _spoke_late(log, run, heard, last):
+            yield EVALUATE, last
+    if state is RunState.REPORTED and not pairs_only:
+        yield EVALUATE, 0
+    elif state is RunState.DISPUTED:
+        yield EVALUATE, 1
+    elif state in (RunState.REPORTED, RunState.PROVISIONAL) and body.parent is not None:
+        author = roster_of(log).voter(run.author, run.time).voter
+        spoken = {report.voter for report in heard if report.attested and report.stage == REPLICATE} - {author}
+        enough = voters_at(log, run) >= network_rules(log.network).least
+        if enough and len(spoken) < MOST_VOICES and (spoken or _is_replicated(log, run, body)):
+            yield REPLICATE, 0
+
+
+def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool:
+    """Whether waiting had made the committee of a round larger, and too few of it have evaluated the run.
+
+    A run's time is its author's statement. Back-dating it makes the committee large at once, so that friends of the
+    author are drawn. Of a committee twice as large, twice as many are therefore asked. The further evaluations change
+    the state only where one does not pass.
+    """
+    rules, voters = network_rules(log.network), voters_at(log, run)
+    if voters < rules.everybody:
+        return False
+    times_ms = evaluated_ms(log, run, heard, number)
+    if len(times_ms) < rules.quorum:
+        return False
+    wanted = rules.quorum * expected(rules, 0, times_ms[rules.quorum - 1] - run.time) // rules.committee
+    return len(times_ms) < min(wanted, voters - 1)
+
+
+def _values_of(log: Log, run_id: bytes | None) -> list[float]:
+    """The value that others measured of a run and the reported one; empty where the run is not in the log."""
+    run = log.find(run_id) if run_id else None
+    if run is None or not isinstance(run.body, Run):
+        return []
+    return [value for value in (judgement(log, run.id).value, run.body.value) if value is not None]
+
+
+def _is_replicated(log: Log, run: Record, body: Run) -> bool:
+    """Whether a provisional run is replicated: always when it would lead, else by its author's track record.
+
+    Never when its reported value is no better than its parent's: neither than the reported nor than the measured one.
+    """
+    author = roster_of(log).voter(run.author, run.time).voter
+    rules, leader = network_rules(log.network), leading(log, body.task)
+    task = log.rules(body.task)
+    sign = -1.0 if task and task.direction == "maximize" else 1.0
+    if body.value is None:
+        return False
+    if leader is not None and leader.found.value is not None and sign * body.value < sign * leader.found.value:
+        return True
+    above = [sign * value for value in _values_of(log, body.parent)]
+    if above and sign * body.value >= max(above):
+        return False
+    if leader is None or leader.found.value is None:
+        return True
+    spoken = [row for row in log.verifications(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
+    heard = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
+    outputs = [row.output or b"" for row in spoken if row.id in heard][: rules.quorum]
+    streak = track_record(log, author).consecutive_valid
+    return is_replicated(run.id, outputs, consecutive_valid=streak, rules=rules)

@@ -1,0 +1,200 @@
+"""Several daemons on loopback: their homes, their network, their processes. Prints nothing."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError, Refused, TimedOut
+from autoresearch.identity import Trust
+from autoresearch.log import Log
+from autoresearch.networks import NONCE_BYTES, Manifest, load_manifest, save_manifest
+from autoresearch.paths import Paths
+from autoresearch.records import Network
+from autoresearch.settings import Settings, environment_variable, named_devices
+from autoresearch_cli import here, starting
+from autoresearch_cli.client import Client
+
+LISTEN = "/ip4/127.0.0.1/tcp/0"
+READY_SECONDS = 90.0
+STOP_SECONDS = 10.0
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one daemon of the cluster lives: its name, its workers (None: as set on this machine), settings besides."""
+
+    name: str
+    workers: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """One daemon of the cluster."""
+
+    name: str
+    environment: dict[str, str]
+    paths: Paths
+    network: Network
+    process: subprocess.Popen[bytes]
+
+    @property
+    def home(self) -> str:
+        """Its home, as ``AUTORESEARCH_HOME`` names it."""
+        return self.environment["AUTORESEARCH_HOME"]
+
+    def client(self) -> Client:
+        """Its API."""
+        return Client(self.paths.socket)
+
+    def runs(self) -> bool:
+        """Whether its process is there."""
+        return self.process.poll() is None
+
+    def records(self) -> frozenset[bytes]:
+        """The ids of the records that it holds, read from its file."""
+        with Log.open(self.paths.log, self.network, read_only=True) as log:
+            return frozenset(record_id for _, record_id in log.iter_keys())
+
+
+def demo_folder() -> Path:
+    """Where the homes of a demo's daemons are."""
+    return here.paths().state / "demo"
+
+
+@contextmanager
+def demo_cluster(
+    places: Sequence[Place], *, found: Callable[[Path], Manifest], tell: Callable[[str], None]
+) -> Iterator[list[Daemon]]:
+    """Daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
+
+    ``found(folder)`` founds the network, below whose folder the homes will be.
+
+    Raises:
+        Refused: a demo runs there already.
+        AutoresearchError: a daemon did not start.
+    """
+    folder = demo_folder()
+    clear(folder)
+    manifest = found(folder)
+    daemons: list[Daemon] = []
+    try:
+        for number, place in enumerate(places):
+            daemons.append(launch(folder, number, place, manifest))
+            if number == 0:
+                tell("the first daemon starts; the others begin at its address")
+                manifest = replace(manifest, bootstrap=(first_address(daemons[0]),))
+        for daemon in daemons:
+            wait_until(daemon, lambda client: client.ready().status == starting.READY, "is not ready")
+        tell("they find each other")
+        for daemon in daemons:
+            wait_until(daemon, lambda client: client.peers().network.connected, "finds none of the others")
+        yield daemons
+    finally:
+        stop(daemons)
+
+
+def plain_network(_: Path) -> Manifest:
+    """A new network that trusts nobody."""
+    return Manifest(Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES)))
+
+
+def trust_of(daemon: Daemon) -> Trust:
+    """Whom a daemon's network trusts."""
+    return load_manifest(daemon.paths.manifest).trust
+
+
+def clear(folder: Path) -> None:
+    """Take away what an earlier demo left. Raises Refused when it still runs."""
+    for home in sorted(folder.glob("*-*")):
+        paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+        if paths.socket.exists():
+            with suppress(AutoresearchError), Client(paths.socket) as client:
+                pid = client.status().pid
+                raise Refused(f"a demo runs already, in {folder} (process {pid})", hint="end it first")
+        shutil.rmtree(home)
+
+
+def launch(folder: Path, number: int, place: Place, manifest: Manifest) -> Daemon:
+    """Start one daemon in a home of its own; does not wait for it."""
+    environment = environment_of(folder / place.name, number) | dict(place.settings)
+    paths = Paths.from_environment(environment)
+    Path(environment["AUTORESEARCH_HOME"]).mkdir(parents=True, exist_ok=True)
+    # The task's data are the same for all, and made once.
+    here.paths().cache.mkdir(parents=True, exist_ok=True)
+    paths.cache.symlink_to(here.paths().cache, target_is_directory=True)
+    paths.create()
+    save_manifest(paths.manifest, manifest)
+    process = starting.start(workers=place.workers, detached=True, bound=True, environment=environment)
+    return Daemon(place.name, environment, paths, manifest.network, process)
+
+
+def environment_of(home: Path, number: int) -> dict[str, str]:
+    """This machine's settings for work and storage, a home of its own, and a network of loopback alone."""
+    settings = here.settings()
+    kept = {name: text for name, text in here.environment().items() if not name.startswith("AUTORESEARCH_")}
+    devices = named_devices(settings.work.device)
+    work = msgspec.structs.replace(settings.work, device=devices[number % len(devices)])
+    chosen = {f"work.{key}": value for key, value in msgspec.to_builtins(work).items()}
+    chosen |= {f"storage.{key}": value for key, value in msgspec.to_builtins(settings.storage).items()}
+    network = msgspec.to_builtins(Settings().network)
+    network |= {"enabled": True, "lan": False, "listen": LISTEN, "bootstrap": ""}
+    chosen |= {f"network.{key}": value for key, value in network.items()}
+    said = {environment_variable(key): str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in chosen.items()}  # fmt: skip
+    return kept | said | {"AUTORESEARCH_HOME": str(home)}
+
+
+def first_address(daemon: Daemon) -> str:
+    """The address at which a daemon listens, once it does."""
+    wait_until(daemon, lambda client: client.peers().addresses, "has no address")
+    with daemon.client() as client:
+        return client.peers().addresses[0]
+
+
+def wait_until(daemon: Daemon, holds: Callable[[Client], object], otherwise: str) -> None:
+    """Wait until a daemon's answer is as it should be.
+
+    Raises:
+        AutoresearchError: it ended instead.
+        TimedOut: it takes too long.
+    """
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        if not daemon.runs():
+            words = starting.last_words(daemon.paths) or f"exit status {daemon.process.returncode}"
+            raise AutoresearchError(f"{daemon.name} did not start: {words}", hint=f"its log: {daemon.paths.daemon_log}")
+        if daemon.paths.socket.exists():
+            with suppress(AutoresearchError), daemon.client() as client:
+                if holds(client):
+                    return
+        time.sleep(POLL_SECONDS)
+    raise TimedOut(f"{daemon.name} {otherwise}", hint=f"its log: {daemon.paths.daemon_log}")
+
+
+def stop(daemons: list[Daemon]) -> None:
+    """End all of them within ten seconds; a second Ctrl-C, or a daemon that hangs, ends them the hard way."""
+    deadline = time.monotonic() + STOP_SECONDS
+    try:
+        for daemon in daemons:
+            if daemon.runs():
+                daemon.process.terminate()
+        for daemon in daemons:
+            daemon.process.wait(max(0.0, deadline - time.monotonic()))
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        pass
+    finally:
+        for daemon in daemons:
+            if daemon.runs():
+                daemon.process.kill()
+                daemon.process.wait()

@@ -1,0 +1,271 @@
+"""The node's part in verification: looks for jobs while it works, takes a person's wish, publishes what came out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+import structlog
+
+from autoresearch.answers import (
+    RunAccepted,
+    RunInHand,
+    WaitingStatus,
+    measured_proof,
+    proof_answer,
+    published_task,
+    resolve_reference,
+    waiting,
+)
+from autoresearch.errors import AutoresearchError, Refused
+from autoresearch.log import MissingBlob
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
+from autoresearch.running import Level, permit
+from autoresearch.tasks import MAX_FILE_BYTES, Task
+from autoresearch.views import judgement, pending
+from autoresearch.words import UNREVEALED, ProofKind, Why
+from autoresearch_daemon import service
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.verification.queue import VerificationQueue
+from autoresearch_daemon.verification.reveals import Reveals, Told
+from autoresearch_daemon.workers import protocol
+
+logger = structlog.get_logger()
+
+LOOK_SECONDS = 5.0
+# A task has a baseline and no more files in its harness than a record holds.
+TASK_FILES = 17
+
+
+class VerificationController:
+    """Between the node's state machine and its jobs.
+
+    ``take(event)`` gives the machine an event, ``load(folder)`` reads a task folder (empty: the configured one or the
+    one that ships), ``fetch(blob)`` gets a blob from other nodes.
+
+    ``level`` is how well runs are walled in here, as soon as that is known.
+    """
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        events: Events,
+        machine: service.Service,
+        paths: Paths,
+        local: LocalState,
+        *,
+        take: Callable[[service.Input], None],
+        load: Callable[[str], Task],
+        fetch: Callable[[BlobRef], Awaitable[None]],
+    ) -> None:
+        self._notebook = notebook
+        self._events = events
+        self._machine = machine
+        self._paths = paths
+        self._take = take
+        self._load = load
+        self._fetch = fetch
+        self.level = Level.NONE
+        self._jobs = VerificationQueue(notebook, fetch)
+        self._reveals = Reveals(notebook, local)
+        self._news = asyncio.Event()
+        self._names = 0
+        self._repeated: dict[str, bytes] = {}  # by assignment, the verification that is made once more
+
+    async def keep(self) -> None:
+        """Have the next verification ready whenever this node works, verifies and is chosen; tell what was measured.
+
+        Until cancelled.
+        """
+        while True:
+            try:
+                await self._look()
+            except AutoresearchError as error:
+                logger.info("nothing can be verified now", reason=str(error))
+            except Exception:  # a stranger's record must not end this loop for good
+                logger.exception("looking for something to verify failed")
+            self.reveal()
+            self._news.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+
+    async def _look(self) -> None:
+        asked, ready = self._machine.asked, self._machine.job
+        if ready is not None and ready.job and not self._jobs.is_next(ready.job, now_ms()):
+            self._jobs.put_back(ready.job, now_ms())
+            self._take(service.JobReady(None))
+        if self.level < Level.LANDLOCK:
+            return  # what others wrote is not run here, so it is not fetched either
+        if asked.working and asked.order.verify_share > 0 and self._machine.job is None:
+            try:
+                task = self._load(asked.order.task)
+            except Refused as error:  # it asks for more than this machine allows, until settings and node change
+                self._take(service.Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
+                return
+            found = await self._jobs.find(task.digest, now_ms())
+            if found is not None:
+                self._take(service.JobReady(*found))
+
+    async def ask(self, reference: str) -> RunAccepted:
+        """Queue the verification of a run that a person names. Raises AutoresearchError."""
+        self._check_working()
+        log, author = self._notebook.log, self._notebook.author
+        run = resolve_reference(log, reference, author=author)
+        self._check_idle(run)
+        wanted = await self._jobs.ask(run, now_ms())
+        self._check_idle(run)  # its files took their time
+        return RunAccepted(assignment=await self._queue("check", wanted.name, wanted.shown), note=wanted.note)
+
+    async def ask_again(self, reference: str, kind: ProofKind | None) -> str:
+        """Queue what it takes to check a proof: a verification once more. Returns the assignment.
+
+        Raises:
+            NotFound: there is no such record, or a file that it takes is nowhere.
+            Refused: nothing has to be measured, or nothing can be measured here now.
+        """
+        log, blobs = self._notebook.log, self._notebook.blobs
+        proof = proof_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
+        if proof.holds is not None:
+            found = "the evidence holds" if proof.holds else "the evidence does not hold"
+            word = "no misbehaviour found" if proof.nothing_found else found
+            raise Refused(f"nothing has to be measured: {word}: {proof.reason}", hint="GET /v1/proofs/{id}")
+        self._check_working()
+        verification = log.get(parse_id(proof.id))
+        name, shown = await self._jobs.again(verification)
+        return await self._queue("proof", name, shown, about=verification.id)
+
+    async def _queue(self, what: str, name: str, shown: RunInHand, about: bytes | None = None) -> str:
+        try:
+            folder = await self._folder_of(self._jobs.task(name))
+            self._load(folder)  # refused where the task asks for more than this machine allows
+        except AutoresearchError:
+            self._jobs.drop(name)
+            raise
+        self._names += 1
+        assignment = f"{what}-{os.getpid()}-{self._names}"
+        if about is not None:
+            self._repeated[assignment] = about
+        self._take(service.RunAsked(service.Assignment(assignment, folder, job=name, shown=shown)))
+        return assignment
+
+    def _check_idle(self, run: bytes) -> None:
+        """Whether the run is not being measured here already. Raises Refused."""
+        machine = self._machine
+        given = [worker.assignment for worker in machine.in_hand if worker.assignment]
+        checks = (self._jobs.check(assignment.job) for assignment in (*given, *machine.queue))
+        if any(check is not None and check.run == run for check in checks):
+            raise Refused(f"{short_id(run)} is being measured here already.", hint="autoresearch status")
+
+    def _check_working(self) -> None:
+        """Whether a worker would take it up. Raises Refused."""
+        permit(self.level, foreign=True)
+        if self._machine.asked.paused:
+            raise Refused("This node is paused, so it measures nothing.", hint="autoresearch resume")
+        if self._machine.workers_wanted == 0:
+            hint = "autoresearch config set work.workers 1, then autoresearch down && autoresearch up"
+            raise Refused("This node has no workers, so it measures nothing.", hint=hint)
+        # A task that could not be worked on is tried again when somebody asks for something by name.
+        if found := [reason for why, reason in self._machine.blocks.items() if why is not Why.TASK_BROKEN]:
+            raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
+
+    def waiting(self) -> list[WaitingStatus]:
+        """What is measured here and not told yet."""
+        return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
+
+    def check(self, assignment: service.Assignment) -> protocol.Check | None:
+        """What a worker needs for an assignment, if that is a verification."""
+        return self._jobs.check(assignment.job) if assignment.job else None
+
+    def finish(self, worker: str, found: protocol.Verified) -> AutoresearchError | None:
+        """Publish what a worker measured, and tell people. An error means that it is not recorded, and why."""
+        assignment = self._machine.workers[worker].assignment
+        if assignment is None or self._jobs.check(assignment.job) is None:
+            return None
+        body = self._jobs.measured(assignment.job, found)
+        repeated = self._repeated.pop(found.assignment, None)
+        if repeated is not None:
+            self._tell_proof(found.assignment, repeated, body)
+            return None
+        self.wake()
+        if found.cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
+            text = f"{body.stage} of {short_id(body.run)}: stopped"
+            self._events.tell("run_failed", text, now_ms(), assignment=found.assignment, reason=body.reason)
+            return None
+        if body.verdict != "error":
+            self._reveals.add(found.assignment, body)
+            return self.reveal()
+        try:  # nothing was measured, so there is nothing to keep from others
+            record = self._notebook.publish_verification(body, now_ms())
+        except AutoresearchError as error:
+            return error
+        self._tell(Told(found.assignment, record, body, revealed=True))
+        return None
+
+    def reveal(self) -> AutoresearchError | None:
+        """Publish of what was measured here whatever may be published now. An error: something waits, and why."""
+        told, error = self._reveals.work(now_ms())
+        for published in told:
+            self._tell(published)
+        return error
+
+    def wake(self) -> None:
+        """A verification is done, or others committed themselves or told: look at once."""
+        self._news.set()
+
+    def _tell(self, told: Told) -> None:
+        body, log = told.body, self._notebook.log
+        state = judgement(log, body.run).state.value
+        data: dict[str, object] = {
+            "run": format_id(body.run),
+            "id": format_id(told.record.id),
+            "state": state,
+            "stage": body.stage,
+            "round": body.round,
+            "verdict": body.verdict,
+            "value": body.value,
+            "values": list(body.values),
+            "parent_values": list(body.parent_values),
+            "metrics": dict(body.metrics),
+        }
+        what = f"{body.stage} of {short_id(body.run)}: {body.verdict}"
+        kind, text, reason = "verified", f"{what}, the run is {state} now", body.reason
+        # Whoever tells among the first sees the word as it was: the others' words are on their way.
+        if body.verdict != "error" and (others := len(pending(log, log.get(body.run), body.stage, body.round))):
+            text = f"{text}; others who measured it tell next: {others}"
+        if not told.revealed:
+            kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED
+        self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)
+
+    def _tell_proof(self, assignment: str, verification: bytes, body: Verification) -> None:
+        """What came out when a verification was made once more: told here, published nowhere."""
+        try:
+            proof = measured_proof(self._notebook.log, verification, body)
+        except AutoresearchError as error:
+            text = f"{short_id(verification)} could not be measured once more"
+            self._events.tell("run_failed", text, now_ms(), assignment=assignment, reason=str(error))
+            return
+        text = f"{short_id(verification)}: the value {'holds' if proof.holds else 'does not hold'}: {proof.reason}"
+        self._events.tell("proof", text, now_ms(), assignment=assignment, proof=msgspec.to_builtins(proof))
+
+    async def _folder_of(self, task: bytes) -> str:
+        """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""
+        for folder in (self._machine.asked.order.task, ""):
+            with suppress(AutoresearchError):
+                if self._load(folder).digest == task:
+                    return folder
+        place = self._paths.published_tasks / task.hex()
+        for _ in range(TASK_FILES):
+            try:
+                return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
+            except MissingBlob as missing:
+                if missing.blob.size > MAX_FILE_BYTES:
+                    raise Refused("The run's task has files that are larger than those of any task.") from missing
+                await self._fetch(missing.blob)
+        return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)

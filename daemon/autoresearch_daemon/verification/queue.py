@@ -1,0 +1,238 @@
+"""Verifications that this node is chosen for: found, made ready (their files fetched), a record's body when done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from autoresearch.answers import RunInHand, check_asked, check_new, will_count
+from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
+from autoresearch.notebook import Notebook
+from autoresearch.records import BlobRef, Record, Run, Verification, format_id, short_id
+from autoresearch.running import Limits
+from autoresearch.tasks import MAX_FILE_BYTES
+from autoresearch.verification import EVALUATE, REPLICATE
+from autoresearch.views import VerificationJob, bears_out, job_for, make_job, next_job, repeated_job, tolerance_of, who
+from autoresearch.words import JOB_SENTENCES, JobReason
+from autoresearch_daemon.workers import protocol
+
+logger = structlog.get_logger()
+
+# A job that could not be done, because a file is nowhere or the run broke here, is not tried again for so long, and
+# for twice as long each further time: it costs others' runs their turn.
+AGAIN_MS = 600_000
+_DOUBLINGS = 8
+# No run that anybody's node recorded has more than these: a larger one fills disks and memory, and is not asked for.
+SOURCE_BYTES = MAX_FILE_BYTES
+CHECKPOINT_BYTES = Limits().checkpoint_bytes
+REASON_CHARACTERS = 1000
+
+
+class Wanted(NamedTuple):
+    """A verification that a person asked for: its name, how people see it, and what they should know of it."""
+
+    name: str
+    shown: RunInHand
+    note: str
+
+
+class VerificationQueue:
+    """Those that are ready or in hand, by name. ``fetch(blob)`` gets a blob from other nodes."""
+
+    def __init__(self, notebook: Notebook, fetch: Callable[[BlobRef], Awaitable[None]]) -> None:
+        self._notebook = notebook
+        self._fetch = fetch
+        self._checks: dict[str, protocol.Check] = {}
+        self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
+        self._names = 0
+
+    async def find(self, task: bytes, now_ms: int) -> tuple[str, RunInHand] | None:
+        """The next thing to verify on a task, with its files here; its name and how people see it."""
+        device = self._notebook.identity.device
+        job = next_job(self._notebook.log, task, device.public, bytes(device.key), now_ms, skip=self._skipped(now_ms))
+        if job is None:
+            return None
+        times, _ = self._tried.get(_key(job), (0, 0))
+        self._tried[_key(job)] = times + 1, now_ms + (AGAIN_MS << min(times, _DOUBLINGS))
+        try:
+            return await self._ready(job, JobReason.DISPUTE if job.round else JobReason.LOT)
+        except AutoresearchError as error:
+            logger.info("a run cannot be verified now", run=short_id(job.run), reason=str(error))
+            return None
+
+    def is_next(self, name: str, now_ms: int) -> bool:
+        """Whether what was made ready is still what this node is to do next.
+
+        While it waited others may have done it, or something came that is better by its author's word.
+        """
+        check, device = self._checks[name], self._notebook.identity.device
+        skip = self._skipped(now_ms) - {_key(check)}
+        job = next_job(self._notebook.log, check.task, device.public, bytes(device.key), now_ms, skip=skip)
+        return job is not None and _key(job) == _key(check)
+
+    def put_back(self, name: str, now_ms: int) -> None:
+        """What was made ready is not done now, and was not tried either."""
+        key = _key(self._checks.pop(name))
+        times, _ = self._tried.get(key, (1, 0))
+        self._tried[key] = times - 1, now_ms
+
+    async def ask(self, run: bytes, now_ms: int) -> Wanted:
+        """What a person wants verified: what the protocol wants of this node, or an evaluation.
+
+        Raises:
+            NotFound: there is no such run, or one of its files is nowhere.
+            UsageError: it is no run.
+            Refused: there is nothing to measure, or this node's word would not count.
+        """
+        log, device = self._notebook.log, self._notebook.identity.device
+        check_asked(log, run, device.public, now_ms)
+        seed = bytes(device.key)
+        job = job_for(log, run, device.public, seed, now_ms)
+        if job is None:
+            check_new(log, run, device.public, now_ms)
+            job = make_job(run, EVALUATE, 0, seed)
+        try:
+            name, shown = await self._ready(job, JobReason.ASKED)
+        except (NotFound, TimedOut) as error:
+            sentence = f"{short_id(run)} can't be measured here now: {error}"
+            hint = "its author's node, or one that has its files, must be connected: autoresearch peers"
+            raise type(error)(sentence, hint=hint) from error
+        return Wanted(name, shown, will_count(log, run, job, device.public, now_ms))
+
+    async def again(self, verification: Record) -> tuple[str, RunInHand]:
+        """A verification to be made once more as its verifier made it: same draw, seeds and parent. Raises NotFound."""
+        body = verification.body
+        assert isinstance(body, Verification), "only a verification is made once more"
+        job = repeated_job(body.run, body.stage, body.round, body.proof)
+        return await self._ready(job, JobReason.PROOF, beside_parent=bool(body.parent_values))
+
+    def check(self, name: str) -> protocol.Check | None:
+        """What a worker needs for a job."""
+        return self._checks.get(name)
+
+    def task(self, name: str) -> bytes:
+        """The digest of the task that a job is on."""
+        return self._checks[name].task
+
+    def drop(self, name: str) -> None:
+        """A job is not done after all."""
+        self._checks.pop(name, None)
+
+    def measured(self, name: str, found: protocol.Verified) -> Verification:
+        """What was measured, as the body of a record; the job is done."""
+        check = self._checks.pop(name)
+        body = Verification(
+            run=check.run,
+            stage=check.stage,
+            round=check.round,
+            verdict=found.verdict,
+            value=found.value,
+            metrics=dict(found.metrics),
+            seeds=list(check.seeds),
+            values=found.values,
+            parent_values=found.parent_values,
+            proof=check.proof,
+            device=found.device[:120],
+            sandbox=found.sandbox,
+            duration_ms=found.duration_ms,
+            reason=found.reason[:REASON_CHARACTERS],
+        )
+        run = self._notebook.log.get(check.run).body
+        assert isinstance(run, Run)
+        if body.verdict == "pass" and check.stage == EVALUATE and not bears_out(self._notebook.log, run, body):
+            body = msgspec.structs.replace(body, verdict="fail")
+        return body
+
+    async def _ready(
+        self, job: VerificationJob, why: JobReason, *, beside_parent: bool | None = None
+    ) -> tuple[str, RunInHand]:
+        """Fetch what it takes. A model is asked beside its parent's, or not, or where that is to be had."""
+        log = self._notebook.log
+        run = log.get(job.run).body
+        assert isinstance(run, Run)
+        found = log.find(run.parent) if run.parent else None
+        parent = found.body if found is not None and isinstance(found.body, Run) else None
+        checkpoint = parent_checkpoint = None
+        if job.stage == REPLICATE:
+            if parent is None:
+                raise NotFound(f"the parent of {short_id(job.run)} is not here")
+        elif run.checkpoint is not None and tolerance_of(log, run.task) is not None:
+            checkpoint = await self._get(run.checkpoint, CHECKPOINT_BYTES)
+            if beside_parent is None:
+                parent_checkpoint = await self._if_to_be_had(parent)
+            elif beside_parent:
+                parent_checkpoint = await self._checkpoint(parent, job.run)
+        compared = parent is not None and (job.stage == REPLICATE or parent_checkpoint is not None)
+        check = protocol.Check(
+            run=job.run,
+            task=run.task,
+            stage=job.stage,
+            round=job.round,
+            proof=job.proof,
+            seeds=list(job.seeds),
+            source=await self._source(run),
+            source_digest=run.source_digest,
+            parent_source=await self._source(parent) if parent is not None and compared else None,
+            checkpoint=checkpoint,
+            parent_checkpoint=parent_checkpoint,
+            replicate=run.replicate,
+            claim=run.value,
+        )
+        self._names += 1
+        name = f"job-{self._names}"
+        self._checks[name] = check
+        return name, self._shown(job, why)
+
+    def _shown(self, job: VerificationJob, why: JobReason) -> RunInHand:
+        log = self._notebook.log
+        record = log.get(job.run)
+        assert isinstance(record.body, Run)
+        return RunInHand(
+            title=f"checking {short_id(job.run)}: {record.body.title}"[:120],
+            kind="verification",
+            replicate=record.body.replicate,
+            checked=format_id(job.run),
+            stage=job.stage,
+            round=job.round,
+            who=who(log, record.author, record.time),
+            reason=JOB_SENTENCES[why],
+        )
+
+    async def _source(self, run: Run) -> str:
+        await self._get(run.source, SOURCE_BYTES)
+        # What is no text is no program either: the worker finds that out, and says so.
+        return self._notebook.blobs.get(run.source.sha256).decode("utf-8", errors="replace")
+
+    async def _if_to_be_had(self, parent: Run | None) -> bytes | None:
+        """The parent's checkpoint, where it kept one that somebody still has: it makes the check sharper."""
+        if parent is None or parent.checkpoint is None:
+            return None
+        try:
+            return await self._get(parent.checkpoint, CHECKPOINT_BYTES)
+        except AutoresearchError:
+            return None
+
+    async def _checkpoint(self, parent: Run | None, run: bytes) -> bytes:
+        """The parent's checkpoint, without which the check would be another one."""
+        if parent is None or parent.checkpoint is None:
+            raise NotFound(f"the parent of {short_id(run)}, with its checkpoint, is not here")
+        return await self._get(parent.checkpoint, CHECKPOINT_BYTES)
+
+    async def _get(self, blob: BlobRef, most: int) -> bytes:
+        """Fetch a file unless its record says that it is larger than any; its hash. Raises AutoresearchError."""
+        if blob.size > most:
+            raise Refused(
+                f"{blob.sha256.hex()[:16]} has {blob.size} bytes by its record; {most} are the most there are"
+            )
+        await self._fetch(blob)
+        return blob.sha256
+
+    def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
+        return {key for key, (_, again_ms) in self._tried.items() if now_ms < again_ms}
+
+
+def _key(asked: VerificationJob | protocol.Check) -> tuple[bytes, str, int]:
+    return asked.run, asked.stage, asked.round

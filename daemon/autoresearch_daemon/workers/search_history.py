@@ -1,0 +1,76 @@
+"""What the log knows, as a proposer wants it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.log import BlobStore, Log
+from autoresearch.proposers import LiveClaim, PastRun, Problem
+from autoresearch.records import Claim, Run
+from autoresearch.tasks import Task
+from autoresearch.views import is_own_run, trials, trust_context
+from autoresearch.words import STOPPED
+
+
+def recall(
+    log: Log, blobs: BlobStore, task: Task, now_ms: int, *, me: bytes, own: frozenset[bytes] | None = None
+) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
+    """The problem, everybody's runs with the task's full budget, and what is being tried at this moment.
+
+    ``me`` is the device that asks: what it measured itself comes before what others only say. With ``own``,
+    this participant's keys, only programs are built upon in which others had no part.
+    """
+
+    def source_of(run: bytes) -> str | None:
+        record = log.find(run)
+        if record is None or not isinstance(record.body, Run) or not (own is None or is_own_run(log, run, own)):
+            return None
+        try:
+            return blobs.get(record.body.source.sha256).decode()
+        except (AutoresearchError, UnicodeDecodeError):
+            return None  # not fetched yet, or no text: the proposer does without it
+
+    problem = Problem(
+        task=task.digest,
+        baseline=task.baseline.decode(),
+        direction=task.metric.direction,
+        noise=task.metric.noise,
+        floor=task.metric.floor,
+        source_of=source_of,
+    )
+    with log.snapshot():
+        return problem, _runs(log, task, me), claims(log, task, now_ms)
+
+
+def _runs(log: Log, task: Task, me: bytes) -> list[PastRun]:
+    """All runs that ended, with how far each may be built upon, and what others measured in its value's place."""
+    return [
+        PastRun(
+            id=run.row.id,
+            source_digest=run.row.source_digest,
+            genome=msgspec.json.decode(run.row.genome),
+            value=run.value,
+            replicate=run.row.replicate,
+            parent=run.row.parent,
+            base=run.row.base,
+            tier=run.tier,
+            believed=run.believed,
+            preferred=run.preferred,
+        )
+        for run in trials(log, task.digest, trust_context(log, me), device=me)
+        if run.row.budget == task.budget.amount and run.row.status not in STOPPED
+    ]
+
+
+def claims(log: Log, task: Task, now_ms: int) -> list[LiveClaim]:
+    """What is being tried at this moment."""
+    return [
+        LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
+        for row in log.claims(task.digest, now_ms=now_ms)
+    ]
+
+
+def _genome(log: Log, claim: bytes) -> dict[str, int | float | str | bool]:
+    record = log.find(claim)
+    return record.body.genome if record and isinstance(record.body, Claim) else {}

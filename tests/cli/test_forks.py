@@ -1,0 +1,109 @@
+"""A device went on from an older copy of its log: what is said of the fork, and the command that ends it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK, format_id
+from autoresearch.research import plan_as_it_stands
+from tests.cli.conftest import Cli
+from tests.cli.filling import START_MS, TRAIN, Filled, measured
+
+WORDS = "correct horse battery staple"
+
+
+def one_more(paths: Paths, filled: Filled, x: float, title: str) -> str:
+    """This device runs something."""
+    with Notebook(paths) as notebook:
+        parent = notebook.log.resolve(filled.best)
+        plan = plan_as_it_stands(filled.task, TRAIN.format(x=x), title=title, parent=parent, genome={"X": x})
+        return format_id(notebook.publish_run(plan, measured(x), START_MS + 900_000, log=b"").record.id)
+
+
+@pytest.fixture
+def forked(home: Path, paths: Paths, filled: Filled, tmp_path: Path) -> list[str]:
+    """The runs of this device on both branches; the log here has them all."""
+    copy = shutil.copytree(home, tmp_path / "copy")
+    one = one_more(paths, filled, 1.2, "on the lost branch")
+    older = Paths.from_environment({"AUTORESEARCH_HOME": str(copy)})
+    two = [one_more(older, filled, x, "on the other branch") for x in (1.25, 1.1)]
+    with Notebook(older) as lost, Notebook(paths) as notebook:
+        records = [lost.log.get(lost.log.resolve(run)) for run in two]
+        notebook.log.ingest([(record.raw, record.signature) for record in records], now_ms=START_MS + 900_000)
+    return [one, *two]
+
+
+def counted(cli: Cli) -> set[str]:
+    """The runs on the board."""
+    return {row["id"] for row in json.loads(cli("top", "--json").stdout)["programs"]}
+
+
+def log_check(cli: Cli) -> dict[str, str]:
+    checks = json.loads(cli("doctor", "--json").stdout)["checks"]
+    return next(check for check in checks if check["name"] == "log")
+
+
+def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: list[str]) -> None:
+    assert not counted(cli) & set(forked)
+    check = log_check(cli)
+    assert check["result"] == "warning"
+    assert check["fix"].endswith("autoresearch id merge")
+    assert "history forked at its record" in check["detail"]
+    assert "autoresearch id merge" in cli("show", forked[0]).stderr
+
+    result = cli("id", "merge", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert (answer["schema"], answer["runs"]) == ("autoresearch.merge/1", 3)
+    assert set(answer["heads"]) == {forked[0], forked[2]}
+    assert counted(cli) >= set(forked)
+    assert log_check(cli)["result"] == "ok"
+    shown = cli("show", forked[0])
+    assert "autoresearch id merge" not in shown.stderr
+    assert json.loads(cli("show", answer["id"], "--json").stdout)["record"]["kind"] == "merge"
+    proofs = json.loads(cli("proof", "--kind", "fork", "--json").stdout)["proofs"]
+    assert {proof["follows"] for proof in proofs} == {"merged"}
+    again = cli("id", "merge")
+    assert (again.exit_code, "has no fork" in again.stderr) == (6, True)
+
+
+def test_it_says_what_it_did_and_takes_the_passphrase_of_the_root_key(
+    cli: Cli, forked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    assert cli("id", "passphrase").exit_code == 0
+    monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
+    asked = cli("id", "merge")
+    assert asked.exit_code == 2
+    assert "passphrase" in asked.stderr
+    assert not counted(cli) & set(forked)
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
+    device = json.loads(cli("id", "show", "--json").stdout)["device_key"]
+    assert cli("id", "merge", "zz").exit_code == 4
+    result = cli("id", "merge", device[:10])
+    assert result.exit_code == 0
+    assert f"2 branches of device {device[:16]}… merged" in result.stderr
+    assert "3 runs may count again" in result.stderr
+
+
+def test_what_the_device_runs_next_counts_on_either_side(
+    cli: Cli, filled: Filled, forked: list[str], paths: Paths
+) -> None:
+    assert cli("id", "merge").exit_code == 0
+    later = one_more(paths, filled, 1.05, "after the merge")
+    assert later in counted(cli)
+
+
+def test_without_a_fork_there_is_nothing_to_merge(cli: Cli, filled: Filled, paths: Paths) -> None:
+    refused = cli("id", "merge")
+    assert (refused.exit_code, "has no fork" in refused.stderr) == (6, True)
+    assert log_check(cli)["result"] == "ok"
+    with Notebook(paths) as notebook:
+        assert notebook.log.count("merge") == 0
+        assert notebook.log.network == DEFAULT_NETWORK

@@ -1,0 +1,191 @@
+"""Every command that reads fits the terminal, narrow or wide, and cuts neither values nor ids."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from autoresearch_cli.catalogue import COMMANDS
+from autoresearch_cli.rendering.layout import cells, table, wrapped
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.paths import Paths
+from autoresearch.records import parse_id, short_id
+from tests.cli.crowded import NAMES, Crowded, fill
+from tests.cli.test_help import EVERY
+from tests.cli.test_hostile_text import DRIVER
+from tests.terminals import on_terminal
+
+# Runs in hand as `run`, `work --follow`, `verify` and both kinds of `demo` show them, and events.
+WATCHING = """
+from autoresearch.answers import Event
+from autoresearch_cli.demo_cluster.display import DemoDisplay
+from autoresearch_cli.demo_cluster.state import DemoState
+from autoresearch_cli.rendering.events import print_event
+from autoresearch_cli.rendering.progress import TerminalDisplay
+from autoresearch_cli.watching import Watch
+title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
+data = {"assignment": "one", "title": title, "status": "ok", "value": 1.155, "delta": -0.0123, "is_best": True}
+data |= {"fraction": 0.5, "step": 1082, "loss": 1.226}
+kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
+events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
+with TerminalDisplay(quiet=False) as display:
+    watch = Watch(display, standing=lambda: "best 1.1550, 69% of the way to 0.7629")
+    for event in events:
+        watch.take(event)
+cluster = DemoState.of(["peer-1", "peer-2"])
+demo = DemoDisplay(cluster, quiet=False)
+with demo.live() as live:
+    for event in events:
+        if line := cluster.hear("peer-1", event):
+            demo.line(line)
+        live.refresh()
+for event in events:
+    print_event(event, json=False)
+"""
+SCREEN_LINES = 24
+WRITING = {
+    *("demo", "run", "work", "verify", "withdraw", "pause", "resume", "finish", "up", "down"),
+    *("attestor", "export", "import"),
+}
+PARENT = "1.2250 ± 0.0257"
+BEST = "1.1550 ± 0.0257"
+
+
+@pytest.fixture(scope="session")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Crowded]:
+    """A home that is filled once; only reading commands see it."""
+    place = tmp_path_factory.mktemp("crowd") / "home"
+    return place, fill(Paths.from_environment({"AUTORESEARCH_HOME": str(place)}))
+
+
+@pytest.fixture
+def crowded(crowd: tuple[Path, Crowded], home: Path) -> Crowded:
+    """That home as the one of this test."""
+    shutil.copytree(crowd[0], home)
+    return crowd[1]
+
+
+def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Every reading command, with what has to stand whole on a line of its screen."""
+    best, parent, refuted, lucky = map(brief, (crowded.best, crowded.parent, crowded.refuted, crowded.lucky))
+    found: dict[tuple[str, ...], tuple[str, ...]] = {
+        ("status",): (BEST,),
+        ("best",): (BEST, best, "1.1000", "0.7000"),
+        ("top",): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
+        ("top", "-n", "2"): (best, parent),
+        ("log", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
+        ("lineage", "@"): (best, parent, BEST, PARENT, "-0.0700", "-0.7800"),
+        ("diff", "@"): ("-LR = 0.01", "+LR = 0.02"),
+        ("diff", parent, "@"): ("-LR = 0.01",),
+        ("show", "@", "--log"): (),
+        ("credit",): ("0.7800", "0.0700", "1 of 2"),
+        ("credit", NAMES[2]): (best,),
+        ("credit", "eve"): (lucky,),
+        ("proof",): (refuted, lucky),
+        ("proof", lucky): ("banned",),
+        ("proof", parent): (parent,),
+        ("task", "list"): ("1.1550",),
+        ("task", "show"): ("0.7629", "0.0200"),
+        ("config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),
+        ("config", "show", "--origin"): ("AUTORESEARCH_WORK_MAX_OUTPUT_KIB",),
+    }
+    found |= {("show", record): (record,) for record in crowded.kinds}
+    found |= {("show", crowded.refuted): (crowded.refuted, "1.9000"), ("show", crowded.lucky): ("0.5000",)}
+    found[("show", crowded.best)] = (crowded.best, BEST, "1.2200 → 1.1500", parent)
+    plain = ("id show", "id devices", "network show", "paths", "logs", "doctor network", "peers", "events", "nonsense")
+    return found | {tuple(words.split()): () for words in plain}
+
+
+def helps() -> list[list[str]]:
+    """Every page of help."""
+    return [["--help"], *([*words, "--help"] for words in EVERY)]
+
+
+def brief(record: str) -> str:
+    return short_id(parse_id(record))
+
+
+def screens(folder: Path, commands: list[list[str]], width: int) -> dict[tuple[str, ...], list[str]]:
+    """The lines that a person sees of each command."""
+    todo = folder / "given.json"
+    todo.write_text(json.dumps(commands))
+    shown = on_terminal(
+        [sys.executable, "-c", DRIVER, str(todo)], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1", LINES="24"
+    )
+    parts = (part.split("\n", 1) for part in shown.split("\n<<< ")[1:])
+    return {tuple(json.loads(words)): text.splitlines() for words, text in parts}
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, width: int) -> None:
+    whole = reading(crowded)
+    shown = screens(tmp_path, [*map(list, whole), *helps()], width)
+    assert len(shown) == len(whole) + len(helps())
+    for words, lines in shown.items():
+        wide = [line for line in lines if cells(line) > width]
+        assert not [line for line in wide if " " in line], words  # one long word is left whole, to be copied
+        assert all(any(token in line for line in lines) for token in whole.get(words, ())), words
+        assert sum(line.startswith("→") for line in lines) <= 1, words
+        assert not any(line.startswith(("Traceback", "this is a bug")) for line in lines), words
+    assert len(shown["best",]) < SCREEN_LINES or width < 80
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_runs_in_hand_fit_too(width: int) -> None:
+    shown = on_terminal([sys.executable, "-c", WATCHING], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1")
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
+    assert max(map(cells, lines)) <= width
+    for whole in ("★ 1.1550  -0.0123", "step 1082 loss 1.226", "best", "1.1550,", "0.1 -> 0.19", "0 records, equal"):
+        assert any(whole in line for line in lines), whole
+    assert "Traceback" not in shown
+
+
+def test_a_wide_table_is_one_line_a_row(crowded: Crowded, tmp_path: Path) -> None:
+    [lines] = screens(tmp_path, [["lineage", "@"]], 200).values()
+    assert len([line for line in lines if line and not line.startswith("→")]) == 1 + 3
+
+
+def test_every_command_that_reads_is_among_them(crowded: Crowded) -> None:
+    assert {words[0] for words in reading(crowded)} - {"nonsense"} == set(COMMANDS) - WRITING
+
+
+words = st.text("abc ·±→1", min_size=0, max_size=80)
+
+
+@given(words, st.integers(10, 60))
+def test_no_word_is_lost_or_cut(text: str, width: int) -> None:
+    lines = wrapped(text, width, first="label  ", indent="       ")
+    assert " ".join(lines).split() == ["label", *text.split()]
+    assert all(cells(line) <= width for line in lines if " " in line.strip() and "±" not in line and "·" not in line)
+
+
+def test_values_and_their_units_stay_together() -> None:
+    text = "reached 1.1550 ± 0.0257 after LR 0.0083 -> 0.006 in 12 min of 1.2200 → 1.1500"
+    for width in range(20, 60):
+        lines = wrapped(text, width)
+        for whole in ("1.1550 ± 0.0257", "0.0083 -> 0.006", "12 min", "1.2200 → 1.1500"):
+            assert any(whole in line for line in lines), (width, whole)
+
+
+def test_a_table_leaves_out_what_is_optional_before_it_moves_columns_below() -> None:
+    columns, row = ("id", "value", "score", "by", "title"), ("g3xkabcd", "1.1550", "1.1600", "27a6adac", "a title " * 5)
+    wide = [line.text for line in table(columns, [row], 100, optional=("score",))]
+    assert wide[0] == "id        value   score   by        title"
+    narrow = [line.text for line in table(columns, [row], 30, optional=("score",))]
+    assert narrow[:2] == ["id        value   by", "  title"]
+    tiny = [line.text for line in table(columns, [row], 20, optional=("score",))]
+    assert tiny[:2] == ["id        value", "  by · title"]
+    assert re.sub(r"\s+", " ", " ".join(tiny)).count("a title") == 5
+
+
+def test_an_empty_column_is_not_shown() -> None:
+    [header, _] = table(("id", "marks", "title"), [("g3xkabcd", "", "a title")], 80)
+    assert header.text == "id        title"
+    assert header.header
+    assert table(("id", "title"), [], 80) == []

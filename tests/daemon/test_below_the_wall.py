@@ -1,0 +1,260 @@
+"""A worker on a machine without a sandbox: it runs this participant's own programs and nothing of anybody else's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+from autoresearch_daemon import service
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.verification.controller import VerificationController
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.assignment import Workplace, carry_out
+
+from autoresearch import single_run
+from autoresearch.answers import published_task
+from autoresearch.errors import Refused
+from autoresearch.records import BlobRef, Record, Run, format_id
+from autoresearch.research import Ceiling, plan_as_it_stands
+from autoresearch.running import Level
+from autoresearch.settings import Work
+from autoresearch.tasks import Task, load_task, shipped_task, source_digest
+from autoresearch.verification import EVALUATE, REPLICATE
+from tests.daemon.test_reveals import AUTHOR, LATER_MS, Place
+from tests.daemon.toy import HARNESS, write_toy_task
+from tests.records.making import run_body
+from tests.records.making import task_body as published
+
+
+class Yes:
+    """A daemon that agrees to everything."""
+
+    assignment = "a"
+
+    def __init__(self) -> None:
+        self.said: list[protocol.FromWorker] = []
+        self.proposed: list[protocol.Proposal] = []
+
+    def say(self, message: protocol.FromWorker) -> None:
+        self.said.append(message)
+
+    def ask(self, proposal: protocol.Proposal) -> bool:
+        self.proposed.append(proposal)
+        return True
+
+    def cancelled(self) -> bool:
+        return False
+
+
+class Machine:
+    """A node without a sandbox, and a stranger whose task and run would copy this node's key to ``seen``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.place = Place(folder / "home")
+        self.key, self.seen = folder / "device.key", folder / "seen"
+        self.key.write_text("secret")
+        self.seen.write_bytes(b"")
+        for file in (self.key, self.seen):
+            file.chmod(0o666)
+        self.task = load_task(write_toy_task(folder / "theirs", train=self.trap))
+        self.run = self.publish(self.task)
+
+    @property
+    def trap(self) -> str:
+        return (
+            f"open({str(self.seen)!r}, 'wb').write(open({str(self.key)!r}, 'rb').read())\n"
+            "import prepare\nX = 0.9  # float [0.0, 1.0]\nprepare.report(X)\n"
+        )
+
+    def publish(self, task: Task) -> Record:
+        """The stranger's task and a run of its program; all files are here already."""
+        blobs, place = self.place.notebook.blobs, self.place
+        harness = {name: blobs.put(text) for name, text in task.harness.items()}
+        baseline = blobs.put(task.baseline)
+        body = published(task.definition())
+        body = msgspec.structs.replace(body, baseline=baseline, harness=harness, name="toy")
+        place.comes(AUTHOR, body, "task", seq=4)
+        plan = plan_as_it_stands(task, task.baseline.decode())
+        made = run_body(0.61, task=task.digest, source_digest=plan.source_digest, seed=plan.seed, budget=1.0)
+        return place.comes(AUTHOR, msgspec.structs.replace(made, source=baseline), "run", seq=5)
+
+    def carry_out(
+        self,
+        task: Path | None,
+        check: protocol.Check | None = None,
+        *,
+        given: bool = False,
+        level: Level = Level.NONE,
+    ) -> Yes:
+        talk = Yes()
+        work = protocol.Work(
+            assignment="a",
+            task=str(task or ""),
+            given=given,
+            replicate=0,
+            level=int(level),
+            author=self.place.notebook.author,
+            check=check,
+        )
+        carry_out(work, talk, Workplace("w", "cpu", 1, self.place.paths, Ceiling.of(Work())))
+        return talk
+
+    def check(self, **fields: object) -> protocol.Check:
+        return msgspec.structs.replace(
+            protocol.Check(
+                run=self.run.id,
+                task=self.task.digest,
+                stage=EVALUATE,
+                round=0,
+                proof=bytes(80),
+                seeds=[1],
+                source=self.trap,
+                source_digest=source_digest(self.trap),
+                parent_source=None,
+                checkpoint=None,
+                parent_checkpoint=None,
+                replicate=0,
+                claim=0.61,
+            ),
+            **fields,
+        )
+
+    def verifying(self) -> VerificationController:
+        async def fetch(_: BlobRef) -> None:
+            raise AssertionError("nothing is fetched that can't be run")
+
+        machine = service.Service(workers_wanted=1)
+        return VerificationController(
+            self.place.notebook,
+            Events(self.place.local),
+            machine,
+            self.place.paths,
+            self.place.local,
+            take=lambda event: None,
+            load=lambda folder: self.task,
+            fetch=fetch,
+        )
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    with TemporaryDirectory(prefix="autoresearch-below-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        made = Machine(folder)
+        (folder / "home").chmod(0o755)
+        yield made
+        made.place.local.close()
+        made.place.notebook.close()
+
+
+def _is_refused(talk: Yes, machine: Machine) -> None:
+    (said,) = talk.said
+    assert isinstance(said, protocol.Failed)
+    assert "nothing that others wrote is run here install bubblewrap" in said.sentence
+    assert talk.proposed == []
+    assert machine.seen.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stage": EVALUATE},
+        {"stage": EVALUATE, "checkpoint": bytes(32)},
+        {"stage": REPLICATE, "parent_source": "import prepare"},
+    ],
+    ids=["measured again", "its model asked", "a pair"],
+)
+@pytest.mark.parametrize("folder", ["theirs", ""], ids=["their task", "shipped task"])
+def test_no_run_of_others_is_verified(machine: Machine, fields: dict[str, object], folder: str) -> None:
+    task = load_task(machine.folder / folder) if folder else shipped_task()
+    check = machine.check(task=task.digest, **fields)
+    _is_refused(machine.carry_out(machine.folder / folder if folder else None, check), machine)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["run", "work"])
+def test_no_task_of_others_is_worked_on(machine: Machine, given: bool) -> None:
+    log, blobs = machine.place.notebook.log, machine.place.notebook.blobs
+    fetched = published_task(log, blobs, machine.task.digest, machine.folder / "fetched").folder
+    _is_refused(machine.carry_out(fetched, given=given), machine)
+
+
+def test_another_program_in_a_fetched_task_does_not_make_it_ones_own(machine: Machine) -> None:
+    folder = write_toy_task(machine.folder / "changed", train="import prepare\nprepare.report(0.5)\n")
+    _is_refused(machine.carry_out(folder, given=True), machine)
+
+
+def test_a_program_of_others_in_ones_own_task_is_refused(machine: Machine) -> None:
+    _is_refused(machine.carry_out(own_task(machine, machine.trap), given=True), machine)
+
+
+def own_task(machine: Machine, train: str) -> Path:
+    """A folder with a task that nobody published, and a program."""
+    harness = HARNESS + "# my own\n"
+    return write_toy_task(machine.folder / "mine", train=train, harness=harness)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["run", "work"])
+def test_ones_own_task_runs(machine: Machine, given: bool) -> None:
+    folder = own_task(machine, machine.trap.replace("0.9", "0.8"))
+    talk = machine.carry_out(folder, given=given)
+    assert isinstance(talk.said[-1], protocol.Result), talk.said[-1]
+    assert talk.said[-1].measurement.status == "ok"
+    assert machine.seen.read_bytes() == b"secret"
+
+
+def test_ones_own_task_stays_so_when_others_publish_and_run_it(machine: Machine) -> None:
+    task = load_task(own_task(machine, machine.trap.replace("0.9", "0.8")))
+    machine.place.notebook.publish_task(task, LATER_MS)
+    machine.publish(task)
+    assert isinstance(machine.carry_out(task.folder, given=True).said[-1], protocol.Result)
+
+
+@pytest.mark.parametrize("level", [Level.NONE, Level.LANDLOCK], ids=["without a sandbox", "with one"])
+def test_a_search_builds_on_no_program_in_which_others_had_a_part(machine: Machine, level: Level) -> None:
+    """The stranger's program leads by far, as its own and as this node's child of it: made when there was a sandbox."""
+    place, log = machine.place, machine.place.notebook.log
+    task = load_task(own_task(machine, machine.trap.replace("0.9", "0.8")))
+    place.notebook.publish_task(task, LATER_MS)
+    theirs = "import prepare\nX = 0.3  # float [0.0, 1.0]\nprepare.report(X)  # by others\n"
+
+    def run(source: str, value: float, parent: bytes | None = None) -> Run:
+        blob = place.notebook.blobs.put(source.encode())
+        made = run_body(value, task=task.digest, source_digest=source_digest(source), parent=parent, budget=1.0)
+        return msgspec.structs.replace(made, source=blob)
+
+    device = place.notebook.identity.device
+    log.append(device, "run", run(task.baseline.decode(), 0.8), now_ms=LATER_MS)
+    parent = place.comes(AUTHOR, run(theirs, 0.1), "run", seq=6)
+    log.append(device, "run", run(theirs.replace("0.3", "0.31"), 0.1, parent.id), now_ms=LATER_MS)
+    proposed = machine.carry_out(task.folder, level=level).proposed[0].plan
+    assert ("by others" in proposed.source) is (level > Level.NONE)
+
+
+def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Machine) -> None:
+    verifying = machine.verifying()
+    with pytest.raises(Refused, match="nothing that others wrote"):
+        asyncio.run(verifying.ask(format_id(machine.run.id)))
+    asyncio.run(verifying._look())
+
+
+def test_without_a_daemon_it_is_the_same(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single_run, "detect_level", lambda: (Level.NONE, ()))  # a machine that has none
+    paths = machine.place.paths
+    machine.place.local.close()
+    machine.place.notebook.close()
+    with pytest.raises(Refused, match="nothing that others wrote"):
+        single_run.run_once(machine.folder / "theirs", paths, now_ms=lambda: LATER_MS, ceiling=Ceiling.of(Work()))
+    assert machine.seen.read_bytes() == b""
+    single_run.run_once(
+        own_task(machine, machine.trap.replace("0.9", "0.8")),
+        paths,
+        now_ms=lambda: LATER_MS,
+        ceiling=Ceiling.of(Work()),
+    )
+    assert machine.seen.read_bytes() == b"secret"

@@ -1,0 +1,55 @@
+"""Events about the best that others confirmed: when there is a better one, and when it is confirmed no more."""
+
+from __future__ import annotations
+
+import pytest
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.leader_watch import LeaderWatch
+from autoresearch_daemon.local_state import LocalState
+
+from autoresearch.records import format_id
+from tests.views.village import ANN, BEN, EVE, Village
+
+
+@pytest.fixture
+def village(tmp_path):
+    made = Village.at(tmp_path)
+    yield made
+    made.log.close()
+
+
+@pytest.fixture
+def local(tmp_path):
+    state = LocalState(tmp_path / "local.sqlite")
+    yield state
+    state.close()
+
+
+def test_a_new_best_is_told_once_and_its_fall_too(village, local):
+    events = Events(local)
+    leading = LeaderWatch(village.log, events)
+    first, second = village.run(1.5, "first", by=ANN), village.run(1.2, "second", by=BEN)
+    village.confirm(first, 2.0, 1.5)
+    leading.look(1)
+    village.confirm(second, 2.0, 1.2)
+    leading.look(2)
+    leading.look(3)
+    village.evaluate(second, 1.9, EVE)
+    leading.look(4)
+    told = [(event.kind, event.time_ms, event.data["id"], event.data["state"]) for event in events.since(0)]
+    assert told == [
+        ("confirmed", 1, format_id(first.id), "confirmed"),
+        ("confirmed", 2, format_id(second.id), "confirmed"),
+        ("demoted", 4, format_id(second.id), "disputed"),
+    ]
+    assert events.since(0)[-1].data["best_id"] == format_id(first.id)
+    assert "“second” was the best confirmed run and is disputed now" in events.since(0)[-1].text
+
+
+def test_what_was_so_at_the_start_is_no_news(village, local):
+    village.confirm(village.run(1.5, "first"), 2.0, 1.5)
+    events = Events(local)
+    leading = LeaderWatch(village.log, events)
+    village.evaluate(village.run(1.4, "other"), 1.4, ANN)
+    leading.look(1)
+    assert events.since(0) == []

@@ -1,0 +1,59 @@
+"""What the daemon remembers between starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autoresearch_daemon import local_state as local_module
+from autoresearch_daemon.local_state import InHand, LocalState
+from autoresearch_daemon.service import Asked, Order
+
+from autoresearch.research import Plan
+
+PLAN = Plan(
+    task=bytes(32),
+    source="X = 1",
+    source_digest=bytes(32),
+    replicate=0,
+    seed=2**63 - 1,
+    budget=1.0,
+    genome={"X": 1, "Y": 0.5, "+muon": True, "NAME": "a"},
+)
+
+
+def test_what_was_asked_survives(tmp_path: Path) -> None:
+    asked = Asked(working=True, order=Order("/task", 3, 12), paused=True, paused_until_ms=99)
+    first = LocalState(tmp_path / "local.sqlite")
+    first.save_asked(asked)
+    first.close()
+
+    assert LocalState(tmp_path / "local.sqlite").asked() == asked
+
+
+def test_a_run_in_hand_is_there_until_it_is_ended(tmp_path: Path) -> None:
+    run = InHand(assignment="search-1", started_ms=5, plan=PLAN)
+    local = LocalState(tmp_path / "local.sqlite")
+    local.keep(run)
+
+    assert LocalState(tmp_path / "local.sqlite").in_hand() == [run]
+    local.end("search-1")
+    assert LocalState(tmp_path / "local.sqlite").in_hand() == []
+
+
+def test_events_have_growing_ids_and_can_be_read_again(tmp_path: Path) -> None:
+    local = LocalState(tmp_path / "local.sqlite")
+    events = [local.add_event("state", n, f"event {n}", {"n": n}) for n in range(5)]
+
+    assert [event.id for event in events] == sorted({event.id for event in events})
+    assert local.events_since(events[1].id) == events[2:]
+    assert local.events_since(events[-1].id) == []
+
+
+def test_a_reader_too_far_behind_is_told_so(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(local_module, "EVENTS_KEPT", 10)
+    local = LocalState(tmp_path / "local.sqlite")
+    for n in range(1000):
+        local.add_event("state", n, "", {})
+
+    assert local.events_since(5) is None
+    assert len(local.events_since(990) or []) == 10

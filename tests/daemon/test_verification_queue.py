@@ -1,0 +1,180 @@
+"""What a node is to verify is made ready, whatever strangers put in their records."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.verification.queue import AGAIN_MS, VerificationQueue
+from autoresearch_daemon.workers import protocol
+
+from autoresearch.errors import NotFound, Refused
+from autoresearch.records import BlobRef, Record, Verification, format_id, parse_id
+from autoresearch.verification import EVALUATE, ecvrf, question, seeds
+from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
+from tests.records.making import DEFINITION, commitment, key, run_body, task_body
+
+
+def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.notebook.blobs.put(b"\xff\xfe no text")
+    body = msgspec.structs.replace(run_body(1.1, source=b"other"), source=source)
+    place.comes(AUTHOR, body, "run", seq=4)
+
+    async def fetch(_: BlobRef) -> None:
+        return None
+
+    jobs = VerificationQueue(place.notebook, fetch)
+    found = asyncio.run(jobs.find(body.task, LATER_MS))
+
+    assert found is not None
+    check = jobs.check(found[0])
+    assert check is not None
+    assert check.source.endswith(" no text")
+
+
+def test_what_others_did_meanwhile_or_something_better_goes_before_what_is_ready(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.notebook.blobs.put(b"X = 1\n")
+    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1, source=b"good"), source=source), "run", seq=4)
+    better = msgspec.structs.replace(run_body(0.6, source=b"better"), source=source)
+
+    async def fetch(_: BlobRef) -> None:
+        return None
+
+    jobs = VerificationQueue(place.notebook, fetch)
+
+    def find() -> tuple[str, bytes]:
+        name, shown = asyncio.run(jobs.find(better.task, LATER_MS)) or ("", None)
+        return name, parse_id(shown.checked) if shown else b""
+
+    first, program = find()
+    assert program == run.id
+    assert jobs.is_next(first, LATER_MS)
+    better_run = place.comes(AUTHOR, better, "run", seq=5)
+    assert not jobs.is_next(first, LATER_MS)
+    jobs.put_back(first, LATER_MS)
+    second, program = find()
+    assert program == better_run.id
+    for who in OTHERS:
+        assert jobs.is_next(second, LATER_MS)
+        proof = ecvrf.prove(bytes(who.key), question(better_run.id, EVALUATE, 0))
+        body = Verification(run=better_run.id, stage=EVALUATE, verdict="pass", value=0.6, proof=proof)
+        place.comes(who, commitment(who, body), "commitment", seq=2)
+    assert not jobs.is_next(second, LATER_MS)
+    jobs.put_back(second, LATER_MS)
+    assert find()[1] == run.id
+
+
+@pytest.mark.parametrize("field", ["source", "checkpoint"])
+def test_files_larger_than_any_run_has_are_not_even_asked_for(tmp_path: Path, field: str) -> None:
+    place = Place(tmp_path)
+    task = task_body(DEFINITION | {"name": "asked", "evaluation": {"tolerance": 0.001}})
+    place.comes(AUTHOR, task, "task", seq=4)
+    small = place.notebook.blobs.put(b"x = 1")
+    known = {"source": small, "checkpoint": small, field: BlobRef(sha256=b"h" * 32, size=1 << 34)}
+    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1, task=task.digest), **known), "run", seq=5)
+    asked: list[BlobRef] = []
+
+    async def fetch(blob: BlobRef) -> None:
+        asked.append(blob)
+
+    jobs = VerificationQueue(place.notebook, fetch)
+    with pytest.raises(Refused, match="the most there are"):
+        asyncio.run(jobs.ask(run.id, LATER_MS))
+    assert asyncio.run(jobs.find(task.digest, LATER_MS)) is None
+    assert all(blob.size < 1 << 30 for blob in asked)
+
+
+def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    asked: list[int] = []
+    now_ms = LATER_MS
+
+    async def fetch(_: BlobRef) -> None:
+        asked.append(now_ms)
+        raise NotFound("nobody has it")
+
+    jobs = VerificationQueue(place.notebook, fetch)
+    for _ in range(60):
+        now_ms += AGAIN_MS // 2
+        assert asyncio.run(jobs.find(place.run.body.task, now_ms)) is None  # type: ignore[union-attr]
+
+    waits = [after - before for before, after in pairwise(asked)]
+    assert waits == [AGAIN_MS * 2**times for times in range(len(waits))]
+    assert len(waits) == 4
+
+
+def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier_did_so(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    blobs = place.notebook.blobs
+    task = task_body(DEFINITION | {"name": "asked", "evaluation": {"tolerance": 0.001}})
+    place.comes(AUTHOR, task, "task", seq=4)
+    above, model, source = (blobs.put(content) for content in (b"above", b"below", b"x = 1"))
+
+    def trained(value: float, checkpoint: BlobRef, seq: int, **fields: object) -> Record:
+        body = run_body(value, task=task.digest, checkpoint=checkpoint, **fields)
+        return place.comes(AUTHOR, msgspec.structs.replace(body, source=source), "run", seq=seq)
+
+    parent = trained(1.3, above, 5)
+    run = trained(1.2, model, 6, parent=parent.id)
+    proof = ecvrf.prove(bytes(OTHERS[0].key), question(run.id, EVALUATE, 0))
+    alone = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.2, proof=proof)
+    beside = msgspec.structs.replace(alone, parent_values=[1.3])
+    missing: set[bytes] = set()
+
+    async def fetch(blob: BlobRef) -> None:
+        if blob.sha256 in missing:
+            raise NotFound("nobody has it")
+
+    jobs = VerificationQueue(place.notebook, fetch)
+
+    def again(body: Verification, seq: int) -> protocol.Check:
+        record = place.comes(OTHERS[0], body, "verification", seq=seq)
+        check = jobs.check(asyncio.run(jobs.again(record))[0])
+        assert check is not None
+        return check
+
+    found = again(alone, 7)
+    assert (found.checkpoint, found.parent_checkpoint, found.proof) == (model.sha256, None, proof)
+    assert found.seeds == seeds(ecvrf.output(proof), 1), "whatever seeds the verifier left out"
+    assert again(beside, 8).parent_checkpoint == above.sha256
+    missing.add(above.sha256)
+    assert again(alone, 9).parent_checkpoint is None
+    with pytest.raises(NotFound, match="nobody has it"):
+        again(beside, 10)
+    assert place.own("verification") == place.own("commitment") == []
+
+
+def test_a_person_is_told_that_a_run_can_t_be_had_and_what_to_do(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+
+    async def fetch(_: BlobRef) -> None:
+        raise NotFound("none of 2 connected peers has it", hint="autoresearch peers")
+
+    jobs = VerificationQueue(place.notebook, fetch)
+    with pytest.raises(NotFound, match="can't be measured here now: none of 2 connected peers has it") as caught:
+        asyncio.run(jobs.ask(place.run.id, LATER_MS))
+    assert "must be connected: autoresearch peers" in caught.value.hint
+
+
+def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.notebook.blobs.put(b"X = 1\n")
+    body = msgspec.structs.replace(run_body(1.1, source=b"other"), source=source, title="faster")
+    run = place.comes(AUTHOR, body, "run", seq=4)
+
+    async def fetch(_: BlobRef) -> None:
+        return None
+
+    wanted = asyncio.run(VerificationQueue(place.notebook, fetch).ask(run.id, LATER_MS))
+    assert wanted.note == ""
+    shown = wanted.shown
+    assert (shown.checked, shown.stage, shown.reason) == (format_id(run.id), "evaluate", "you asked for it")
+    assert shown.who.participant == key(100).public.hex()
+    found = asyncio.run(VerificationQueue(place.notebook, fetch).find(body.task, LATER_MS))
+    assert found is not None
+    assert found[1].reason == "drawn by VRF"

@@ -1,0 +1,59 @@
+"""The reference pages list every setting and every key of task.toml, each with its default."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from autoresearch.settings import Settings
+from autoresearch.tasks import model
+
+REFERENCE = Path(__file__).parents[2] / "docs/reference"
+
+
+def rows(page: str) -> dict[str, str]:
+    """The tables of a page: what stands in the first column, and the default beside it."""
+    return dict(
+        re.findall(r"^\| `([a-z_]+\.[a-z_]+|name|summary)` \| ([^|]*) \|", (REFERENCE / page).read_text(), re.M)
+    )
+
+
+def written(field: msgspec.structs.FieldInfo) -> str:
+    """A default as the pages write it."""
+    if field.required:
+        return "required"
+    value = field.default
+    if value is msgspec.NODEFAULT or value is None:
+        return "none"
+    if value == "":
+        return "empty"
+    return f"`{str(value).removesuffix('.0').lower() if isinstance(value, bool | float) else value}`"
+
+
+def test_every_setting_is_listed_with_its_default() -> None:
+    expected = {
+        f"{section.name}.{field.name}": written(field)
+        for section in msgspec.structs.fields(Settings)
+        for field in msgspec.structs.fields(section.type)
+    }
+    assert rows("settings.md") == expected
+
+
+def test_every_key_of_a_task_is_listed_with_its_default() -> None:
+    sections = {"metric": model.Metric, "budget": model.Budget, "limits": model.Limits, "evaluation": model.Evaluation}
+    header = {field.name: field for field in msgspec.structs.fields(model.Header)}
+    expected = {
+        f"{name}.{f.name}": written(f) for name, section in sections.items() for f in msgspec.structs.fields(section)
+    }
+    expected |= {name: written(header[name]) for name in ("name", "summary")}
+
+    assert rows("task-toml.md") == expected
+    assert set(header) == {*sections, "name", "summary", "harness", "data", "mounts"}
+
+
+@pytest.mark.parametrize("name", ["metric", "budget", "limits", "harness", "data", "mounts", "evaluation"])
+def test_every_table_of_a_task_has_a_heading(name: str) -> None:
+    assert re.search(rf"^## \[{name}\]: ", (REFERENCE / "task-toml.md").read_text(), re.M)

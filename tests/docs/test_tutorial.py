@@ -1,0 +1,110 @@
+"""What the tutorial and the README tell a reader to type works as it stands, on a task that takes milliseconds."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.toy import write_toy_task
+
+ROOT = Path(__file__).parents[2]
+FILE = r"<!-- file: (?P<file>[\w./-]+) -->\n```python\n(?P<text>.*?)^```$"
+CONSOLE = r"(?P<skip><!-- not run by the test: [^\n]+ -->\n)?```console\n(?P<console>.*?)^```$"
+
+
+def steps(text: str) -> Iterator[str]:
+    """A page as a shell program, a command or file at a time; blocks behind a marker with a reason are left out."""
+    for block in re.finditer(f"{FILE}|{CONSOLE}", text, re.DOTALL | re.MULTILINE):
+        if block["file"]:
+            yield f"cat > {block['file']} <<'END'\n{block['text']}END"
+        elif not block["skip"]:
+            for line in block["console"].splitlines():
+                assert line.startswith("$ "), f"no command: {line}"
+                yield line.removeprefix("$ ")
+
+
+def section(page: str, heading: str) -> str:
+    """The part of a page below one heading."""
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert found, heading
+    return found[1]
+
+
+def played(program: list[str], folder: Path) -> list[str]:
+    """Run the commands one after the other in one shell until one fails; return those that succeeded."""
+    task = write_toy_task(folder / "toy")
+    done = folder / "done.txt"
+    done.write_text("")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AUTORESEARCH_")}
+    environment |= {
+        "HOME": str(folder),
+        "AUTORESEARCH_HOME": str(folder / "first"),
+        "AUTORESEARCH_WORK_TASK": str(task),
+        "AUTORESEARCH_NETWORK_LISTEN": "/ip4/127.0.0.1/tcp/0",
+        "AUTORESEARCH_NETWORK_LAN": "false",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    script = "".join(f"{step}\necho '{number}' >> '{done}'\n" for number, step in enumerate(program))
+    # Here the first home is named; a reader has the usual one where none is.
+    script = script.replace("unset AUTORESEARCH_HOME", f"export AUTORESEARCH_HOME={folder}/first")
+    try:
+        shell = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", script],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=540,
+            check=False,
+        )
+    finally:
+        for home in (folder / "first", folder / "second"):
+            subprocess.run(
+                [sys.executable, "-m", "autoresearch_cli", "down"],
+                env={**environment, "AUTORESEARCH_HOME": str(home)},
+                check=False,
+            )
+    succeeded = len(done.read_text().split())
+    assert shell.returncode == 0, f"{program[succeeded]}\n{shell.stdout[-2000:]}\n{shell.stderr[-2000:]}"
+    return program[:succeeded]
+
+
+def test_a_block_behind_a_marker_is_left_out_and_a_file_is_written() -> None:
+    page = (
+        "<!-- not run by the test: it needs a second machine -->\n```console\n$ never\n```\n\n"
+        "<!-- file: a.py -->\n```python\nX = 1\n```\n\n```console\n$ one\n$ two\n```\n"
+    )
+    assert list(steps(page)) == ["cat > a.py <<'END'\nX = 1\nEND", "one", "two"]
+
+
+def test_a_command_that_fails_fails_the_page(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"^false"):
+        played(["true", "false", "true"], tmp_path)
+    with pytest.raises(AssertionError, match=r"^cd nowhere"):
+        played(["cd nowhere"], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_tutorial_can_be_followed_to_its_end(tmp_path: Path) -> None:
+    pytest.importorskip("libp2p")
+    program = list(steps((ROOT / "docs/tutorial.md").read_text()))
+    assert len(program) > 25
+
+    assert played(program, tmp_path) == program
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_five_minutes_of_the_readme_can_be_followed(tmp_path: Path) -> None:
+    program = list(steps(section((ROOT / "README.md").read_text(), "Five minutes")))
+    assert len(program) > 5
+
+    assert played(program, tmp_path) == program

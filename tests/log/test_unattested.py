@@ -1,0 +1,178 @@
+"""All authors together whom the network does not name: many keys fill no disk, and all peers keep the same of them."""
+
+import hashlib
+import random
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.identity import Trust
+from autoresearch.log import Log, State
+from autoresearch.records import DAY_MS, Attestation, Identity, Network, Note
+from tests.log.dumping import dump
+from tests.log.test_set_functions import MEMORY, UNSHRUNK, fill, keep
+from tests.records.making import NOW_MS, key, pairs, run_body, sealed
+
+NETWORK = Network(name="crowded", per_day_seq=2, per_day=4, unattested=7)
+ROOT, DEVICE, ATTESTOR, MEMBER, PHONE = key(1), key(2), key(3), key(4), key(5)
+STRANGERS = [key(60 + number) for number in range(6)]
+TRUST = Trust(attestors=frozenset({ATTESTOR.public}), participants=frozenset({ROOT.public}))
+NAMED = {who.public for who in (ROOT, DEVICE, ATTESTOR)}
+
+
+@contextmanager
+def opened(trust=TRUST, network=NETWORK):
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY) as folder,
+        Log.open(Path(folder) / "log.sqlite", network, trust=trust) as log,
+    ):
+        yield log
+
+
+def wrote(author, seq, day=0, text=""):
+    """A run, so many days ago."""
+    body = run_body(source=f"{seq} {text}".encode())
+    return sealed(author, body, seq=seq, time_ms=NOW_MS - day * DAY_MS, network=NETWORK)
+
+
+def delegated(root, device, seq=1):
+    body = Identity(action="delegate", root=root.public, device=device.public)
+    return sealed(root, body, kind="identity", seq=seq, network=NETWORK)
+
+
+def attested(subject):
+    body = Attestation(
+        subject=subject.public, tag=b"t" * 32, method="code", issued=NOW_MS - DAY_MS, expires=NOW_MS + DAY_MS
+    )
+    return sealed(ATTESTOR, body, kind="attestation", network=NETWORK)
+
+
+def place(entry):
+    """Where a record stands among those of the unattested: the newest days first, then authors as they are drawn."""
+    author, day, seq, record_id = entry
+    return -day, hashlib.sha256(b"autoresearch/unattested/1" + day.to_bytes(8, "big") + author).digest(), seq, record_id
+
+
+def kept_of(made, named=NAMED):
+    """The ids that are kept, as the protocol states it."""
+    entries = keep({(one.author, one.time // DAY_MS, one.seq, one.id) for one in made}, NETWORK)
+    crowd = sorted((entry for entry in entries if entry[0] not in named), key=place)
+    return {entry[3] for entry in entries if entry[0] in named} | {entry[3] for entry in crowd[: NETWORK.unattested]}
+
+
+def held(log):
+    return {record_id for _, record_id in log.iter_keys()}
+
+
+WRITTEN = st.lists(
+    st.builds(
+        wrote, st.sampled_from([*STRANGERS, DEVICE]), st.integers(1, 4), st.integers(0, 2), st.sampled_from("xyz")
+    ),
+    min_size=1,
+    max_size=40,
+    unique_by=lambda record: record.id,
+)
+
+
+@given(WRITTEN, st.randoms(use_true_random=False), st.integers(1, 9))
+@settings(max_examples=60, deadline=None, phases=UNSHRUNK)
+def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
+    made = [delegated(ROOT, DEVICE), *made]
+    with opened() as one, opened() as other:
+        fill(one, made)
+        fill(other, made, order, batch)
+        assert held(one) == held(other) == kept_of(made)
+        contents = dump(one)
+        assert dump(other) == contents
+        other.rebuild()
+        assert dump(other) == contents
+
+
+@given(WRITTEN, st.data())
+@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
+def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):
+    first = delegated(ROOT, DEVICE)
+    left = [first, *(record for record in made if data.draw(st.booleans()))]
+    right = [first, *(record for record in made if record not in left or data.draw(st.booleans()))]
+    with opened() as one, opened() as other:
+        fill(one, left)
+        fill(other, right)
+        for here, there in ((one, other), (other, one)):
+            here.ingest(list(there.iter_raw()), now_ms=NOW_MS + 10**6)
+        assert held(one) == held(other) == kept_of([*left, *right])
+
+
+@given(WRITTEN, st.lists(st.builds(wrote, st.just(PHONE), st.integers(1, 3)), max_size=3), st.randoms())
+@settings(max_examples=30, deadline=None, phases=UNSHRUNK)
+def test_who_is_attested_later_is_kept_from_then_on_and_peers_become_equal(made, member, order: random.Random):
+    """The participant's own node kept what others dropped; they take it once they know of the attestation."""
+    member = [delegated(MEMBER, PHONE), *{record.id: record for record in member}.values()]
+    made, word = [delegated(ROOT, DEVICE), *made], attested(MEMBER)
+    with opened() as one, opened() as other, opened(Trust()) as home:
+        fill(one, [*made, *member], order, 3)
+        fill(other, [*member, *made], order, 5)
+        fill(home, [*member, word])
+        for _ in range(3):
+            for here, there in ((one, home), (other, one), (one, other)):
+                here.ingest(list(there.iter_raw()), now_ms=NOW_MS + 10**6)
+        kept = kept_of([*made, *member, word], NAMED | {MEMBER.public, PHONE.public})
+        assert held(one) == held(other)
+        # What strangers lost while the participant was one of them is lost.
+        assert {record.id for record in member if record.id in kept} <= held(one) <= kept
+
+
+def test_what_was_written_here_is_never_dropped(tmp_path):
+    mine = key(9)
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
+        own = [
+            log.append(mine, "note", Note(topic="insight", text=str(n)), now_ms=NOW_MS - DAY_MS).id for n in range(4)
+        ]
+        fill(log, [wrote(who, seq) for who in STRANGERS for seq in range(1, 5)])
+        assert held(log) >= set(own)
+        assert len(held(log)) == NETWORK.unattested + len(own)
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
+        fill(log, [wrote(key(70 + number), 1) for number in range(9)])
+        assert held(log) >= set(own)
+
+
+def test_a_network_that_names_nobody_keeps_all():
+    made = [wrote(who, seq) for who in STRANGERS for seq in range(1, 5)]
+    with opened(Trust()) as log:
+        assert {verdict.state for verdict in fill(log, made)} == {State.STORED}
+        assert len(held(log)) == len(made)
+
+
+def test_what_is_over_the_bound_is_said_and_changes_no_view(tmp_path):
+    made = sorted((wrote(who, seq) for who in STRANGERS for seq in range(1, 5)), key=lambda one: one.id)
+    with opened() as log:
+        states = [verdict.state for verdict in fill(log, made, batch=4)]
+        assert states.count(State.OVER_QUOTA) > 0
+        before = log.revision().drops
+        old = [wrote(key(90), seq, day=30) for seq in range(1, 4)]
+        assert {verdict.state for verdict in fill(log, old)} == {State.OVER_QUOTA}
+        assert held(log) == kept_of(made)
+        assert log.revision().drops == before, "what was never seen makes nobody look at everything anew"
+
+
+@pytest.mark.parametrize("writer", ["other process", "trust"])
+def test_what_changes_beside_the_log_is_noticed(tmp_path, writer):
+    made = [wrote(who, seq) for who in STRANGERS for seq in range(1, 5)]
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
+        fill(log, made[:12])
+        if writer == "trust":
+            log.trust = Trust(participants=frozenset(who.public for who in STRANGERS[:2]))
+            fill(log, made)
+            expected = kept_of(made, {who.public for who in STRANGERS[:2]})
+        else:
+            with Log.open(tmp_path / "log.sqlite", NETWORK) as other:
+                other.ingest(pairs(made[12:]), now_ms=NOW_MS + 10**6)
+            fill(log, [wrote(DEVICE, 1)])
+            expected = None
+        if expected is not None:
+            assert held(log) == expected
+        else:
+            assert len(held(log)) == NETWORK.unattested

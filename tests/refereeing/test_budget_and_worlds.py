@@ -1,0 +1,126 @@
+"""A program gains nothing by training where nobody counts, nor by knowing the task's world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from autoresearch.research import (
+    Bench,
+    Measurement,
+    Model,
+    drawn_world,
+    examine,
+    measure,
+    plan_as_it_stands,
+    task_data,
+)
+from autoresearch.running import detect_level
+from autoresearch.tasks import Task, shipped_task
+from autoresearch.verification import Findings, has_learned_nothing
+from autoresearch.words import RunStatus
+from tests.refereeing.programs import OVERTIME, TRAIN, carrying
+
+pytestmark = pytest.mark.slow
+
+SHARE = 0.02
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    folder = tmp_path_factory.mktemp("bench")
+    for place in (folder, *folder.parents[:2]):
+        place.chmod(0o755)
+    return Bench(detect_level()[0], 1, "cpu", folder / "cache", folder / "scratch")
+
+
+def short(share: float = SHARE) -> Task:
+    task = shipped_task()
+    return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
+
+
+def run(task: Task, source: str, bench: Bench, world_seed: int | None = None) -> Measurement:
+    bench.scratch.mkdir(exist_ok=True)
+    world = None if world_seed is None else drawn_world(task, world_seed, bench)
+    return measure(task, plan_as_it_stands(task, source), bench, world=world)[0]
+
+
+@pytest.mark.parametrize("where", OVERTIME)
+def test_who_trains_where_nobody_counts_is_over_budget(where: str, bench: Bench) -> None:
+    found = run(short(), OVERTIME[where], bench)
+
+    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
+    assert "the baseline takes" in found.reason
+
+
+def test_an_own_run_is_judged_from_the_moment_that_the_baseline_is_known(bench: Bench, tmp_path: Path) -> None:
+    wait = "    import time\n    while time.process_time() < 20:\n        pass\n"
+    program = TRAIN.replace("def main():\n", f"def main():\n{wait}")
+    fresh = replace(bench, data_cache=tmp_path / "cache")
+    tmp_path.chmod(0o755)
+    fresh.scratch.mkdir(exist_ok=True)
+
+    def own(source: str) -> Measurement:
+        return measure(short(), plan_as_it_stands(short(), source), fresh, own=True)[0]
+
+    assert own(program).status is RunStatus.OK
+    assert not list(fresh.data_cache.glob("costs/*")), "the baseline was not run for it"
+    assert own(TRAIN).status is RunStatus.OK
+    assert own(program).status is RunStatus.OVER_BUDGET
+
+
+def test_an_honest_change_is_within_its_budget(bench: Bench) -> None:
+    found = run(short(), TRAIN.replace("DEPTH = 3 ", "DEPTH = 4 "), bench)
+
+    assert found.status is RunStatus.OK, found.reason
+
+
+def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
+    task = short(0.01)
+    data = task_data(task, bench)
+    assert data is not None
+    cheat = carrying(data)
+
+    at_home = run(task, TRAIN, bench), run(task, cheat, bench)
+    elsewhere = run(task, TRAIN, bench, 5), run(task, cheat, bench, 5)
+
+    for found in (*at_home, *elsewhere):
+        assert found.value is not None, found.reason
+    parent, child = (found.value for found in at_home)
+    assert parent is not None
+    assert child is not None
+    assert child < parent - 0.3
+    parent, child = (found.value for found in elsewhere)
+    assert parent is not None
+    assert child is not None
+    assert child > parent + 0.1
+
+
+def test_a_program_that_is_too_large_is_not_run(bench: Bench) -> None:
+    found = run(short(), TRAIN + "#" * (64 << 10), bench)
+
+    assert (found.status, found.duration_ms) == (RunStatus.INVALID, 0)
+    assert "the task allows 64 KiB" in found.reason
+
+
+def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: Bench) -> None:
+    task = short(0.01)
+    assert task.evaluation is not None
+    real = replace(task, evaluation=msgspec.structs.replace(task.evaluation, world=False, fresh=False))
+    data = task_data(real, bench)
+    assert data is not None
+
+    def asked(source: str) -> Findings:
+        bench.scratch.mkdir(exist_ok=True)
+        _, outcome = measure(real, plan_as_it_stands(real, source), bench)
+        assert outcome.checkpoint is not None, outcome.reason
+        found = examine(real, Model(source, outcome.checkpoint), bench, draw=bytes(32), challenges=64)
+        assert found.value is not None, found.reason
+        assert found.unigram is not None
+        return Findings(found.value, found.challenges, shuffled=found.shuffled, unigram=found.unigram)
+
+    assert not has_learned_nothing(asked(TRAIN))
+    assert has_learned_nothing(asked(carrying(data)))

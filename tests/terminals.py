@@ -1,0 +1,30 @@
+"""What a person sees of a program that runs on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+
+def on_terminal(command: list[str], **variables: str) -> str:
+    """Run a command on a new terminal to its end, with these variables of the environment.
+
+    Returns:
+        Everything that it wrote, with ``\\n`` at the end of lines.
+    """
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", **variables}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # Linux says EIO when the last process has closed the terminal
+            pass
+        finally:
+            os.close(ours)
+    return re.sub("\r+\n", "\n", shown.decode())

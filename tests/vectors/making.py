@@ -1,0 +1,104 @@
+"""Writes the test vectors of docs/protocol.md: ``python -m tests.vectors.making``. Other programs read them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from autoresearch.log import Log
+from autoresearch.networks import DEFAULT_MANIFEST, Manifest, constants_of, encode_manifest, unusual_constants
+from autoresearch.records import DEFAULT_NETWORK, encode
+from autoresearch.records.network import EARLY
+from tests.networks.making import TEA
+from tests.records.making import NOW_MS, pairs
+from tests.vectors import admission, exchange, retention, tasks
+
+FOLDER = Path(__file__).parent
+NETWORKS = [DEFAULT_MANIFEST, TEA, Manifest(replace(TEA.network, verify_quorum=2, unattested=100))]
+
+
+def admissions() -> dict[str, object]:
+    return {
+        "network": DEFAULT_NETWORK.id.hex(),
+        "clock_ms": NOW_MS,
+        "cases": [
+            {"name": name, "verdict": verdict, "record": raw.hex(), "signature": signature.hex()}
+            for name, raw, signature, verdict in admission.cases()
+        ],
+    }
+
+
+def retentions(folder: Path) -> dict[str, object]:
+    cases = []
+    for number, case in enumerate(retention.cases()):
+        with Log.open(folder / f"{number}.sqlite", case.network, trust=case.trust) as log:
+            log.ingest(pairs(case.records), now_ms=NOW_MS + 10**9)
+            kept = {record_id for _, record_id in log.iter_keys()}
+        records = [
+            {
+                "record": record.raw.hex(),
+                "signature": record.signature.hex(),
+                "author": record.author.hex(),
+                "time": record.time,
+                "seq": record.seq,
+                "id": record.id.hex(),
+                "kept": record.id in kept,
+            }
+            for record in case.records
+        ]
+        cases.append(
+            {
+                "name": case.name,
+                "network": case.network.name,
+                "constants": unusual_constants(case.network),
+                "attestors": sorted(root.hex() for root in case.trust.attestors),
+                "participants": sorted(root.hex() for root in case.trust.participants),
+                "records": records,
+            }
+        )
+    return {"cases": cases}
+
+
+def networks() -> dict[str, object]:
+    usual = constants_of(DEFAULT_NETWORK)
+    return {
+        "usual": usual,
+        "networks": [
+            {
+                "name": manifest.network.name,
+                "nonce": manifest.network.nonce.hex(),
+                "constants": unusual_constants(manifest.network),
+                "hashed": encode(hashed(manifest)).hex(),
+                "id": manifest.network.id.hex(),
+                "manifest": encode_manifest(manifest).hex(),
+            }
+            for manifest in NETWORKS
+        ],
+    }
+
+
+def hashed(manifest: Manifest) -> dict[str, object]:
+    """The map that a network's id is the hash of."""
+    network, unusual = manifest.network, unusual_constants(manifest.network)
+    constants = {name: value for name, value in constants_of(network).items() if name in EARLY or name in unusual}
+    return {"name": network.name, **constants} | ({"nonce": network.nonce} if network.nonce else {})
+
+
+def everything(folder: Path) -> dict[str, dict[str, object]]:
+    """The contents of all files; ``folder`` is for logs."""
+    return {
+        "admission": admissions(),
+        "retention": retentions(folder),
+        "networks": networks(),
+        "exchange": exchange.everything(),
+        "tasks": tasks.everything(),
+    }
+
+
+if __name__ == "__main__":
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as logs:
+        for title, content in everything(Path(logs)).items():
+            (FOLDER / f"{title}.json").write_text(json.dumps(content, indent=1) + "\n")

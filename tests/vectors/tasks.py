@@ -1,0 +1,39 @@
+"""A task and its definition in bytes. Written to ``tasks.json`` by ``making.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autoresearch.records import encode
+from autoresearch.tasks import Task, source_digest
+from autoresearch.tasks.model import Budget, Evaluation, Limits, Metric
+
+PREPARE = b"print('tea')\n"
+BASELINE = "x = 1  # tea"
+
+
+def task(budget: Budget, evaluation: Evaluation | None = None) -> Task:
+    """A task whose numbers are whole wherever they may be."""
+    return Task(
+        name="tea",
+        summary="",
+        metric=Metric(name="val_bpb", direction="minimize", floor=1.0, noise=2.0),
+        budget=budget,
+        limits=Limits(program_kib=64 if evaluation is None else 128),
+        harness={"prepare.py": PREPARE},
+        baseline=BASELINE.encode(),
+        data={"text.bin": b"t" * 32},
+        mounts={},
+        folder=Path(),
+        evaluation=evaluation,
+    )
+
+
+def everything() -> dict[str, object]:
+    asked = Evaluation(text="text.bin", vocabulary=128, length=256, values=1000, tolerance=1.0, fresh=True, world=True)
+    tasks = [task(Budget(unit="seconds", amount=300.0)), task(Budget(unit="work", amount=2.0**40), asked)]
+    return {
+        "prepare.py": PREPARE.hex(),
+        "baseline": {"source": BASELINE, "digest": source_digest(BASELINE).hex()},
+        "tasks": [{"definition": encode(made.definition()).hex(), "digest": made.digest.hex()} for made in tasks],
+    }

@@ -1,0 +1,100 @@
+"""Standings that are kept between questions are those of a new look, whatever comes and whoever is trusted."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.identity import Trust
+from autoresearch.log import Log
+from autoresearch.records import Note, Run, Withdrawal
+from autoresearch.views import (
+    board,
+    copies,
+    judgement,
+    leaderboard,
+    preferred,
+    roster_of,
+    same_models,
+    statistics,
+    track_records,
+    trust_context,
+    vouched,
+)
+from autoresearch.views.cache import cached
+from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
+from tests.records.making import NOW_MS, digest_of, key, pairs, run_body
+
+PEOPLE = (ROOT, *DEVICES, *WITNESSES, key(7))
+TRUST = Trust(participants=frozenset(one.public for one in PEOPLE))
+TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for root in (ROOT, DEVICES[0]))]
+
+
+def seen(log: Log):
+    """Everything that is computed from who is attested, verifications, frauds and copies."""
+    runs = [record for record in log.records(limit=1000) if isinstance(record.body, Run)]
+    words = {record.id: judgement(log, record.id) for record in runs}
+    voters = {record.id: roster_of(log).voter(record.author, record.time) for record in runs}
+    here = trust_context(log, DEVICES[1].public)
+    order = [program.id for program in leaderboard(log, digest_of())]
+    counted = list(vouched(log, digest_of(), here, own=True))
+    ranked = order, counted, board(log, digest_of(), here, limit=9), preferred(log, digest_of(), here)
+    numbers = statistics(log, digest_of())
+    return words, numbers, voters, ranked, track_records(log), same_models(log), sorted(copies(log))
+
+
+@given(records(), st.integers(0, 1000))
+@settings(max_examples=30, deadline=None)
+def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
+    dice = random.Random(seed)
+    mixed = dice.sample(made, len(made))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.sqlite"
+        with Log.open(path, SMALL, trust=TRUST) as log:
+            seen(log)
+            for record in mixed:
+                log.ingest(pairs([record]), now_ms=NOW_MS + 10)
+                log.trust = dice.choice(TRUSTS)
+                with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
+                    assert seen(log) == seen(fresh)
+            log.trust = TRUST
+            last = seen(log)
+        with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
+            other.ingest(pairs(made), now_ms=NOW_MS + 10)
+            assert seen(other) == last
+
+
+def test_a_run_that_is_taken_back_is_no_longer_counted(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        run = log.append(DEVICES[0], "run", run_body(1.0), now_ms=NOW_MS)
+        assert statistics(log, digest_of()).runs == 1
+        log.append(DEVICES[0], "withdrawal", Withdrawal(), now_ms=NOW_MS, links=[run.id])
+        assert statistics(log, digest_of()).runs == 0
+
+
+def test_a_question_does_not_see_what_comes_meanwhile(tmp_path) -> None:
+    path = tmp_path / "log.sqlite"
+    with Log.open(path, SMALL, trust=TRUST) as log, Log.open(path, SMALL) as other:
+
+        def slow() -> tuple[int, int]:
+            before = len(log.records())
+            if not before:  # meanwhile another process writes
+                other.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+                assert roster_of(other)
+            return before, len(log.records())
+
+        assert cached(log, "records", slow) == (0, 0)
+        assert cached(log, "records", slow) == (1, 1)
+
+
+def test_nothing_is_written_in_a_snapshot(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        with log.snapshot(), pytest.raises(AssertionError):
+            log.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        log.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        assert log.count() == 1
