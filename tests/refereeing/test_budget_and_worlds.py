@@ -79,7 +79,7 @@ def test_an_honest_change_is_within_its_budget(bench: Bench) -> None:
 
 
 def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
-    task = short(0.01)
+    task = short(0.1)  # the baseline's 4.2 bits lie between the cheat's 3.1 at home and its 5.2 elsewhere
     data = task_data(task, bench)
     assert data is not None
     cheat = carrying(data)
