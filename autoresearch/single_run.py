@@ -3,48 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
+from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import format_id
-from autoresearch.research import Bench, Ceiling, measure, plan_as_it_stands
+from autoresearch.research import Bench, Ceiling, measure
 from autoresearch.running import Level, Progress, detect_level, permit, scratch_folder, sweep
-from autoresearch.tasks import load_task, shipped_task
-from autoresearch.views import is_own_task, own_keys
+from autoresearch.tasks import shipped_task
+from autoresearch.views import is_own_program, own_keys
 
 
 def run_once(
-    folder: Path,
+    idea: Idea,
     paths: Paths,
     *,
     now_ms: Callable[[], int],
     ceiling: Ceiling,
-    replicate: int = 0,
     threads: int = 1,
     device: str = "cpu",
     progress: Callable[[float, str], None] | None = None,
 ) -> str:
-    """Run a task folder once as it stands, in this process, and publish the run. Returns the record's id, as text.
+    """Run an idea once, in this process, and publish the run. Returns the record's id, as text.
 
     Raises:
         Locked: a daemon or another command works with this device key.
         Refused: the task asks for more than the ceiling, or others wrote some of it and there is no sandbox.
         AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
     """
-    task = load_task(folder)
+    task = idea.task
     ceiling.check(task)
     with Notebook(paths) as notebook:
         notebook.publish_identity(now_ms())
         level, _ = detect_level()
         own = own_keys(notebook.log, notebook.author, now_ms())
-        foreign = level >= Level.LANDLOCK or not is_own_task(notebook.log, task, own, shipped=shipped_task())
+        plan = plan_of_idea(notebook.log, notebook.blobs, idea, author=notebook.author)
+        foreign = level >= Level.LANDLOCK or not is_own_program(
+            notebook.log, task, plan.source, plan.parent, own, shipped=shipped_task()
+        )
         permit(level, foreign=foreign)
         notebook.publish_task(task, now_ms())
         paths.spool.mkdir(parents=True, exist_ok=True)
         for place in (None, paths.spool, paths.task_data):
             sweep(place)
-        plan = plan_as_it_stands(task, task.baseline.decode(), replicate=replicate, title="as it stands")
 
         def tell(step: Progress) -> None:
             if progress:

@@ -189,6 +189,7 @@ class Why(StrEnum):
     ASKED = "asked"
     ASKED_FOR_RUNS = "asked_for_runs"
     ASKED_FOR_TIME = "asked_for_time"
+    ASKED_FOR_PROPOSALS = "asked_for_proposals"
     RUNNING = "running"
     PROPOSING = "proposing"
     VERIFYING = "verifying"
@@ -215,6 +216,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.ASKED: "working until you pause or finish it",
     Why.ASKED_FOR_RUNS: "working until the runs asked for are done",
     Why.ASKED_FOR_TIME: "working until the time asked for is over",
+    Why.ASKED_FOR_PROPOSALS: "working until the runs that were proposed are done",
     Why.RUNNING: "training",
     Why.PROPOSING: "choosing the next change",
     Why.VERIFYING: "verifying a run of another participant",

@@ -43,6 +43,9 @@ from autoresearch.answers.models import (
     NetworkStatus,
     PeersAnswer,
     PeerView,
+    ProposedAnswer,
+    QueueAnswer,
+    QueuedRun,
     RecordView,
     RunAccepted,
     RunInHand,
@@ -67,15 +70,16 @@ from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.requests import (
     BlockRequest,
     DialRequest,
+    DropRequest,
     FetchRequest,
     NameRequest,
     PauseRequest,
-    RunRequest,
+    ProposeRequest,
     VerifyRequest,
     WithdrawRecordRequest,
     WorkRequest,
 )
-from autoresearch.answers.task_lookup import FoundTask, find_task
+from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
 from autoresearch.answers.voters import counts, nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import WithdrawnAnswer, own_record, withdrawn_answer
@@ -96,6 +100,7 @@ __all__ = [
     "CreditAnswer",
     "DialRequest",
     "DiffAnswer",
+    "DropRequest",
     "Event",
     "Failure",
     "FetchRequest",
@@ -113,10 +118,13 @@ __all__ = [
     "ProofStep",
     "ProofView",
     "ProofsAnswer",
+    "ProposeRequest",
+    "ProposedAnswer",
+    "QueueAnswer",
+    "QueuedRun",
     "RecordView",
     "RunAccepted",
     "RunInHand",
-    "RunRequest",
     "ShowAnswer",
     "StateChange",
     "StatusAnswer",
@@ -163,6 +171,7 @@ __all__ = [
     "run_source",
     "show_answer",
     "stated",
+    "task_of",
     "task_status",
     "tasks_answer",
     "too_few",

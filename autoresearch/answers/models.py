@@ -37,6 +37,22 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class QueuedRun(Answer, frozen=True, kw_only=True):
+    """A program that somebody proposed here and that waits for a worker. ``task`` is a digest, ``reason`` why it waits.
+
+    Its events carry ``name`` as their assignment.
+    """
+
+    name: str
+    title: str
+    task: str
+    proposed_ms: int
+    hypothesis: str = ""
+    parent: str | None = None
+    replicate: int = 0
+    reason: str = ""
+
+
 class WorkerStatus(Answer, frozen=True, kw_only=True):
     """One worker: a loop bound to one device."""
 
@@ -191,6 +207,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     storage: StorageStatus | None = None
     verifying: VerifyingStatus | None = None
     workers: list[WorkerStatus] = []
+    queue: list[QueuedRun] = []
     warnings: list[str] = []
 
 
@@ -370,6 +387,23 @@ class RunAccepted(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.run-accepted/1"
     assignment: str
     note: str = ""
+
+
+class ProposedAnswer(Answer, frozen=True, kw_only=True):
+    """The queue after a program was proposed. ``proposed`` has the names of its runs there, one for each seed."""
+
+    schema: str = "autoresearch.proposed/1"
+    proposed: list[str]
+    title: str
+    parent: str | None = None
+    queue: list[QueuedRun] = []
+
+
+class QueueAnswer(Answer, frozen=True, kw_only=True):
+    """The programs that were proposed here and wait for a worker, the next first."""
+
+    schema: str = "autoresearch.queue/1"
+    queue: list[QueuedRun]
 
 
 class Event(Answer, frozen=True, kw_only=True):

@@ -75,8 +75,22 @@ class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     seconds: Annotated[float, Meta(gt=0, le=3600)] = 20.0
 
 
-class RunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run a task folder once as it stands."""
+class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Run a program on a task folder (empty: the configured one), with ``seeds`` seeds from ``replicate`` on.
 
-    folder: FolderPath
+    ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``. Left
+    out, it is the known run whose program differs in the fewest lines.
+    """
+
+    task: FolderPath = ""
+    program: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
+    parent: Annotated[str, Meta(max_length=128)] = ""
+    hypothesis: Annotated[str, Meta(max_length=2048)] = ""
     replicate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    seeds: Annotated[int, Meta(ge=1, le=100)] = 1
+
+
+class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take a proposal out of the queue, by the name that it has there."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=128)]

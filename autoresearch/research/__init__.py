@@ -3,10 +3,10 @@
 The same path for a proposal, for a hand-written file and for a verification.
 """
 
-from autoresearch.research.bench import Bench, device_name, environment, job_limits, task_data
+from autoresearch.research.bench import Bench, device_name, environment, fault_of_program, job_limits, task_data
 from autoresearch.research.ceiling import Ceiling, limits_of
 from autoresearch.research.examining import Examined, Model, examine, examine_on_new_text
-from autoresearch.research.experiment import Measurement, Plan, abandoned, measure, plan_as_it_stands, run_body
+from autoresearch.research.experiment import Measurement, Plan, abandoned, again, measure, plan_as_it_stands, run_body
 from autoresearch.research.texts import World, drawn_world
 
 __all__ = [
@@ -18,11 +18,13 @@ __all__ = [
     "Plan",
     "World",
     "abandoned",
+    "again",
     "device_name",
     "drawn_world",
     "environment",
     "examine",
     "examine_on_new_text",
+    "fault_of_program",
     "job_limits",
     "limits_of",
     "measure",

@@ -89,6 +89,12 @@ def plan_as_it_stands(task: Task, source: str, *, replicate: int = 0, title: str
     return msgspec.structs.replace(plan, **known)
 
 
+def again(plan: Plan, replicate: int) -> Plan:
+    """The same plan with the seed of another replicate."""
+    seed = seed_for(plan.task, plan.source_digest, replicate)
+    return msgspec.structs.replace(plan, replicate=replicate, seed=seed)
+
+
 def measure(
     task: Task,
     plan: Plan,

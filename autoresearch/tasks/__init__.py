@@ -1,12 +1,13 @@
 """What is asked: task folders, their digests, when two sources are the same program, which seed a run gets."""
 
-from autoresearch.tasks.loading import MAX_FILE_BYTES, load_task, shipped_task
+from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
+from autoresearch.tasks.loading import MAX_FILE_BYTES, check_source, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
 from autoresearch.tasks.rebuilding import rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import parse_summary
 from autoresearch.tasks.values import possible_value
-from autoresearch.tasks.writing import write_task
+from autoresearch.tasks.writing import pin_baseline, write_task
 
 __all__ = [
     "ENTRY",
@@ -17,12 +18,17 @@ __all__ = [
     "Metric",
     "Task",
     "canonical_source",
+    "check_source",
+    "keep_baseline",
     "load_task",
     "parse_summary",
+    "pin_baseline",
     "possible_value",
     "rebuild_task",
+    "remember_start",
     "seed_for",
     "shipped_task",
     "source_digest",
+    "started_from",
     "write_task",
 ]

@@ -14,8 +14,9 @@ import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.records import EncodingError, encode
+from autoresearch.tasks.folder_state import STATE_FOLDER, kept_baseline
 from autoresearch.tasks.model import ENTRY, Evaluation, Header, Section, Task
-from autoresearch.tasks.source import canonical_source
+from autoresearch.tasks.source import canonical_source, source_digest
 
 MANIFEST = "task.toml"
 MAX_FILE_BYTES = 1 << 20
@@ -44,8 +45,8 @@ def load_task(folder: Path) -> Task:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     header = _header(path, table)
-    baseline = _read(folder / ENTRY)
-    check_source(folder / ENTRY, baseline)
+    program = _read(folder / ENTRY)
+    check_source(folder / ENTRY, program)
     task = Task(
         name=header.name,
         summary=header.summary,
@@ -53,10 +54,12 @@ def load_task(folder: Path) -> Task:
         budget=header.budget,
         limits=header.limits,
         harness=_harness(path, header.harness),
-        baseline=baseline,
+        baseline=_baseline(path, header.baseline, program),
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
         mounts=_mounts(path, header.mounts),
         folder=folder,
+        program=program,
+        is_pinned=bool(header.baseline),
         evaluation=_evaluation(path, header),
     )
     try:
@@ -64,6 +67,19 @@ def load_task(folder: Path) -> Task:
     except EncodingError as error:
         raise UsageError(f"{path} can't be published: {error}", hint=f"correct it in {MANIFEST}") from error
     return task
+
+
+def _baseline(path: Path, pin: str, program: bytes) -> bytes:
+    """The program that ``task.toml`` pins: the one in the folder, or the copy that was kept when it was changed."""
+    if not pin or source_digest(program.decode()).hex() == pin:
+        return program
+    kept = kept_baseline(path.parent)
+    if kept is None or source_digest(kept.decode()).hex() != pin:
+        raise UsageError(
+            f"{path} pins another {ENTRY} as its baseline, and that one is not in {path.parent / STATE_FOLDER}",
+            hint=f"get the task anew, then copy your {ENTRY} there: autoresearch task get NAME DIR",
+        )
+    return kept
 
 
 def check_source(path: Path, content: bytes) -> None:

@@ -96,10 +96,15 @@ class Limits(Section, frozen=True, kw_only=True):
 
 
 class Header(Section, frozen=True, kw_only=True):
-    """The whole of ``task.toml``, before the files that it names are read."""
+    """The whole of ``task.toml``, before the files that it names are read.
+
+    ``baseline`` is the digest of the program that the task began with, in hex. Without it the ``train.py`` in the
+    folder is the baseline.
+    """
 
     name: _Slug
     summary: _Line = ""
+    baseline: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
     metric: Metric
     budget: Budget
     limits: Limits = Limits()
@@ -113,8 +118,10 @@ class Header(Section, frozen=True, kw_only=True):
 class Task:
     """A fixed question: ``train.py`` may change, everything else here may not.
 
-    ``harness`` holds the fixed files by name, ``baseline`` the ``train.py`` to start from, ``data`` the SHA-256 of each
-    file that ``python prepare.py`` makes, ``mounts`` folders of this machine that a run may read (``~`` unexpanded).
+    ``harness`` holds the fixed files by name, ``baseline`` the ``train.py`` that the task began with, ``data`` the
+    SHA-256 of each file that ``python prepare.py`` makes, ``mounts`` folders of this machine that a run may read (``~``
+    unexpanded). ``program`` is the ``train.py`` that is in the folder now, edited or not. Without ``is_pinned`` the two
+    are always the same: ``task.toml`` names no baseline, so an edit makes another task.
     """
 
     name: str
@@ -127,6 +134,8 @@ class Task:
     data: Mapping[str, bytes]
     mounts: Mapping[str, str]
     folder: Path
+    program: bytes
+    is_pinned: bool = True
     evaluation: Evaluation | None = None
 
     def definition(self) -> dict[str, object]:

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.tasks.folder_state import keep_baseline
 from autoresearch.tasks.loading import MANIFEST, PLAIN_NAME, load_task
 from autoresearch.tasks.model import ENTRY, Task
+from autoresearch.tasks.source import source_digest
 
 
 def rebuild_task(
@@ -40,7 +42,8 @@ def rebuild_task(
     try:
         for name, content in {**harness, ENTRY: baseline}.items():
             (temporary / name).write_bytes(content)
-        (temporary / MANIFEST).write_text(_manifest(definition, summary), encoding="utf-8")
+        (temporary / MANIFEST).write_text(_manifest(definition, summary, baseline), encoding="utf-8")
+        keep_baseline(temporary, baseline)
         _checked(temporary, digest)
         temporary.replace(folder)
     finally:
@@ -55,11 +58,12 @@ def _checked(folder: Path, digest: bytes) -> Task:
     return task
 
 
-def _manifest(definition: Mapping[str, object], summary: str) -> str:
+def _manifest(definition: Mapping[str, object], summary: str, baseline: bytes) -> str:
     import tomlkit  # the command line starts without it
 
     table = {"name": definition.get("name", ""), "summary": summary}
     table |= {key: value for key, value in definition.items() if key not in ("name", "summary", "baseline")}
+    table["baseline"] = source_digest(baseline.decode("utf-8", "replace")).hex()
     try:
         return tomlkit.dumps({key: _plain(value) for key, value in table.items()})
     except (TypeError, ValueError) as error:

@@ -9,8 +9,10 @@ import re
 from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.tasks.folder_state import keep_baseline
 from autoresearch.tasks.loading import MANIFEST, MAX_FILES, check_source, load_task
-from autoresearch.tasks.model import ENTRY
+from autoresearch.tasks.model import ENTRY, Task
+from autoresearch.tasks.source import source_digest
 
 MEMORY_MIB = 32_768
 CACHE_FOLDER = "~/.cache/autoresearch"
@@ -19,6 +21,7 @@ _TEMPLATE = """\
 # A task: {entry} may change, the files under [harness] may not. A change here makes another task of it.
 name = "{name}"
 summary = ""
+baseline = "{baseline}"  # the program that it began with; edits of {entry} are runs of this task
 
 [metric]
 name = "val_bpb"            # {entry} prints "val_bpb: 1.23" after a line "---"
@@ -57,18 +60,45 @@ def write_task(folder: Path, *, most_memory_mib: int = MEMORY_MIB) -> Path:
     path = folder / MANIFEST
     if path.exists():
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
-    harness = _harness(folder)
+    harness, baseline = _harness(folder), (folder / ENTRY).read_bytes()
     mounted = re.search(r"\.cache\W+autoresearch", harness["prepare.py"].decode("utf-8"))
     text = _TEMPLATE.format(
         entry=ENTRY,
+        baseline=source_digest(baseline.decode()).hex(),
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
         memory_mib=min(MEMORY_MIB, most_memory_mib),
         harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
         mounts=_MOUNTS if mounted else "",
     )
+    keep_baseline(folder, baseline)
     _create(path, text)
     load_task(folder)
     return path
+
+
+def pin_baseline(folder: Path) -> Task:
+    """Pin the ``train.py`` in a task folder as the task's baseline: its identity no longer follows the file.
+
+    Raises Refused when ``task.toml`` pins one already, UsageError when the folder is no task.
+    """
+    import tomlkit  # the command line starts without it
+
+    task = load_task(folder)
+    if task.is_pinned:
+        raise Refused(f"{folder / MANIFEST} pins its baseline already", hint="autoresearch run")
+    keep_baseline(folder, task.baseline)
+    path = folder / MANIFEST
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    document.add("baseline", source_digest(task.baseline.decode()).hex())
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return load_task(folder)
 
 
 def _harness(folder: Path) -> dict[str, bytes]:

@@ -43,7 +43,7 @@ from autoresearch.views.models import (
     TaskStatistics,
     Who,
 )
-from autoresearch.views.ownership import is_own_run, is_own_task, own_keys
+from autoresearch.views.ownership import is_own_program, is_own_run, is_own_task, own_keys
 from autoresearch.views.precedence import to_link
 from autoresearch.views.queries import (
     best,
@@ -129,6 +129,7 @@ __all__ = [
     "is_banned",
     "is_counted",
     "is_drawn",
+    "is_own_program",
     "is_own_run",
     "is_own_task",
     "job_for",

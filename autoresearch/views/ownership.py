@@ -31,6 +31,23 @@ def is_own_task(log: Log, task: Task, own: frozenset[bytes], *, shipped: Task) -
     return program not in files or program in first or not _is_others_run(log, task.baseline.decode(), own)
 
 
+def is_own_program(
+    log: Log, task: Task, program: str, parent: bytes | None, own: frozenset[bytes], *, shipped: Task
+) -> bool:
+    """Whether no other participant wrote any of a task and of a program for it, edited from the run ``parent``."""
+    if not is_own_task(log, task, own, shipped=shipped):
+        return False
+    if parent is not None and not (is_own_run(log, parent, own) or _is_baseline(log, parent, task)):
+        return False
+    return program in (task.baseline.decode(), shipped.baseline.decode()) or not _is_others_run(log, program, own)
+
+
+def _is_baseline(log: Log, run: bytes, task: Task) -> bool:
+    record = log.find(run)
+    body = record.body if record else None
+    return isinstance(body, Run) and body.source_digest == source_digest(task.baseline.decode())
+
+
 def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
     """Whether a run and all its ancestors, back to a run without a parent, are this participant's.
 

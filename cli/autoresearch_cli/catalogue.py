@@ -28,7 +28,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Work": {
         "demo": Entry("demo", "Watch this machine run experiments for a few minutes."),
-        "run": Entry("run", "Run a task folder once, as it stands."),
+        "run": Entry("run", "Train a task folder's program once, as a change of a known run."),
+        "propose": Entry("propose", "Hand a program to the daemon, which runs it when a worker is free."),
         "work": Entry("work", "Let the daemon run experiments."),
         "verify": Entry("verify", "Measure another participant's run on this machine."),
         "withdraw": Entry("withdraw", "Withdraw a run or a note of this machine."),

@@ -19,6 +19,7 @@ from autoresearch.answers import (
     BlockRequest,
     ConfirmRequest,
     DialRequest,
+    DropRequest,
     Event,
     Failure,
     FetchRequest,
@@ -26,8 +27,10 @@ from autoresearch.answers import (
     NameRequest,
     PauseRequest,
     PeersAnswer,
+    ProposedAnswer,
+    ProposeRequest,
+    QueueAnswer,
     RunAccepted,
-    RunRequest,
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
@@ -146,9 +149,17 @@ class Client:
         """Have it trust whom the network's file trusts by now."""
         return self._ask("POST", "/v1/trust", TrustAnswer)
 
-    def run(self, request: RunRequest) -> RunAccepted:
-        """Queue one run of a task folder."""
-        return self._ask("POST", "/v1/run", RunAccepted, request)
+    def propose(self, request: ProposeRequest) -> ProposedAnswer:
+        """Queue the runs of a program."""
+        return self._ask("POST", "/v1/proposals", ProposedAnswer, request)
+
+    def queue(self) -> QueueAnswer:
+        """What was proposed and waits."""
+        return self._ask("GET", "/v1/proposals", QueueAnswer)
+
+    def drop(self, request: DropRequest) -> QueueAnswer:
+        """Take a proposal out of the queue."""
+        return self._ask("POST", "/v1/proposals/drop", QueueAnswer, request)
 
     def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Have it get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it doesn't come."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -11,13 +10,16 @@ import msgspec
 from autoresearch.answers import (
     BlockRequest,
     DialRequest,
+    DropRequest,
     Event,
     Health,
     NameRequest,
     PauseRequest,
     PeersAnswer,
+    ProposedAnswer,
+    ProposeRequest,
+    QueueAnswer,
     RunAccepted,
-    RunRequest,
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
@@ -29,9 +31,12 @@ from autoresearch.answers import (
     with_participants,
     withdrawn_answer,
 )
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import BlobRef
+from autoresearch.records import BlobRef, format_id
+from autoresearch.research import Plan, again, fault_of_program
+from autoresearch.tasks import Task
 from autoresearch.views import roster_of
 from autoresearch.words import ProofKind
 from autoresearch_daemon import service
@@ -47,7 +52,6 @@ class ApiHandlers:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._names = 0
 
     @property
     def log(self) -> Log:
@@ -103,16 +107,39 @@ class ApiHandlers:
         self._node.take(service.FinishAsked())
         return self.status()
 
-    def run(self, request: RunRequest) -> RunAccepted:
-        """Queue one run of a task folder as it stands."""
-        folder = existing_folder(request.folder)
-        self._node.load(str(folder))
-        self._names += 1
-        name = f"given-{os.getpid()}-{self._names}"
-        self._node.take(
-            service.RunAsked(service.Assignment(name, str(folder), given=True, replicate=request.replicate))
+    async def propose(self, request: ProposeRequest) -> ProposedAnswer:
+        """Queue the runs of a program."""
+        folder = request.task and str(existing_folder(request.task))
+        task = self._node.load(folder or self._node.settings.work.task)
+        if (fault := fault_of_program(task, request.program)) is not None:
+            raise Refused(f"it can't be run: {fault}", hint="make the program smaller")
+        plan = await asyncio.to_thread(self._plan, task, request)
+        names = [self._node.propose(folder, again(plan, request.replicate + number)) for number in range(request.seeds)]
+        return ProposedAnswer(
+            proposed=names,
+            title=plan.title,
+            parent=None if plan.parent is None else format_id(plan.parent),
+            queue=self._node.queued(),
         )
-        return RunAccepted(assignment=name)
+
+    def _plan(self, task: Task, request: ProposeRequest) -> Plan:
+        """The plan for a program, from connections of its own: many programs may be compared with it."""
+        log = Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust)
+        with log, BlobStore(self._node.paths.blobs, read_only=True) as blobs:
+            idea = Idea(task, request.program, request.parent, request.hypothesis)
+            return plan_of_idea(log, blobs, idea, author=self.author())
+
+    def queue(self) -> QueueAnswer:
+        """What was proposed here and waits."""
+        return QueueAnswer(queue=self._node.queued())
+
+    def drop(self, request: DropRequest) -> QueueAnswer:
+        """Take a proposal out of the queue."""
+        if not self._node.drop(request.name):
+            raise NotFound(
+                f"no proposal {request.name} waits here", hint="autoresearch status shows the names of those that do"
+            )
+        return self.queue()
 
     async def peers(self) -> PeersAnswer:
         """This node on the network, and its peers."""
@@ -205,4 +232,4 @@ class ApiHandlers:
             self._node.verifying.waiting(),
             task_digest=task.digest if task else None,
         )
-        return msgspec.structs.replace(status, verifying=part)
+        return msgspec.structs.replace(status, verifying=part, queue=self._node.queued())

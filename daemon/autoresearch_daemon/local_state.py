@@ -18,6 +18,7 @@ EVENTS_KEPT = 10_000
 TABLES = """
 CREATE TABLE IF NOT EXISTS value(name TEXT PRIMARY KEY, json BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS in_hand(assignment TEXT PRIMARY KEY, run BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS proposal(number INTEGER PRIMARY KEY AUTOINCREMENT, proposal BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS unrevealed(salt BLOB PRIMARY KEY, measured BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS event(id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, time_ms INTEGER NOT NULL,
     text TEXT NOT NULL, data BLOB NOT NULL);
@@ -33,6 +34,20 @@ class InHand(msgspec.Struct, frozen=True, kw_only=True):
     measurement: Measurement | None = None
     folder: str = ""
     checkpoint: str | None = None
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that somebody proposed for a task folder (empty: the one that ships), and that waits for a worker."""
+
+    number: int = 0
+    task: str
+    plan: Plan
+    proposed_ms: int
+
+    @property
+    def name(self) -> str:
+        """The name of its assignment."""
+        return f"proposal-{self.number}"
 
 
 class Unrevealed(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +104,23 @@ class LocalState:
         """Runs that began and whose record is not known to be in the log."""
         rows = self._connection.execute("SELECT run FROM in_hand ORDER BY assignment")
         return [msgspec.msgpack.decode(row[0], type=InHand) for row in rows]
+
+    def add_proposal(self, proposal: Proposal) -> Proposal:
+        """Keep a proposal and give it the next number."""
+        row = (msgspec.msgpack.encode(proposal),)
+        number = self._connection.execute("INSERT INTO proposal(proposal) VALUES (?)", row).lastrowid or 0
+        return msgspec.structs.replace(proposal, number=number)
+
+    def end_proposal(self, number: int) -> None:
+        """A proposal's run began, or nobody wants it any more."""
+        self._connection.execute("DELETE FROM proposal WHERE number = ?", (number,))
+
+    def proposals(self) -> list[Proposal]:
+        """What waits for a worker, the oldest first."""
+        rows = self._connection.execute("SELECT number, proposal FROM proposal ORDER BY number").fetchall()
+        return [
+            msgspec.structs.replace(msgspec.msgpack.decode(blob, type=Proposal), number=number) for number, blob in rows
+        ]
 
     def keep_unrevealed(self, measured: Unrevealed) -> None:
         """A verification is measured."""

@@ -13,6 +13,7 @@ import structlog
 
 from autoresearch.answers import (
     NetworkStatus,
+    QueuedRun,
     record_view,
 )
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
@@ -24,7 +25,7 @@ from autoresearch.research import Ceiling, Plan
 from autoresearch.running import Level, ProbeResult, detect_level, sweep
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, network_reason
+from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
 from autoresearch_daemon import service
 from autoresearch_daemon.attesting import AttestationService
 from autoresearch_daemon.blob_collection import Keeper
@@ -34,6 +35,7 @@ from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.leader_watch import LeaderWatch
 from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.manifest_watch import ManifestWatch
+from autoresearch_daemon.proposals import Proposals
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.workers import Pool, protocol
@@ -78,7 +80,8 @@ class Node:
             on_leaving=lambda worker: self.take(service.WorkerLeaves(worker)),
             on_lost=lambda worker: self.take(service.WorkerLost(worker)),
         )
-        self._proposals: dict[str, protocol.Proposal] = {}
+        self._planned: dict[str, protocol.Proposal] = {}
+        self.proposals = Proposals(self.local)
         self.tasks: dict[str, Task] = {}
         self._ceiling = Ceiling.of(settings.work)
         self._retry_ms = 0
@@ -149,6 +152,8 @@ class Node:
             self._block(self.runs.close_left_over())
         except AutoresearchError as error:
             self._block(error)
+        for assignment in self.proposals.left_over():
+            self.take(service.RunAsked(assignment))
         self.take(service.Tick())
         keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
@@ -241,7 +246,7 @@ class Node:
             case service.Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
             case service.CloseAbandoned(worker):
-                lost = self._proposals.get(worker)
+                lost = self._planned.get(worker)
                 if lost:
                     self._block(self.runs.close_lost(lost.assignment, "the worker process ended while it was in hand"))
             case service.Save():
@@ -259,8 +264,7 @@ class Node:
         return protocol.Work(
             assignment=assignment.name,
             task=folder,
-            given=assignment.given,
-            replicate=assignment.replicate,
+            plan=self.proposals.plan(assignment.name),
             level=int(self.level or 0),
             author=self.notebook.author,
             check=self.verifying.check(assignment),
@@ -276,7 +280,7 @@ class Node:
             case protocol.Stage():
                 self.take(service.WorkerStage(worker, Why(message.why)))
             case protocol.Proposal():
-                self._proposals[worker] = message
+                self._planned[worker] = message
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
                 taken = self.notebook.is_tried_elsewhere(plan, now_ms())
@@ -296,16 +300,18 @@ class Node:
                 self.take(service.Dropped(worker))
             case protocol.Failed():
                 logger.warning("assignment failed", worker=worker, reason=message.sentence)
+                self.proposals.end(message.assignment)
                 self.events.tell("run_failed", message.sentence, now_ms(), assignment=message.assignment, worker=worker)
                 self.take(service.Failed(worker, message.sentence))
 
     # --- runs ---
 
     def _approve(self, worker: str, assignment: str) -> None:
-        proposal = self._proposals[worker]
+        proposal = self._planned[worker]
         try:
             self.notebook.publish_task(self._task_of(proposal.plan), now_ms())
             self.runs.begin(worker, proposal)
+            self.proposals.end(assignment)
         except AutoresearchError as error:
             self.pool.send(worker, protocol.Cancel(assignment=assignment))
             self._block(error)
@@ -331,6 +337,26 @@ class Node:
             if task.digest == plan.task:
                 return task
         raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
+
+    def propose(self, folder: str, plan: Plan) -> str:
+        """Queue a plan for a task folder; returns the name that its events carry."""
+        assignment = self.proposals.add(folder, plan, now_ms())
+        self.take(service.RunAsked(assignment))
+        return assignment.name
+
+    def drop(self, name: str) -> bool:
+        """Take a proposal out of the queue; whether it was there."""
+        self.take(service.RunDropped(name))
+        return self.proposals.end(name)
+
+    def queued(self) -> list[QueuedRun]:
+        """The proposals that wait, the next first, and why."""
+        state, why = self.service.state()
+        busy = [worker.run.title for worker in self.service.in_hand if worker.run]
+        reason = f"for the end of “{busy[0]}”" if busy else "for a worker to start"
+        if state is not WorkState.WORKING:
+            reason = f"while the node is {state.value}: {self.service.reason(why)}"
+        return self.proposals.queued(list(self.service.queue), reason)
 
     def load(self, folder: str) -> Task:
         """Read a task folder (empty: the one that ships) and remember it.

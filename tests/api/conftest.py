@@ -19,6 +19,9 @@ from autoresearch.answers import (
     Health,
     NetworkStatus,
     PeersAnswer,
+    ProposedAnswer,
+    QueueAnswer,
+    QueuedRun,
     RunAccepted,
     StatusAnswer,
     TrustAnswer,
@@ -144,9 +147,16 @@ class SmallNode:
     def finish(self):
         return self._note("finishing")
 
-    def run(self, request):
-        self._note("run", request)
-        return RunAccepted(assignment="given-1")
+    async def propose(self, request):
+        self._note("proposed", request)
+        return ProposedAnswer(proposed=["proposal-1"], title="x = 1")
+
+    def queue(self):
+        return QueueAnswer(queue=[QueuedRun(name="proposal-1", title="x = 1", task="00", proposed_ms=0)])
+
+    def drop(self, request):
+        self._note("dropped", request.name)
+        return QueueAnswer(queue=[])
 
     def ask_stop(self):
         self._note("stopping")

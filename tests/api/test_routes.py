@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES, ROUTES
 
-from autoresearch.answers import PauseRequest, RunRequest, WorkRequest
+from autoresearch.answers import PauseRequest, ProposeRequest, WorkRequest
 from autoresearch.records import format_id, short_id
 from tests.answers.notebook import BASELINE
 from tests.nasty import FORGED, NASTY, harms
@@ -83,7 +83,9 @@ async def test_the_node_is_asked_to_act(client, node):
     assert (await client.post("/v1/pause", {"until_ms": 5}))["state"] == "paused"
     await client.post("/v1/resume")
     await client.post("/v1/finish")
-    assert (await client.post("/v1/run", {"folder": "/task", "replicate": 2}))["assignment"] == "given-1"
+    assert (await client.post("/v1/proposals", {"program": "x = 1\n", "seeds": 2}))["proposed"] == ["proposal-1"]
+    assert (await client.get("/v1/proposals"))["queue"][0]["name"] == "proposal-1"
+    assert (await client.post("/v1/proposals/drop", {"name": "proposal-1"}))["queue"] == []
     assert (await client.post("/v1/stop"))["status"] == "stopping"
     assert node.asked == [
         ("working", WorkRequest(runs=3)),
@@ -91,7 +93,8 @@ async def test_the_node_is_asked_to_act(client, node):
         ("paused", PauseRequest(until_ms=5)),
         ("idle", None),
         ("finishing", None),
-        ("run", RunRequest(folder="/task", replicate=2)),
+        ("proposed", ProposeRequest(program="x = 1\n", seeds=2)),
+        ("dropped", "proposal-1"),
         ("stopping", None),
     ]
 

@@ -56,14 +56,15 @@ milliseconds, durations milliseconds, sizes bytes.
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |
 | `import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
-| `task new`, `show`, `get` | `autoresearch.task/1` |
+| `task new`, `show`, `get`, `pin` | `autoresearch.task/1` |
 | `task list` | `autoresearch.tasks/1` |
 """
 # What the daemon's API reads is described with the API.
 REQUESTS = {
     "WorkRequest",
     "PauseRequest",
-    "RunRequest",
+    "ProposeRequest",
+    "DropRequest",
     "FetchRequest",
     "BlockRequest",
     "VerifyRequest",

@@ -18,6 +18,7 @@ from autoresearch_daemon.workers.assignment import Workplace, carry_out
 from autoresearch import single_run
 from autoresearch.answers import published_task
 from autoresearch.errors import Refused
+from autoresearch.ideas import Idea
 from autoresearch.records import BlobRef, Record, Run, format_id
 from autoresearch.research import Ceiling, plan_as_it_stands
 from autoresearch.running import Level
@@ -95,8 +96,7 @@ class Machine:
         work = protocol.Work(
             assignment="a",
             task=str(task or ""),
-            given=given,
-            replicate=0,
+            plan=plan_as_it_stands(load_task(task), load_task(task).program.decode()) if given else None,
             level=int(level),
             author=self.place.notebook.author,
             check=check,
@@ -243,16 +243,23 @@ def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Ma
     asyncio.run(verifying._look())
 
 
+def _idea(folder: Path) -> Idea:
+    task = load_task(folder)
+    return Idea(task, task.program.decode())
+
+
 def test_without_a_daemon_it_is_the_same(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single_run, "detect_level", lambda: (Level.NONE, ()))  # a machine that has none
     paths = machine.place.paths
     machine.place.local.close()
     machine.place.notebook.close()
     with pytest.raises(Refused, match="nothing that others wrote"):
-        single_run.run_once(machine.folder / "theirs", paths, now_ms=lambda: LATER_MS, ceiling=Ceiling.of(Work()))
+        single_run.run_once(
+            _idea(machine.folder / "theirs"), paths, now_ms=lambda: LATER_MS, ceiling=Ceiling.of(Work())
+        )
     assert machine.seen.read_bytes() == b""
     single_run.run_once(
-        own_task(machine, machine.trap.replace("0.9", "0.8")),
+        _idea(own_task(machine, machine.trap.replace("0.9", "0.8"))),
         paths,
         now_ms=lambda: LATER_MS,
         ceiling=Ceiling.of(Work()),

@@ -86,7 +86,7 @@ def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
     check = check_of(task) if stranger else None
 
     carry_out(
-        protocol.Work(assignment="a", task=str(task), given=True, replicate=0, level=2, author=bytes(32), check=check),
+        protocol.Work(assignment="a", task=str(task), plan=None, level=2, author=bytes(32), check=check),
         talk,
         place,
     )
@@ -144,7 +144,7 @@ def test_a_daemon_refuses_it_says_why_and_publishes_nothing(tmp_path: Path) -> N
     daemon = Daemon(tmp_path / "home").start()
     for limit, amount in ASKED.items():
         task = str(greedy(tmp_path, limit))
-        for answer in (daemon.post("/v1/run", folder=task), daemon.post("/v1/work", task=task)):
+        for answer in (daemon.post("/v1/proposals", task=task, program="x = 1"), daemon.post("/v1/work", task=task)):
             assert answer.status_code == 409
             assert f"{limit} {amount}" in answer.text
             assert f"autoresearch config set work.max_{limit} {amount}" in answer.text

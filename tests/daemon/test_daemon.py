@@ -140,10 +140,10 @@ def test_two_workers_share_the_work_without_repeating_each_other(daemon: Daemon,
     assert len(runs) == len({(run.source_digest, run.replicate) for run in runs}) == 20
 
 
-def test_one_run_of_a_folder_as_it_stands(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_proposed_program_is_run(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     daemon.start()
-    answer = daemon.post("/v1/run", folder=str(task))
+    answer = daemon.post("/v1/proposals", task=str(task), program=(task / "train.py").read_text())
     assert answer.status_code == 200, answer.text
 
     wait_for(lambda: len(daemon.runs()) == 1)
@@ -192,7 +192,7 @@ def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(
 ) -> None:
     task = write_toy_task(tmp_path / "task", program)
     daemon.start()
-    daemon.post("/v1/run", folder=str(task))
+    daemon.post("/v1/proposals", task=str(task), program=(task / "train.py").read_text())
 
     wait_for(lambda: len(daemon.runs()) == 1)
     (run,) = daemon.runs()
@@ -246,7 +246,9 @@ def test_a_path_that_no_file_can_have_is_answered_with_a_sentence(daemon: Daemon
     )
     for name in names:
         for path, body in (
-            ("/v1/run", {"folder": name}),
+            ("/v1/proposals", {"task": name, "program": "x = 1"}),
+            ("/v1/proposals", {"program": "x = 1", "parent": name}),
+            ("/v1/proposals/drop", {"name": name}),
             ("/v1/work", {"task": name}),
             ("/v1/peers", {"address": name}),
             ("/v1/peers/block", {"peer": name}),

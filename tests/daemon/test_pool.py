@@ -10,7 +10,9 @@ from autoresearch_daemon.workers import Pool, protocol
 
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
+from autoresearch.research import plan_as_it_stands
 from autoresearch.running import detect_level
+from autoresearch.tasks import load_task
 from autoresearch.words import RunStatus
 from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
 
@@ -43,6 +45,7 @@ async def scene(
     with Notebook(paths) as notebook:
         author = notebook.author
     task = write_toy_task(tmp_path / "task", train)
+    plan = plan_as_it_stands(load_task(task), train)
     level, _ = detect_level()
     heard: list[protocol.FromWorker] = []
     gone = asyncio.Event()
@@ -50,9 +53,7 @@ async def scene(
     def on_message(worker: str, message: protocol.FromWorker) -> None:
         heard.append(message)
         if isinstance(message, protocol.Ready):
-            work = protocol.Work(
-                assignment="a", task=str(task), given=True, replicate=0, level=int(level), author=author
-            )
+            work = protocol.Work(assignment="a", task=str(task), plan=plan, level=int(level), author=author)
             pool.send(worker, work)
         elif isinstance(message, protocol.Proposal):
             pool.want(0)

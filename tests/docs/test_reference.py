@@ -16,9 +16,8 @@ REFERENCE = Path(__file__).parents[2] / "docs/reference"
 
 def rows(page: str) -> dict[str, str]:
     """The tables of a page: what stands in the first column, and the default beside it."""
-    return dict(
-        re.findall(r"^\| `([a-z_]+\.[a-z_]+|name|summary)` \| ([^|]*) \|", (REFERENCE / page).read_text(), re.M)
-    )
+    row = r"^\| `([a-z_]+\.[a-z_]+|name|summary|baseline)` \| ([^|]*) \|"
+    return dict(re.findall(row, (REFERENCE / page).read_text(), re.M))
 
 
 def written(field: msgspec.structs.FieldInfo) -> str:
@@ -48,10 +47,10 @@ def test_every_key_of_a_task_is_listed_with_its_default() -> None:
     expected = {
         f"{name}.{f.name}": written(f) for name, section in sections.items() for f in msgspec.structs.fields(section)
     }
-    expected |= {name: written(header[name]) for name in ("name", "summary")}
+    expected |= {name: written(header[name]) for name in ("name", "summary", "baseline")}
 
     assert rows("task-toml.md") == expected
-    assert set(header) == {*sections, "name", "summary", "harness", "data", "mounts"}
+    assert set(header) == {*sections, "name", "summary", "baseline", "harness", "data", "mounts"}
 
 
 @pytest.mark.parametrize("name", ["metric", "budget", "limits", "harness", "data", "mounts", "evaluation"])

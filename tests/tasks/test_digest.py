@@ -25,6 +25,7 @@ TASK = Task(
     data={"train.bin": b"\xab" * 32},
     mounts={},
     folder=Path(),
+    program=b"LR = 0.1\n",
 )
 
 

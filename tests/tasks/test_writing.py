@@ -42,7 +42,7 @@ def test_the_new_task_loads(bare: Path) -> None:
     pin = hashlib.sha256(PREPARE.encode()).hexdigest()
     assert f'"prepare.py" = "{pin}"' in (bare / "task.toml").read_text()
     assert sorted(path.name for path in bare.iterdir()) == [
-        "helper.py", "prepare.py", "task.toml", "train.py", "unused.py"
+        ".autoresearch", "helper.py", "prepare.py", "task.toml", "train.py", "unused.py"
     ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ def task(budget: Budget, evaluation: Evaluation | None = None) -> Task:
         data={"text.bin": b"t" * 32},
         mounts={},
         folder=Path(),
+        program=BASELINE.encode(),
         evaluation=evaluation,
     )
 

@@ -1,15 +1,16 @@
-"""``run``: one run of a task folder as it stands."""
+"""``run``: one run of the program in a task folder."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autoresearch.answers import Event, RunRequest, ShowAnswer
+from autoresearch.answers import Event
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.ideas import Idea
 from autoresearch_cli import here
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, request
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
@@ -26,56 +27,58 @@ apps = {"run": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch run", "the configured task's train.py, as it stands"),
-        ("autoresearch run ~/my-task", "your own task folder"),
-        ("autoresearch run ~/my-task --replicate 1", "the same with another seed, to see the noise"),
-        see="work, show, diff, task new",
+        ("autoresearch run", "the configured task's train.py"),
+        ("autoresearch run ~/grammar --hypothesis 'longer warm-up'", "your edit, as a change of a known run"),
+        ("autoresearch run ~/grammar --parent @", "your edit, as a change of the best run"),
+        see="propose, task get, show, diff, work",
     )
 )
 def run(
     folder: Folder = "",
     *,
+    hypothesis: Hypothesis = "",
+    parent: Parent = "",
     replicate: Annotated[
         int, typer.Option("--replicate", min=0, help="Which seed: 0 for a new attempt, 1 and up to repeat it.")
     ] = 0,
     json: Json = False,
 ) -> None:
-    """Train a task folder's train.py once, measure it, and write the result to the log."""
-    place = here.task_folder(folder)
+    """Train the program of a task folder once, measure it, and compare it with the run that it changes."""
+    idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     with choose_display(quiet=True) as display:
         try:
-            record = _through_daemon(place, replicate, display)
+            record = _through_daemon(idea, display)
         except DaemonNotRunning:
-            record = _here(place, replicate, display)
+            record = _here(idea, display)
     with open_notebook() as notebook:
         shown = notebook.show(record)
-    _report(shown, json=json)
-
-
-def _report(shown: ShowAnswer, *, json: bool) -> None:
+        lines = outcome(notebook, shown, idea.task)
     if json:
         print_json(shown)
     else:
         print_record(shown, now_ms=here.now_ms())
-        say("→ autoresearch diff @mine, autoresearch top")
+        for line in lines:
+            say(line)
     if shown.run is None or shown.run.status != OK:
         raise typer.Exit(1)
 
 
-def _through_daemon(folder: Path, replicate: int, display: Display) -> str:
+def _through_daemon(idea: Idea, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
     with here.client() as client, client.events() as events:
-        accepted = client.run(RunRequest(folder=str(folder), replicate=replicate))
+        proposed = client.propose(request(idea)).proposed[0]
         status = client.status()
         if status.state in HELD:
             say(f"the run waits: {state_sentence(status, here.now_ms())}")
-        watch = Watch(display, only=accepted.assignment)
+        elif waits := next((each for each in status.queue if each.name == proposed), None):
+            say(f"{waits.title}: waits {waits.reason} (Ctrl-C leaves it in the queue)")
+        watch = Watch(display, only=proposed)
         try:
             for event in events:
                 if watch.take(event):
                     return _record_of(event)
         except KeyboardInterrupt:
-            say("the run goes on in the daemon: autoresearch status, autoresearch pause")
+            say("the run stays with the daemon: autoresearch status")
             raise
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
@@ -87,20 +90,19 @@ def _record_of(event: Event) -> str:
     return record
 
 
-def _here(folder: Path, replicate: int, display: Display) -> str:
+def _here(idea: Idea, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
     from autoresearch.research import Ceiling
     from autoresearch.single_run import run_once
 
     say("the daemon is not running: this process does it")
-    work = here.settings().work
+    work, name = here.settings().work, idea.task.name
     return run_once(
-        folder,
+        idea,
         here.paths(),
         now_ms=here.now_ms,
-        replicate=replicate,
         ceiling=Ceiling.of(work),
         threads=work.threads,
         device=here.first_device(),
-        progress=lambda fraction, note: display.progress("run", folder.name, fraction, note),
+        progress=lambda fraction, note: display.progress("run", name, fraction, note),
     )

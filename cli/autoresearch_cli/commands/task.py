@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -13,12 +12,13 @@ import typer
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
-from autoresearch.tasks import Task, load_task, shipped_task, write_task
+from autoresearch.tasks import ENTRY, Task, load_task, pin_baseline, shipped_task, write_task
 from autoresearch_cli import here
 from autoresearch_cli.models import TaskAnswer
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.task_folders import copy_task, get_task
 
 if TYPE_CHECKING:
     from autoresearch.research import Ceiling
@@ -99,6 +99,24 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
 
 
 @app.command(
+    epilog=examples(
+        ("autoresearch task pin .", "from now on your edits of train.py are runs of this task"),
+        ("autoresearch task pin ~/my-task", "the same for another folder"),
+        ("autoresearch task pin . --json | jq -r .digest", "its identity"),
+        see="task new, run, propose",
+    )
+)
+def pin(folder: Folder = "", *, json: Json = False) -> None:
+    """Fix the train.py in a task folder as the task's baseline, so that an edit is a run and not another task."""
+    answer = describe(pin_baseline(here.task_folder(folder)))
+    if json:
+        print_json(answer)
+        return
+    say(f"{answer.folder}/task.toml pins the {ENTRY} that is there now as its baseline")
+    say(f"→ edit {ENTRY}, then: autoresearch run {folder}".rstrip())
+
+
+@app.command(
     name="list",
     epilog=examples(
         ("autoresearch task list", "all tasks, those with the most runs first"),
@@ -125,7 +143,7 @@ def list_tasks(*, json: Json = False) -> None:
 @app.command(
     epilog=examples(
         ("autoresearch task get grammar ~/grammar", "by its name, into a new folder"),
-        ("autoresearch task get 3fa1", "by the beginning of its digest, into a folder of its name"),
+        ("autoresearch task get grammar ~/best --run @", "with the best program as the start of your edit"),
         ("autoresearch task get grammar --json | jq -r .folder", "the same for a program"),
         see="task list, run, work",
     )
@@ -134,29 +152,19 @@ def get(
     name: Annotated[str, typer.Argument(metavar="TASK", help="A task's name or the beginning of its digest.")],
     folder: Annotated[str, typer.Argument(metavar="[DIR]", help="A new folder. Left out: the task's name, here.")] = "",
     *,
+    run: Annotated[
+        str, typer.Option("--run", metavar="ID", help="Begin with the program of this run, @ for the best one.")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Write a published task as a folder: task.toml, the fixed files, and train.py as it began."""
-    from autoresearch.answers import published_task
-    from autoresearch_cli.reading import open_notebook, with_blobs
-
-    with open_notebook() as notebook:
-        found = notebook.task(name)
-        place = typed_path(folder or found.name).absolute()
-        answer = describe(with_blobs(lambda: published_task(notebook.log, notebook.blobs, found.digest, place)))
+    """Write a task as a folder to work in: task.toml, the fixed files, and train.py, which is yours to change."""
+    place, start = get_task(name, folder, run)
+    answer = describe(load_task(place))
     if json:
         print_json(answer)
         return
-    say(f"{place} is the task {answer.name}")
-    say(f"→ autoresearch run {place}, autoresearch work {place}")
-
-
-def copy_task(task: Task, place: Path) -> None:
-    """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
-    place.mkdir(parents=True, exist_ok=True)
-    for name, content in {**task.harness, "train.py": task.baseline}.items():
-        (place / name).write_bytes(content)
-    (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
+    say(f"{place} is the task {answer.name}{start}")
+    say(f"→ edit {place / ENTRY}, then: autoresearch run {folder or answer.name} --hypothesis '…'")
 
 
 def ceiling() -> Ceiling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers import (
+    QueuedRun,
     RunInHand,
     StatusAnswer,
     StorageStatus,
@@ -54,6 +55,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
         lines.append(("you", person(status.who) + (" · attested" if status.attested else way)))
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
+    lines += [("queue", queued_line(each)) for each in status.queue]
     if status.task:
         lines += task_lines(status.task)
     if status.verifying:
@@ -116,6 +118,13 @@ def worker_line(worker: WorkerStatus, now_ms: int) -> str:
     if worker.run and worker.run.checked:
         return f"{checking_line(worker.run, now_ms)} · {name}"
     return f"{run_line(worker.run, now_ms)} · {name}" if worker.run else f"{worker.reason} · {name}"
+
+
+def queued_line(each: QueuedRun) -> str:
+    """One proposal that waits: its name, what it changes, and what it waits for."""
+    parts = [f"{each.name} “{each.title}”", f"parent {short(each.parent)}" if each.parent else ""]
+    parts += [f"seed {each.replicate}" if each.replicate else "", f"waits {each.reason}"]
+    return " · ".join(filter(None, parts))
 
 
 def checking_line(run: RunInHand, now_ms: int) -> str:

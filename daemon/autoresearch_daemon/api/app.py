@@ -17,7 +17,8 @@ from autoresearch_daemon.api.requests import Nothing
 from autoresearch_daemon.api.routes import Route, Text, handler
 
 # A request of this API is a few words; what is larger is a mistake or an attack.
-MAXIMUM_BODY_BYTES = 64 * 1024
+# A program has at most 1 MiB, and JSON writes some characters of it as six.
+MAXIMUM_BODY_BYTES = 8 * 1024 * 1024
 
 
 def get_openapi(_: NodePort, __: Nothing) -> Text:
@@ -51,7 +52,9 @@ ROUTES = (
     Route("POST", "/v1/pause", control.post_pause),
     Route("POST", "/v1/resume", control.post_resume),
     Route("POST", "/v1/finish", control.post_finish),
-    Route("POST", "/v1/run", control.post_run),
+    Route("GET", "/v1/proposals", control.get_proposals),
+    Route("POST", "/v1/proposals", control.post_proposal),
+    Route("POST", "/v1/proposals/drop", control.post_drop),
     Route("POST", "/v1/peers/block", control.post_block),
     Route("POST", "/v1/fetch", control.post_fetch),
     Route("POST", "/v1/verify", control.post_verify),

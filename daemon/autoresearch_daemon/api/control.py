@@ -10,13 +10,16 @@ from autoresearch.answers import (
     BlockRequest,
     ConfirmRequest,
     DialRequest,
+    DropRequest,
     FetchRequest,
     Health,
     NameRequest,
     PauseRequest,
     PeersAnswer,
+    ProposedAnswer,
+    ProposeRequest,
+    QueueAnswer,
     RunAccepted,
-    RunRequest,
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
@@ -55,9 +58,19 @@ def post_finish(node: NodePort, _: Nothing) -> StatusAnswer:
     return node.finish()
 
 
-def post_run(node: NodePort, asked: RunRequest) -> RunAccepted:
-    """Run a task folder once as it stands."""
-    return node.run(asked)
+async def post_proposal(node: NodePort, asked: ProposeRequest) -> ProposedAnswer:
+    """Queue a program: it is run here as a change of a known run."""
+    return await node.propose(asked)
+
+
+def get_proposals(node: NodePort, _: Nothing) -> QueueAnswer:
+    """The programs that were proposed here and wait for a worker."""
+    return node.queue()
+
+
+def post_drop(node: NodePort, asked: DropRequest) -> QueueAnswer:
+    """Take a proposal out of the queue."""
+    return node.drop(asked)
 
 
 async def get_peers(node: NodePort, _: Nothing) -> PeersAnswer:

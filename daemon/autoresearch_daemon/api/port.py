@@ -14,13 +14,16 @@ from autoresearch.answers import (
     BlockRequest,
     ConfirmRequest,
     DialRequest,
+    DropRequest,
     Event,
     Health,
     NameRequest,
     PauseRequest,
     PeersAnswer,
+    ProposedAnswer,
+    ProposeRequest,
+    QueueAnswer,
     RunAccepted,
-    RunRequest,
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
@@ -104,8 +107,16 @@ class NodePort(Protocol):
         """End the run in hand, then stop working."""
         ...
 
-    def run(self, request: RunRequest) -> RunAccepted:
-        """Queue one run of a task folder as it stands."""
+    async def propose(self, request: ProposeRequest) -> ProposedAnswer:
+        """Queue the runs of a program. Raises UsageError, NotFound, AmbiguousId, Refused."""
+        ...
+
+    def queue(self) -> QueueAnswer:
+        """What was proposed here and waits."""
+        ...
+
+    def drop(self, request: DropRequest) -> QueueAnswer:
+        """Take a proposal out of the queue. Raises NotFound."""
         ...
 
     async def peers(self) -> PeersAnswer:

@@ -24,7 +24,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One piece of work for one worker. With ``given`` the folder's ``train.py`` is run as it stands.
+    """One piece of work for one worker. With ``given`` a program that somebody proposed is run.
 
     With ``job``, the name of a verification that the node knows, a run is checked. ``shown``: as people see it.
     """
@@ -32,7 +32,6 @@ class Assignment:
     name: str
     task: str
     given: bool = False
-    replicate: int = 0
     job: str = ""
     shown: RunInHand | None = None
 
@@ -68,9 +67,16 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class RunAsked:
-    """A person wants one run of a task folder as it stands."""
+    """A person wants a program of theirs to be run."""
 
     assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class RunDropped:
+    """A person does not want the run any more that waits under this name."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +195,7 @@ Input = (
     | FinishAsked
     | StopAsked
     | RunAsked
+    | RunDropped
     | JobReady
     | WorkerReady
     | WorkerStage

@@ -40,6 +40,7 @@ from autoresearch_daemon.service.inputs import (
     Proposed,
     ResumeAsked,
     RunAsked,
+    RunDropped,
     StopAsked,
     Tick,
     WorkAsked,
@@ -139,6 +140,8 @@ class Service:
 
     def _asked_why(self) -> Why:
         order = self.asked.order
+        if not self.asked.working:
+            return Why.ASKED_FOR_PROPOSALS
         if order.runs_left is not None:
             return Why.ASKED_FOR_RUNS
         return Why.ASKED if order.until_ms is None else Why.ASKED_FOR_TIME
@@ -181,10 +184,8 @@ class Service:
             case StopAsked():
                 self.stopping = True
                 return self._cancel_all()
-            case RunAsked(assignment):
-                self.queue.append(assignment)
-                self.blocks.pop(Why.TASK_BROKEN, None)
-                return []
+            case RunAsked() | RunDropped():
+                return self._queue(event)
             case Blocked(why, sentence):
                 if sentence is None:
                     self.blocks.pop(why, None)
@@ -198,6 +199,14 @@ class Service:
                 return []
             case _:
                 return self._worker_event(event, now_ms)
+
+    def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
+        if isinstance(event, RunAsked):
+            self.queue.append(event.assignment)
+            self.blocks.pop(Why.TASK_BROKEN, None)
+        else:
+            self.queue = deque(each for each in self.queue if each.name != event.name)
+        return []
 
     def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
         match event:
@@ -214,7 +223,11 @@ class Service:
                 if worker.run:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
             case Dropped(name):
-                self._free(self._worker(name), now_ms)
+                worker = self._worker(name)
+                # What a person proposed waits for the end of a pause.
+                if worker.assignment and worker.assignment.given and self.asked.paused:
+                    self.queue.appendleft(worker.assignment)
+                self._free(worker, now_ms)
             case Finished():
                 return self._finished(event, now_ms)
             case Failed(name, sentence):
@@ -300,7 +313,6 @@ class Service:
         self.asked = replace(self.asked, working=False, order=Order())
         self.finishing = True
         self.ended = why
-        self.queue.clear()
         return [Save()]
 
     def _expire(self, now_ms: int) -> list[Effect]:

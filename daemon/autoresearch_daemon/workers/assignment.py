@@ -21,7 +21,7 @@ from autoresearch.running import Level, Outcome, permit
 from autoresearch.running import Progress as RunProgress
 from autoresearch.settings import load_settings
 from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.views import is_own_task, own_keys
+from autoresearch.views import is_own_program, own_keys
 from autoresearch.words import Why
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import run_folder
@@ -85,6 +85,10 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     task_data(task, bench)
     if work.check is not None:
         return _verify(work, work.check, talk, task, bench, place.paths)
+    if work.plan is not None and work.plan.task != task.digest:
+        raise UsageError(
+            f"{work.task}/task.toml was changed after the program was proposed", hint="autoresearch propose it again"
+        )
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
     plan = _agree(work, talk, task, place)
     if plan is None:
@@ -116,8 +120,9 @@ def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
         return True
     manifest = load_manifest(place.paths.manifest)
     with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
-        own = own_keys(log, work.author, now_ms())
-        return not is_own_task(log, task, own, shipped=shipped_task())
+        own, plan = own_keys(log, work.author, now_ms()), work.plan
+        program, parent = (plan.source, plan.parent) if plan else (task.baseline.decode(), None)
+        return not is_own_program(log, task, program, parent, own, shipped=shipped_task())
 
 
 def _verify(
@@ -161,17 +166,13 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
     """Propose until the daemon agrees; ``None`` when it wants the assignment back."""
     attempt = 0
     while not talk.cancelled():
-        plan = _given(work, task) if work.given else _search(work, task, place, attempt)
+        plan = work.plan or _search(work, task, place, attempt)
         seconds = int(limits_of(task)["seconds"])
         proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=seconds)
         if talk.ask(proposal):
             return plan
         attempt += 1
     return None
-
-
-def _given(work: protocol.Work, task: Task) -> Plan:
-    return plan_as_it_stands(task, task.baseline.decode(), replicate=work.replicate, title="as it stands")
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:

@@ -113,15 +113,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(Message, frozen=True, kw_only=True):
-    """Daemon: do this. ``level`` is the sandbox level; ``given`` runs the folder's train.py as it stands.
+    """Daemon: do this. ``level`` is the sandbox level; ``plan`` is what somebody proposed, None: search.
 
     ``author`` is this node's device key.
     """
 
     assignment: str
     task: str
-    given: bool
-    replicate: int
+    plan: Plan | None
     level: int
     author: bytes
     check: Check | None = None

@@ -1,0 +1,124 @@
+"""Turns a program that somebody wrote by hand into a plan: which run it changes, and what the change is called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autoresearch.answers import resolve_reference, task_of
+from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.log import BlobStore, Log
+from autoresearch.records import Run, short_id
+from autoresearch.research import Plan, plan_as_it_stands
+from autoresearch.tasks import Task, source_digest
+from autoresearch.views import contenders, trust_context
+
+# An edited program is compared with so many of the best and of one's own newest, and with the baseline.
+COMPARED_BEST = 20
+COMPARED_OWN = 20
+TITLE_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """A program for a task, and why it should help.
+
+    ``parent`` names the run whose program was edited (an id, the beginning of one, ``@``). Left out, it is the known
+    run whose program differs in the fewest lines.
+    """
+
+    task: Task
+    program: str
+    parent: str = ""
+    hypothesis: str = ""
+    replicate: int = 0
+
+
+def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Plan:
+    """The plan to run an idea, as the child of the run whose program was edited.
+
+    The baseline has no parent. A program that was run before is run as it was then, whatever ``parent`` says.
+
+    Raises:
+        NotFound, AmbiguousId: ``parent`` names no run here, or several.
+        UsageError: ``parent`` is no run on this task, or the program is not Python.
+    """
+    task, program, hypothesis, replicate = idea.task, idea.program, idea.hypothesis, idea.replicate
+    named = _named(log, task, idea.parent, author) if idea.parent else None
+    if source_digest(program) == source_digest(task.baseline.decode()):
+        return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged")
+    same = log.program(task.digest, source_digest(program), float(task.budget.amount))
+    if same is not None:
+        body = log.get(same.first).body
+        assert isinstance(body, Run)
+        return plan_as_it_stands(
+            task, program, replicate=replicate, title=body.title, parent=body.parent, base=body.base,
+            genome=dict(body.genome), hypothesis=hypothesis or body.hypothesis,
+        )  # fmt: skip
+    before = named or _nearest(log, blobs, task, program, author)
+    title = _title(hypothesis, _source(log, blobs, before) or task.baseline.decode(), program)
+    return plan_as_it_stands(task, program, replicate=replicate, title=title, parent=before, hypothesis=hypothesis)
+
+
+def _named(log: Log, task: Task, reference: str, author: bytes) -> bytes:
+    found = resolve_reference(log, reference, task=task_of(log, task.digest), author=author)
+    body = log.get(found).body
+    if not isinstance(body, Run) or body.task != task.digest:
+        raise UsageError(
+            f"{short_id(found)} is no run on the task {task.name}",
+            hint="name a run that `autoresearch top` or `autoresearch log` shows, or leave --parent out",
+        )
+    return found
+
+
+def _nearest(log: Log, blobs: BlobStore, task: Task, program: str, author: bytes) -> bytes | None:
+    """The run whose program differs in the fewest lines, a better one before a worse; None: the log has none."""
+    best, fewest = None, -1
+    for run in _candidates(log, task, author):
+        source = _source(log, blobs, run)
+        if source is None:
+            continue
+        different = changed_lines(source, program)
+        if fewest < 0 or different < fewest:
+            best, fewest = run, different
+    return best
+
+
+def _candidates(log: Log, task: Task, author: bytes) -> Iterator[bytes]:
+    with log.snapshot():
+        here = trust_context(log, author)
+        yield from (placed.row.first for placed in contenders(log, task.digest, here, limit=COMPARED_BEST))
+        yield from (stored.record.id for stored in log.runs(task.digest, limit=COMPARED_OWN, author=author))
+        baseline = log.program(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
+        if baseline is not None:
+            yield baseline.first
+
+
+def _source(log: Log, blobs: BlobStore, run: bytes | None) -> str | None:
+    """The program of a run, where it is on this machine and is text."""
+    record = log.find(run) if run is not None else None
+    if record is None or not isinstance(record.body, Run) or not blobs.has(record.body.source.sha256):
+        return None
+    try:
+        return blobs.get(record.body.source.sha256).decode()
+    except (AutoresearchError, UnicodeDecodeError):
+        return None
+
+
+def changed_lines(old: str, new: str) -> int:
+    """How many lines only one of two texts has; moved lines do not count. Linear in their length."""
+    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    return (before - after).total() + (after - before).total()
+
+
+def _title(hypothesis: str, old: str, new: str) -> str:
+    """The beginning of the hypothesis; without one the changed line, or how many lines changed."""
+    said = " ".join(hypothesis.split())
+    if said:
+        return said if len(said) <= TITLE_CHARACTERS else said[: TITLE_CHARACTERS - 1] + "…"
+    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    added = [line.split("#")[0].strip() for line in (after - before).elements()]
+    if len(added) == 1 and 0 < len(added[0]) <= TITLE_CHARACTERS:
+        return added[0]
+    return f"{max(len(added), (before - after).total())} lines changed by hand"

@@ -1,0 +1,72 @@
+"""Task folders of this machine: copied from the task that ships, or written from what was published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.paths import typed_path
+from autoresearch.tasks import ENTRY, Task, keep_baseline, load_task, remember_start, shipped_task
+from autoresearch_cli.rendering.ids import short
+
+if TYPE_CHECKING:
+    from autoresearch_cli.reading import NotebookReader
+
+
+def copy_task(task: Task, place: Path) -> None:
+    """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in {**task.harness, ENTRY: task.baseline}.items():
+        (place / name).write_bytes(content)
+    keep_baseline(place, task.baseline)
+    (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
+
+
+def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
+    """Write a task as a folder, with the program of ``run`` or the baseline; returns it and words for that start.
+
+    A folder that is this task already stays as it is.
+
+    Raises:
+        NotFound: no such task or run is known here.
+        Refused: the folder is another task, or would have to be overwritten.
+        UsageError: ``run`` is no run on the task.
+    """
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        try:
+            found = notebook.task(name)
+        except NotFound:
+            if name != shipped_task().name or run:
+                raise
+            return _shipped(typed_path(folder or name).absolute()), ""
+        place = typed_path(folder or found.name).absolute()
+        if not run:
+            return _published(notebook, found.digest, place), ""
+        if place.exists():
+            raise Refused(f"{place} exists already", hint="give a new folder, so that no train.py is overwritten")
+        start, program = notebook.show(run), notebook.source(run)
+        if start.run is None or start.run.task != found.digest.hex():
+            raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
+        _published(notebook, found.digest, place)
+        (place / ENTRY).write_text(program, encoding="utf-8")
+        remember_start(place, start.record.id)
+        return place, f", with the program of {short(start.record.id)} “{start.run.title}”"
+
+
+def _shipped(place: Path) -> Path:
+    task = shipped_task()
+    if not place.exists():
+        copy_task(task, place)
+    elif load_task(place).digest != task.digest:
+        raise Refused(f"{place} is another task", hint="give a new folder")
+    return place
+
+
+def _published(notebook: NotebookReader, digest: bytes, place: Path) -> Path:
+    from autoresearch.answers import published_task
+    from autoresearch_cli.reading import with_blobs
+
+    return with_blobs(lambda: published_task(notebook.log, notebook.blobs, digest, place)).folder

@@ -1,0 +1,146 @@
+"""An idea from the folder to the record: with the daemon and without, in the real sandbox on a task of milliseconds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autoresearch.answers import ProposedAnswer, ShowAnswer, StatusAnswer
+from autoresearch.tasks import pin_baseline, shipped_task, started_from
+from tests.cli.conftest import Process
+from tests.cli.test_json import strictly
+from tests.daemon.daemons import wait_for
+from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
+
+BETTER = TRAIN.replace("X = 0.9", "X = 0.5")
+WORSE = TRAIN.replace("X = 0.9", "X = 1.0")
+
+
+@pytest.fixture
+def toy(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A task folder whose baseline is pinned."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    folder = write_toy_task(tmp_path / "toy")
+    pin_baseline(folder)
+    return folder
+
+
+def ran(process: Process, folder: Path, *words: str) -> ShowAnswer:
+    return strictly(process("run", str(folder), "--json", *words).stdout, ShowAnswer)
+
+
+def test_the_shipped_task_is_there_before_there_is_any_log(process: Process, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    done = process("task", "get", "grammar", str(place))
+    assert (done.returncode, "edit" in done.stderr) == (0, True)
+    (place / "train.py").write_text("x = 1\n")
+    shown = process("task", "show", str(place), "--json")
+    assert shipped_task().digest.hex() in shown.stdout
+    unknown = process("task", "get", "nothing", str(tmp_path / "other"))
+    assert (unknown.returncode, (tmp_path / "other").exists()) == (4, False)
+
+
+def test_an_edit_is_a_change_of_the_run_before_and_only_a_better_one_is_built_upon(process: Process, toy: Path) -> None:
+    baseline = ran(process, toy)
+    (toy / "train.py").write_text(BETTER)
+    told = process("run", str(toy), "--hypothesis", "nearer to the lowest point")
+    assert "better than its parent" in told.stderr
+    better = started_from(toy)
+    (toy / "train.py").write_text(WORSE)
+    told = process("run", str(toy))
+    assert "not better than its parent" in told.stderr
+    assert f"--code > {toy / 'train.py'}" in told.stderr
+    assert started_from(toy) == better
+    first, second = (strictly(process("show", name, "--json").stdout, ShowAnswer) for name in (better, "@mine"))
+    assert first.run
+    assert second.run
+    assert baseline.run
+    assert (first.run.parent, first.run.title) == (baseline.record.id, "nearer to the lowest point")
+    assert (second.record.id, first.run.task) == (better, baseline.run.task)
+
+
+def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, tmp_path: Path) -> None:
+    ran(process, toy)
+    (toy / "train.py").write_text(BETTER)
+    best = ran(process, toy)
+    place = tmp_path / "new"
+    assert process("task", "get", "toy", str(place), "--run", "@").returncode == 0
+    assert ((place / "train.py").read_text(), started_from(place)) == (BETTER, best.record.id)
+    again = process("task", "get", "toy", str(place), "--run", "@")
+    assert (again.returncode, "exists already" in again.stderr) == (6, True)
+    (place / "train.py").write_text(WORSE)
+    child = ran(process, place)
+    assert child.run
+    assert child.run.parent == best.record.id
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["propose"], "give a folder or a file"),
+        (["propose", "/nowhere"], "/nowhere can't be read"),
+        (["propose", "{bad}"], "line 1"),
+        (["run", "{toy}", "--parent", "zzzz"], "is not an id"),
+        (["propose", "{toy}"], "autoresearch up"),
+    ],
+)
+def test_a_wrong_idea_is_refused_with_a_sentence(
+    process: Process, toy: Path, tmp_path: Path, words: list[str], said: str
+) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("x = (")
+    done = process(*(word.format(toy=toy, bad=bad) for word in words))
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_without_a_pin_says_so_and_can_be_pinned(process: Process, tmp_path: Path) -> None:
+    folder = write_toy_task(tmp_path / "loose")
+    assert "autoresearch task pin" in process("run", str(folder)).stderr
+    assert process("task", "pin", str(folder)).returncode == 0
+    assert "task pin" not in process("run", str(folder)).stderr
+    assert process("task", "pin", str(folder)).returncode == 6
+
+
+@pytest.fixture
+def daemon(toy: Path, process: Process) -> Iterator[None]:
+    assert process("up").returncode == 0
+    yield
+    assert process("down").returncode == 0
+
+
+@pytest.mark.slow
+def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
+    process: Process, toy: Path, daemon: None
+) -> None:
+    def status() -> StatusAnswer:
+        return strictly(process("status", "--json").stdout, StatusAnswer)
+
+    (toy / "train.py").write_text(SLOW_TRAIN)
+    assert process("propose", str(toy)).returncode == 0
+    wait_for(lambda: any(worker.run and worker.run.kind == "given" for worker in status().workers))
+    (toy / "train.py").write_text(BETTER)
+    proposed = strictly(
+        process("propose", str(toy), "--hypothesis", "nearer", "--seeds", "3", "--json").stdout, ProposedAnswer
+    )
+    assert [each.name for each in proposed.queue] == proposed.proposed
+    assert len(proposed.proposed) == 3
+    (toy / "train.py").write_text(WORSE)
+    dropped = process("propose", "--drop", proposed.proposed[1])
+    assert dropped.returncode == 0
+    assert process("propose", "--drop", proposed.proposed[1]).returncode == 4
+    assert "for the end of" in process("status").stdout
+
+    assert process("down").returncode == 0
+    assert process("up").returncode == 0
+
+    wait_for(lambda: status().state == "idle" and not status().queue)
+    runs = [strictly(line, ShowAnswer).run for line in process("export", "--json").stdout.splitlines()]
+    ended = {(run.title, run.replicate, run.status) for run in runs if run}
+    assert {("nearer", 0, "ok"), ("nearer", 2, "ok")} <= ended
+    assert ("nearer", 1, "ok") not in ended
