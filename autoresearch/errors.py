@@ -7,6 +7,7 @@ AutoresearchError            1  something failed
 ├── AmbiguousId              5  a prefix matches several
 ├── Refused                  6  a rule, a limit or a missing permission says no
 │   ├── LogBehind               the log is older than this device's last signed record
+│   ├── CannotRunHere           this machine lacks what a task needs
 │   └── Locked                  another process holds this device key
 └── TimedOut                 7
 """
@@ -60,6 +61,10 @@ class Refused(AutoresearchError):
 
 class LogBehind(Refused):
     """The log here is older than the last record that this device key signed."""
+
+
+class CannotRunHere(Refused):
+    """This machine lacks what a task needs: a card, a package, data, memory. No fault of any program."""
 
 
 class Locked(Refused):

@@ -8,10 +8,11 @@ from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import format_id
-from autoresearch.research import Bench, Ceiling, measure
+from autoresearch.research import Bench, Ceiling, measure, preflight, remember_run, task_data
 from autoresearch.running import Level, Progress, detect_level, permit, scratch_folder, sweep
 from autoresearch.tasks import shipped_task
 from autoresearch.views import is_own_program, own_keys
+from autoresearch.words import RunStatus
 
 
 def run_once(
@@ -42,7 +43,6 @@ def run_once(
             notebook.log, task, plan.source, plan.parent, own, shipped=shipped_task()
         )
         permit(level, foreign=foreign)
-        notebook.publish_task(task, now_ms())
         paths.spool.mkdir(parents=True, exist_ok=True)
         for place in (None, paths.spool, paths.task_data):
             sweep(place)
@@ -53,7 +53,12 @@ def run_once(
 
         with scratch_folder(paths.spool) as scratch:
             bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder, ceiling, foreign=foreign)
+            task_data(task, bench)
+            preflight(task, bench)
             measurement, outcome = measure(task, plan, bench, own=True, on_progress=tell)
+            if measurement.status is RunStatus.OK:
+                remember_run(task, bench)
+            notebook.publish_task(task, now_ms())
             published = notebook.publish_run(
                 plan, measurement, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint
             )

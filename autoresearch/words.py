@@ -21,10 +21,11 @@ class RunStatus(StrEnum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     ABANDONED = "abandoned"
+    COULD_NOT_RUN = "could_not_run"
 
 
 # Neither a success nor the program's fault: it says nothing about the program, which may be tried again.
-STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED})
+STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED, RunStatus.COULD_NOT_RUN})
 
 RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OK: "finished and measured",
@@ -40,6 +41,7 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.REFUSED: "it was not started: a check before the run refused it",
     RunStatus.CANCELLED: "a person or the daemon stopped it",
     RunStatus.ABANDONED: "the daemon ended while it ran",
+    RunStatus.COULD_NOT_RUN: "this machine could not run it, which says nothing about the program",
 }
 
 
@@ -205,6 +207,7 @@ class Why(StrEnum):
     ASKING_PEERS = "asking_peers"
     SANDBOX_TOO_LOW = "sandbox_too_low"
     TASK_BROKEN = "task_broken"
+    CANNOT_RUN_HERE = "cannot_run_here"
     FAILING = "failing"
     WORKER_LOST = "worker_lost"
     NO_WORKERS = "no_workers"
@@ -232,6 +235,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.ASKING_PEERS: "asking a peer what this device signed last, before it signs anything new",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
+    Why.CANNOT_RUN_HERE: "this machine cannot run the task",
     Why.FAILING: "several runs failed within a minute, so the next one waits: autoresearch log, autoresearch resume",
     Why.WORKER_LOST: "the worker process ended and is being started again",
     Why.NO_WORKERS: "work.workers is 0: this node only watches",

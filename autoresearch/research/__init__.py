@@ -7,6 +7,7 @@ from autoresearch.research.bench import Bench, device_name, environment, fault_o
 from autoresearch.research.ceiling import Ceiling, limits_of
 from autoresearch.research.examining import Examined, Model, examine, examine_on_new_text
 from autoresearch.research.experiment import Measurement, Plan, abandoned, again, measure, plan_as_it_stands, run_body
+from autoresearch.research.preflight import forget_runs, preflight, remember_run
 from autoresearch.research.texts import World, drawn_world
 
 __all__ = [
@@ -25,10 +26,13 @@ __all__ = [
     "examine",
     "examine_on_new_text",
     "fault_of_program",
+    "forget_runs",
     "job_limits",
     "limits_of",
     "measure",
     "plan_as_it_stands",
+    "preflight",
+    "remember_run",
     "run_body",
     "task_data",
 ]

@@ -23,7 +23,7 @@ from autoresearch.research.bench import (
 )
 from autoresearch.research.examining import Model, examine, examine_on_new_text
 from autoresearch.research.texts import World
-from autoresearch.running import Job, Level, Limits, Outcome, Progress, execute, without
+from autoresearch.running import KILLED, Job, Level, Limits, Outcome, Progress, execute, without
 from autoresearch.tasks import ENTRY, Task, parse_summary, seed_for, source_digest
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
@@ -116,6 +116,9 @@ def measure(
         outcome = _not_run(RunStatus.INVALID, fault, bench.level)
     else:
         outcome = _within_budget(task, plan, bench, world, on_progress, cancelled, own=own)
+    if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
+        reason = f"{KILLED}: most likely the machine's memory was used up"
+        outcome = replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
     if task.evaluation is not None and outcome.status is RunStatus.OK:
         outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
     return Measurement(
@@ -146,7 +149,7 @@ def _within_budget(
     """The outcome of the training, with status over budget where it cost more than it may."""
     limits = job_limits(task, bench.ceiling)
     if plan.source_digest == source_digest(task.baseline.decode()):
-        outcome = _trained(task, plan, bench, limits, world, on_progress, cancelled)
+        outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
         if outcome.status is RunStatus.OK:
             costs.remember_cost(task, bench, plan.budget, outcome)
         return outcome
@@ -154,9 +157,9 @@ def _within_budget(
     if baseline_ms is None and not own:
         baseline_ms = _baseline_ms(task, plan, bench, cancelled)
     if baseline_ms is None:  # not known yet, or the baseline does not run here
-        return _trained(task, plan, bench, limits, world, on_progress, cancelled)
+        return trained(task, plan, bench, limits, world, on_progress, cancelled)
     bound = costs.bounded(limits, task, bench, baseline_ms)
-    outcome = _trained(task, plan, bench, bound, world, on_progress, cancelled)
+    outcome = trained(task, plan, bench, bound, world, on_progress, cancelled)
     was_stopped = outcome.status is RunStatus.OVER_BUDGET or (
         outcome.status is RunStatus.TIMED_OUT and bound.seconds < limits.seconds
     )
@@ -175,13 +178,13 @@ def _baseline_ms(task: Task, plan: Plan, bench: Bench, cancelled: Callable[[], b
     """Run the baseline for its cost; None where it does not end well."""
     baseline = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=plan.budget)
     # Its checkpoint must not take the place of another's.
-    outcome = _trained(task, baseline, bench.beside("baseline"), job_limits(task, bench.ceiling), None, None, cancelled)
+    outcome = trained(task, baseline, bench.beside("baseline"), job_limits(task, bench.ceiling), None, None, cancelled)
     if outcome.status is not RunStatus.OK:
         return None
     return costs.remember_cost(task, bench, plan.budget, outcome)
 
 
-def _trained(
+def trained(
     task: Task,
     plan: Plan,
     bench: Bench,
@@ -190,6 +193,7 @@ def _trained(
     on_progress: Callable[[Progress], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
+    """Train a plan's program in the sandbox, without judging what it cost or what it left."""
     data, evaluation = task_data(task, bench) if world is None or world.data is None else world.data, task.evaluation
     files = {**task.harness, ENTRY: plan.source.encode()}
     if evaluation is not None and data is not None:

@@ -22,8 +22,10 @@ from autoresearch.running.level import Level
 from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
 from autoresearch.running.removal import remove_tree
 from autoresearch.running.scratch import Scratch, scratch_folder, sweep
+from autoresearch.running.verdict import KILLED
 
 __all__ = [
+    "KILLED",
     "MOST_TEXT_BYTES",
     "Job",
     "Level",

@@ -24,6 +24,14 @@ _SIGNALS = {
 }
 
 
+def _by_signal(number: int) -> str:
+    return f"the program ended by signal {number} ({_SIGNALS.get(number, 'signal')})"
+
+
+# The reason of a program that neither ended by itself nor was stopped by the supervisor: so the kernel frees memory.
+KILLED = _by_signal(9)
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Why the supervisor ended a run."""
@@ -82,8 +90,7 @@ def failure(exit_status: int, log_tail: bytes) -> Stop | None:
         if found := re.search(pattern, log_tail):
             return Stop(status, f"the program stopped: {found.group().decode()}")
     if exit_status > 128:
-        number = exit_status - 128
-        return Stop(RunStatus.CRASHED, f"the program ended by signal {number} ({_SIGNALS.get(number, 'signal')})")
+        return Stop(RunStatus.CRASHED, _by_signal(exit_status - 128))
     last = log_tail.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")[:200]
     return Stop(RunStatus.CRASHED, f"the program ended with status {exit_status}" + (f": {last}" if last else ""))
 

@@ -156,7 +156,7 @@ def machine() -> Iterator[Machine]:
 def _is_refused(talk: Yes, machine: Machine) -> None:
     (said,) = talk.said
     assert isinstance(said, protocol.Failed)
-    assert "nothing that others wrote is run here install bubblewrap" in said.sentence
+    assert "nothing that others wrote is run here → install bubblewrap" in said.sentence
     assert talk.proposed == []
     assert machine.seen.read_bytes() == b""
 
@@ -219,7 +219,7 @@ def test_ones_own_task_stays_so_when_others_publish_and_run_it(machine: Machine)
 def test_a_search_builds_on_no_program_in_which_others_had_a_part(machine: Machine, level: Level) -> None:
     """The stranger's program leads by far, as its own and as this node's child of it: made when there was a sandbox."""
     place, log = machine.place, machine.place.notebook.log
-    task = load_task(own_task(machine, machine.trap.replace("0.9", "0.8")))
+    task = load_task(own_task(machine, "import prepare\nX = 0.8  # float [0.0, 1.0]\nprepare.report(X)\n"))
     place.notebook.publish_task(task, LATER_MS)
     theirs = "import prepare\nX = 0.3  # float [0.0, 1.0]\nprepare.report(X)  # by others\n"
 

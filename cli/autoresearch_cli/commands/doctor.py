@@ -12,7 +12,7 @@ from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
 from autoresearch_cli.models import Check, DoctorAnswer, Probe
 from autoresearch_cli.network_checks import network_checks
-from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.output import is_rich, print_json, print_rows, print_table, say
 
 SIGNS = {OK: "✓", WARNING: "!", FAILED: "✗"}
@@ -49,6 +49,24 @@ def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Jso
 def network(*, json: Json = False) -> None:
     """Why no peer is reachable, and what to do. Exits with 1 when something failed."""
     checks = list(network_checks())
+    answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
+    _report(answer, json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch doctor task", "can this machine run the configured task?"),
+        ("autoresearch doctor task ~/my-task", "the same for a folder: limits, device, data, the baseline's imports"),
+        ("autoresearch doctor task ~/my-task --json | jq .healthy", "the same for a program"),
+        see="task show, run, doctor",
+    )
+)
+def task(folder: Folder = "", *, json: Json = False) -> None:
+    """Whether this machine can run a task, and what is missing. Exits with 1 when something failed."""
+    from autoresearch_cli.task_checks import task_checks
+
+    here.paths().create()
+    checks = list(task_checks(folder))
     answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
     _report(answer, json=json)
 

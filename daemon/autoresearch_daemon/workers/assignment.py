@@ -11,18 +11,29 @@ from typing import Protocol
 
 import msgspec
 
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
-from autoresearch.research import Bench, Ceiling, Model, Plan, limits_of, measure, plan_as_it_stands, task_data
+from autoresearch.research import (
+    Bench,
+    Ceiling,
+    Model,
+    Plan,
+    limits_of,
+    measure,
+    plan_as_it_stands,
+    preflight,
+    remember_run,
+    task_data,
+)
 from autoresearch.running import Level, Outcome, permit
 from autoresearch.running import Progress as RunProgress
 from autoresearch.settings import load_settings
 from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.views import is_own_program, own_keys
-from autoresearch.words import Why
+from autoresearch.words import RunStatus, Why
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import run_folder
 from autoresearch_daemon.workers import protocol
@@ -67,7 +78,9 @@ def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
     try:
         ending = _carry_out(work, talk, place)
     except AutoresearchError as error:
-        ending = protocol.Failed(assignment=work.assignment, sentence=f"{error} {error.hint}".strip())
+        here = isinstance(error, CannotRunHere)
+        sentence = f"{error} → {error.hint}" if error.hint else str(error)
+        ending = protocol.Failed(assignment=work.assignment, sentence=sentence, cannot_run_here=here)
     except Exception:  # noqa: BLE001 - the edge of a worker: the sentence goes to the daemon's log with the traceback
         ending = protocol.Failed(assignment=work.assignment, sentence=traceback.format_exc(limit=-3))
     talk.say(ending)
@@ -82,7 +95,7 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     bench = replace(bench, foreign=_has_others_part(work, task, place))
     permit(bench.level, foreign=bench.foreign)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
-    task_data(task, bench)
+    _prepare(task, bench, talk)
     if work.check is not None:
         return _verify(work, work.check, talk, task, bench, place.paths)
     if work.plan is not None and work.plan.task != task.digest:
@@ -103,12 +116,25 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
         )
 
     measurement, outcome = measure(task, plan, bench, own=True, on_progress=on_progress, cancelled=talk.cancelled)
+    if measurement.status is RunStatus.OK:
+        remember_run(task, bench)
     return protocol.Result(
         assignment=work.assignment,
         measurement=measurement,
         folder=str(folder),
         checkpoint=_keep_files(outcome, folder),
     )
+
+
+def _prepare(task: Task, bench: Bench, talk: Talk) -> None:
+    """Make the task's data and see the baseline run, both once. Raises CannotRunHere, which is no program's fault."""
+    try:
+        task_data(task, bench)
+    except (Refused, UsageError):
+        raise
+    except AutoresearchError as error:
+        raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
+    preflight(task, bench, talk.cancelled)
 
 
 def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:

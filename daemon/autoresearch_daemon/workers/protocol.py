@@ -83,10 +83,14 @@ class Dropped(Message, frozen=True, kw_only=True):
 
 
 class Failed(Message, frozen=True, kw_only=True):
-    """Worker: the assignment could not be begun; the sentence says why."""
+    """Worker: the assignment could not be begun; the sentence says why.
+
+    ``cannot_run_here``: because this machine lacks what the task needs.
+    """
 
     assignment: str
     sentence: str
+    cannot_run_here: bool = False
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,106 @@
+"""Whether a machine can run a task at all: the baseline's imports and first step, before anything is claimed.
+
+What fails here is the machine's fault, never the fault of an idea: no graphics card, a missing package, no data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from autoresearch.errors import CannotRunHere
+from autoresearch.research.bench import Bench, device_name, job_limits
+from autoresearch.research.experiment import plan_as_it_stands, trained
+from autoresearch.running import Outcome, Progress
+from autoresearch.tasks import Task
+from autoresearch.words import RunStatus
+
+# A baseline that runs for so long has its imports and its first step behind it.
+LONG_ENOUGH_SECONDS = 30
+# So long what was found holds: a driver or a package may go.
+HOLDS_SECONDS = 24 * 3600
+_GOOD = frozenset({RunStatus.OK, RunStatus.TIMED_OUT})
+
+
+def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = None) -> None:
+    """Run the baseline until its first step, unless it ran here within a day.
+
+    Raises:
+        CannotRunHere: it does not run on this machine; the error says why.
+        Refused: the task asks for more than this machine allows.
+    """
+    if not _has_device(bench.device):
+        raise CannotRunHere(
+            f"there is no {bench.device} on this machine", hint="autoresearch config set work.device auto"
+        )
+    if _is_known(task, bench):
+        return
+    began = False
+
+    def on_progress(_: Progress) -> None:
+        nonlocal began
+        began = True
+
+    def stopped() -> bool:
+        return began or (cancelled is not None and cancelled())
+
+    limits = job_limits(task, bench.ceiling)
+    limits = replace(limits, seconds=min(limits.seconds, LONG_ENOUGH_SECONDS))
+    plan = plan_as_it_stands(task, task.baseline.decode())
+    outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
+    if began or outcome.status in _GOOD:
+        remember_run(task, bench)
+    elif outcome.status is not RunStatus.CANCELLED:
+        sentence = f"the baseline of {task.name} does not run on this machine: {outcome.reason}"
+        raise CannotRunHere(sentence, hint=_way(outcome))
+
+
+def remember_run(task: Task, bench: Bench) -> None:
+    """Note that a program of the task ran here."""
+    file = _file(task, bench)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+def forget_runs(task: Task, bench: Bench) -> None:
+    """Have the baseline run once more before the next program: something on this machine may have changed."""
+    _file(task, bench).unlink(missing_ok=True)
+
+
+def _is_known(task: Task, bench: Bench) -> bool:
+    try:
+        return 0 <= time.time() - _file(task, bench).stat().st_mtime < HOLDS_SECONDS
+    except OSError:
+        return False
+
+
+def _file(task: Task, bench: Bench) -> Path:
+    """The mark of a task that runs here; it is another one after an update of Python, torch or the card's driver."""
+    try:
+        torch = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        torch = ""
+    where = (device_name(bench.device), bench.device, int(bench.level), sys.version, torch, os.uname().release)
+    return (
+        bench.data_cache / "preflight" / f"{task.digest.hex()}-{hashlib.sha256(repr(where).encode()).hexdigest()[:16]}"
+    )
+
+
+def _has_device(device: str) -> bool:
+    number = device.partition(":")[2] or "0"
+    return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
+
+
+def _way(outcome: Outcome) -> str:
+    """What to do about a cause that is recognised."""
+    if "No module named" in outcome.reason:
+        return f"install it for {sys.executable}, then: autoresearch doctor task"
+    if "CUDA" in outcome.reason or "NVIDIA" in outcome.reason:
+        return "nvidia-smi shows whether the card works; or: autoresearch config set work.device cpu"
+    return "mend it, then: autoresearch doctor task"
