@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.evidence import ProofAnswer, ProofStep, proof_view
+from autoresearch.answers.evidence import proof_view
+from autoresearch.api import ProofAnswer, ProofStep
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.proving import (

@@ -30,19 +30,7 @@ from autoresearch.views.evidence import (
 )
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.leaderboard import board
-from autoresearch.views.models import (
-    NOBODY,
-    ClaimView,
-    CreditView,
-    HistoryEntry,
-    ImprovementView,
-    LineageStep,
-    MarkView,
-    ProgramView,
-    RunView,
-    TaskStatistics,
-    Who,
-)
+from autoresearch.views.models import ClaimView, HistoryEntry, TaskStatistics
 from autoresearch.views.ownership import is_own_run, is_own_task, own_keys
 from autoresearch.views.precedence import to_link
 from autoresearch.views.queries import (
@@ -83,26 +71,18 @@ from autoresearch.views.verification_state import (
 
 __all__ = [
     "CHECKING_AUTHORS",
-    "NOBODY",
     "OPEN",
     "Change",
     "ClaimView",
-    "CreditView",
     "HistoryEntry",
-    "ImprovementView",
-    "LineageStep",
-    "MarkView",
     "Marked",
     "Placed",
-    "ProgramView",
     "Proof",
-    "RunView",
     "TaskStatistics",
     "TrackRecord",
     "Trial",
     "TrustContext",
     "VerificationJob",
-    "Who",
     "Whose",
     "backed",
     "banned_until",

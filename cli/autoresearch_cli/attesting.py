@@ -17,7 +17,7 @@ from autoresearch_cli.options import Json
 from autoresearch_cli.rendering.output import print_json, print_text, say
 
 if TYPE_CHECKING:
-    from autoresearch.answers import AttestAnswer
+    from autoresearch.api import AttestAnswer
     from autoresearch.identity import KeyPair
 
 # A mail with all its headers is some kilobytes.
@@ -105,8 +105,9 @@ def _none_awaited() -> UsageError:
 
 
 def _asked(address: str) -> AttestAnswer:
-    from autoresearch.answers import AttestRequest
-    from autoresearch.identity import ADDRESS_MAX, LockedKey, mailbox
+    from autoresearch.api import AttestRequest
+    from autoresearch.bounds import ADDRESS_MAX
+    from autoresearch.identity import LockedKey, mailbox
 
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 
-from autoresearch.answers import (
+from autoresearch.api import (
     AllowRequest,
     Answer,
     AttestAnswer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from autoresearch.answers import NameRequest
+from autoresearch.api import NameRequest
 from autoresearch.errors import DaemonNotRunning
 from autoresearch.identity import (
     Device,

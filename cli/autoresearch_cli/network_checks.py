@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from statistics import median
 
-from autoresearch.answers import PeersAnswer, PeerView
+from autoresearch.api import PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING

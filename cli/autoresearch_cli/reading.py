@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from autoresearch.answers import FoundTask, ShowAnswer, find_task, resolve_reference, run_log, run_source, show_answer
+from autoresearch.answers import FoundTask, find_task, resolve_reference, run_log, run_source, show_answer
+from autoresearch.api import ShowAnswer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
 from autoresearch.identity import load_identity
 from autoresearch.log import BlobStore, Log, MissingBlob

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from autoresearch.answers import Health, StatusAnswer
+from autoresearch.api import Health, StatusAnswer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, TimedOut
 from autoresearch.paths import Paths
 from autoresearch_cli import here

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.progress import Display
 

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from autoresearch.answers import (
+from autoresearch.answers import own_record, way_to_count, with_participants, withdrawn_answer
+from autoresearch.api import (
     BlockRequest,
     DialRequest,
     Event,
@@ -24,10 +25,6 @@ from autoresearch.answers import (
     WithdrawnAnswer,
     WithdrawRecordRequest,
     WorkRequest,
-    own_record,
-    way_to_count,
-    with_participants,
-    withdrawn_answer,
 )
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log import BlobStore, Log

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from autoresearch import __version__
-from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
+from autoresearch.api import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import NAMING, State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest

@@ -14,7 +14,8 @@ from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import (
+from autoresearch.answers import attest_answer, find_task, task_status
+from autoresearch.api import (
     AttestorAnswer,
     Health,
     NetworkStatus,
@@ -23,9 +24,6 @@ from autoresearch.answers import (
     StatusAnswer,
     TrustAnswer,
     WithdrawnAnswer,
-    attest_answer,
-    find_task,
-    task_status,
 )
 from autoresearch.errors import NotFound, Refused
 from tests.answers.notebook import Notebook, tell

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.api.app import ROUTES, make_app
 
-from autoresearch.answers import Answer, Failure
+from autoresearch.api import Answer, Failure
 
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES, ROUTES
 
-from autoresearch.answers import PauseRequest, RunRequest, WorkRequest
+from autoresearch.api import PauseRequest, RunRequest, WorkRequest
 from autoresearch.records import format_id, short_id
 from tests.answers.notebook import BASELINE
 from tests.nasty import FORGED, NASTY, harms

@@ -8,9 +8,8 @@ import typing
 import msgspec
 from autoresearch_cli import models
 
-from autoresearch import answers
-from autoresearch.answers import Answer
-from autoresearch.views import LineageStep, MarkView, ProgramView, RunView, Who
+from autoresearch import api
+from autoresearch.api import Answer, LineageStep, MarkView, ProgramView, RunView, Who
 
 HEAD = """\
 # What `--json` prints
@@ -82,7 +81,7 @@ REQUESTS = {
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
     bases = (Answer, models.Answer)
-    rooms = (vars(answers), vars(models))
+    rooms = (vars(api), vars(models))
     printed = [
         cls
         for room in rooms

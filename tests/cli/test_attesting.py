@@ -9,7 +9,7 @@ from typing import Self
 import pytest
 from autoresearch_cli import here
 
-from autoresearch.answers import AttestAnswer, CodeView, ConfirmRequest
+from autoresearch.api import AttestAnswer, CodeView, ConfirmRequest
 from autoresearch.attesting import write_code
 from autoresearch.errors import AutoresearchError
 from tests.cli.conftest import Cli

@@ -23,7 +23,7 @@ from autoresearch_cli.models import (
     TextAnswer,
 )
 
-from autoresearch.answers import (
+from autoresearch.api import (
     BestAnswer,
     CreditAnswer,
     DiffAnswer,

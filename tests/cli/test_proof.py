@@ -8,7 +8,7 @@ import sqlite3
 
 import msgspec
 
-from autoresearch.answers import ProofAnswer, ProofsAnswer
+from autoresearch.api import ProofAnswer, ProofsAnswer
 from autoresearch.log import BlobStore
 from autoresearch.paths import Paths
 from autoresearch.records import Identity, Merge, Record, Verification, format_id, short_id

@@ -16,7 +16,7 @@ from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.answers import ProofAnswer
+from autoresearch.api import ProofAnswer
 from autoresearch.identity import KeyPair, Trust, create_identity
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.notebook import Notebook

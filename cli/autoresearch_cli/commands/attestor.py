@@ -64,7 +64,7 @@ def withdraw(
 
     Records that were published before still count.
     """
-    from autoresearch.answers import WithdrawRequest
+    from autoresearch.api import WithdrawRequest
     from autoresearch.networks import parse_key
 
     with here.client() as client:
@@ -88,7 +88,7 @@ def allow(
     key: Annotated[str, typer.Argument(help="The root key that `attestor withdraw` was given.")], *, json: Json = False
 ) -> None:
     """Allow a mailbox again after `attestor withdraw`. Its owner has to ask for a new attestation."""
-    from autoresearch.answers import AllowRequest
+    from autoresearch.api import AllowRequest
     from autoresearch.networks import parse_key
 
     with here.client() as client:

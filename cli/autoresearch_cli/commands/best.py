@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import BestAnswer, best_answer
+from autoresearch.answers import best_answer
+from autoresearch.api import BestAnswer
 from autoresearch.errors import NotFound
 from autoresearch_cli import here
 from autoresearch_cli.models import TextAnswer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import PauseRequest, StatusAnswer
+from autoresearch.api import PauseRequest, StatusAnswer
 from autoresearch_cli import here
 from autoresearch_cli.options import For, Json, command_app, examples
 from autoresearch_cli.rendering.figures import parse_duration

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import Event, StatusAnswer, WorkRequest
+from autoresearch.api import Event, StatusAnswer, WorkRequest
 from autoresearch.errors import DaemonNotRunning
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.client import Client

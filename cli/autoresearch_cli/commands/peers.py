@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import BlockRequest, DialRequest, PeersAnswer
+from autoresearch.api import BlockRequest, DialRequest, PeersAnswer
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import print_json, say

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.answers import Event, ProofAnswer, proof_answer, proofs_answer
+from autoresearch.answers import proof_answer, proofs_answer
+from autoresearch.api import Event, ProofAnswer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.words import ProofKind
 from autoresearch_cli import here

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import Event, RunRequest, ShowAnswer
+from autoresearch.api import Event, RunRequest, ShowAnswer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch_cli import here
 from autoresearch_cli.options import Folder, Json, command_app, examples

@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.answers import ShowAnswer, open_checkpoint, run_checkpoint
+from autoresearch.answers import open_checkpoint, run_checkpoint
+from autoresearch.api import ShowAnswer
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.sanitise import json_text

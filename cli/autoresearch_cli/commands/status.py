@@ -5,19 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.answers import (
-    StatusAnswer,
-    VerifyingStatus,
-    counts,
-    task_status,
-    untold,
-    verifying_status,
-    waiting,
-    way_to_count,
-)
+from autoresearch.answers import counts, task_status, untold, verifying_status, waiting, way_to_count
+from autoresearch.api import NOBODY, StatusAnswer, VerifyingStatus
 from autoresearch.errors import NotFound
 from autoresearch.log import Log
-from autoresearch.views import NOBODY, who
+from autoresearch.views import who
 from autoresearch_cli import here, starting
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook

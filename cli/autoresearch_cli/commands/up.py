@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import WorkRequest
+from autoresearch.api import WorkRequest
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import UpAnswer

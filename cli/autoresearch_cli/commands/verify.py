@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import typer
 
-from autoresearch.answers import Event, Measured, ShowAnswer, VerifyRequest
+from autoresearch.api import Event, Measured, ShowAnswer, VerifyRequest, Who
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.records import format_id
-from autoresearch.views import Who, who
+from autoresearch.views import who
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import open_notebook

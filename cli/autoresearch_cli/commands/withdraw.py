@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import WithdrawnAnswer, WithdrawRecordRequest, own_record, record_view, withdrawn_answer
+from autoresearch.answers import own_record, record_view, withdrawn_answer
+from autoresearch.api import WithdrawnAnswer, WithdrawRecordRequest
 from autoresearch.errors import DaemonNotRunning
 from autoresearch.notebook import Notebook
 from autoresearch.records import Record, format_id

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from autoresearch.answers import WorkRequest
+from autoresearch.api import WorkRequest
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here

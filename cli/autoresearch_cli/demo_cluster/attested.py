@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from autoresearch.answers import AttestAnswer, AttestRequest, PeersAnswer, confirmations
+from autoresearch.answers import confirmations
+from autoresearch.api import AttestAnswer, AttestRequest, PeersAnswer
 from autoresearch.attesting import find_codes
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.identity import KeyPair, Trust, create_identity, load_identity

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from autoresearch.answers import Event, WorkRequest
+from autoresearch.api import Event, WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import Log
 from autoresearch.records import Record

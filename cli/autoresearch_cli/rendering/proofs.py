@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autoresearch.answers import ProofAnswer, ProofsAnswer, ProofView
-from autoresearch.views import MarkView
+from autoresearch.api import MarkView, ProofAnswer, ProofsAnswer, ProofView
 from autoresearch.words import Mark, ProofKind
 from autoresearch_cli.rendering.figures import counted, lately, moment
 from autoresearch_cli.rendering.ids import short

@@ -14,7 +14,7 @@ import time
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
-from autoresearch.answers import Event, Failure
+from autoresearch.api import Event, Failure
 from autoresearch.errors import Refused, UsageError
 from autoresearch.sanitise import json_text
 from autoresearch_daemon.api.failures import answer

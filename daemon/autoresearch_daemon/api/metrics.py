@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoresearch.answers import Health, StatusAnswer, TaskStatus, best_value
+from autoresearch.api import Health, StatusAnswer, TaskStatus, best_value
 from autoresearch.log import Log
 from autoresearch.sanitise import one_line
 from autoresearch.views import statistics

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from autoresearch.answers import Failure
+from autoresearch.api import Failure
 from autoresearch_daemon.api.failures import JSON
 from autoresearch_daemon.api.routes import Route
 

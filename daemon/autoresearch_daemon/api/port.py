@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from autoresearch.answers import (
+from autoresearch.api import (
     AllowRequest,
     AttestAnswer,
     AttestorAnswer,

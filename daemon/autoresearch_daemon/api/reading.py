@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers import (
-    BestAnswer,
-    CreditAnswer,
-    DiffAnswer,
     FoundTask,
-    LineageAnswer,
-    LogAnswer,
-    ProofAnswer,
-    ProofsAnswer,
-    ShowAnswer,
-    TopAnswer,
     best_answer,
     credit_answer,
     diff_answer,
@@ -26,6 +17,17 @@ from autoresearch.answers import (
     run_source,
     show_answer,
     top_answer,
+)
+from autoresearch.api import (
+    BestAnswer,
+    CreditAnswer,
+    DiffAnswer,
+    LineageAnswer,
+    LogAnswer,
+    ProofAnswer,
+    ProofsAnswer,
+    ShowAnswer,
+    TopAnswer,
 )
 from autoresearch.errors import UsageError
 from autoresearch.records import KINDS

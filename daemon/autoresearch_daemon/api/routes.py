@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from autoresearch.answers import Answer, Health
+from autoresearch.api import Answer, Health
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import MissingBlob
 from autoresearch_daemon.api.failures import answer

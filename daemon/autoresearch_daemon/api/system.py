@@ -7,7 +7,7 @@ import asyncio
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from autoresearch.answers import Health
+from autoresearch.api import Health
 from autoresearch_daemon.api.metrics import NodeCollector, exposition
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.readers import SHELF, THREADS

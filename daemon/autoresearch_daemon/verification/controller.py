@@ -10,16 +10,8 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from autoresearch.answers import (
-    RunAccepted,
-    RunInHand,
-    WaitingStatus,
-    measured_proof,
-    proof_answer,
-    published_task,
-    resolve_reference,
-    waiting,
-)
+from autoresearch.answers import measured_proof, proof_answer, published_task, resolve_reference, waiting
+from autoresearch.api import RunAccepted, RunInHand, WaitingStatus
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook

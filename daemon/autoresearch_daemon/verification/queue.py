@@ -8,7 +8,8 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch.answers import RunInHand, check_asked, check_new, will_count
+from autoresearch.answers import check_asked, check_new, will_count
+from autoresearch.api import RunInHand
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Verification, format_id, short_id
