@@ -1,5 +1,6 @@
 """The local API as types: what the node is asked, and what it and the commands answer. Fills nothing, reads nothing."""
 
+from autoresearch.api import operations
 from autoresearch.api.attestation import (
     AllowRequest,
     AttestAnswer,
@@ -31,6 +32,20 @@ from autoresearch.api.node import (
     WaitingStatus,
     WorkerStatus,
 )
+from autoresearch.api.operations import OPERATIONS, Operation, Text
+from autoresearch.api.parameters import (
+    Difference,
+    EventsSince,
+    Nothing,
+    OfParticipant,
+    OfTask,
+    OneProof,
+    OneRecord,
+    Parameters,
+    Proofs,
+    Records,
+    TopOf,
+)
 from autoresearch.api.participants import NOBODY, MarkView, Who
 from autoresearch.api.records import (
     DiffAnswer,
@@ -57,6 +72,7 @@ from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
 
 __all__ = [
     "NOBODY",
+    "OPERATIONS",
     "AllowRequest",
     "Answer",
     "AttestAnswer",
@@ -73,7 +89,9 @@ __all__ = [
     "CreditView",
     "DialRequest",
     "DiffAnswer",
+    "Difference",
     "Event",
+    "EventsSince",
     "Failure",
     "FetchRequest",
     "Health",
@@ -85,6 +103,13 @@ __all__ = [
     "Measured",
     "NameRequest",
     "NetworkStatus",
+    "Nothing",
+    "OfParticipant",
+    "OfTask",
+    "OneProof",
+    "OneRecord",
+    "Operation",
+    "Parameters",
     "PauseRequest",
     "PeerView",
     "PeersAnswer",
@@ -92,8 +117,10 @@ __all__ = [
     "ProofAnswer",
     "ProofStep",
     "ProofView",
+    "Proofs",
     "ProofsAnswer",
     "RecordView",
+    "Records",
     "RunAccepted",
     "RunInHand",
     "RunRequest",
@@ -105,7 +132,9 @@ __all__ = [
     "TaskCredit",
     "TaskStatus",
     "TasksAnswer",
+    "Text",
     "TopAnswer",
+    "TopOf",
     "TrustAnswer",
     "VerificationStateView",
     "VerifyRequest",
@@ -118,4 +147,5 @@ __all__ = [
     "WorkRequest",
     "WorkerStatus",
     "best_value",
+    "operations",
 ]

@@ -36,7 +36,7 @@ for words in json.load(open(sys.argv[1])):
 # Events of a daemon as the displays of `work --follow`, `run`, `verify` and `demo` show them.
 WATCHING = """
 import json, sys
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState
 from autoresearch_cli.rendering.events import print_event

@@ -23,7 +23,7 @@ from tests.terminals import on_terminal
 
 # Runs in hand as `run`, `work --follow`, `verify` and both kinds of `demo` show them, and events.
 WATCHING = """
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState
 from autoresearch_cli.rendering.events import print_event

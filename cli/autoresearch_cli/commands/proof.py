@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from autoresearch.answers import proof_answer, proofs_answer
-from autoresearch.api import Event, ProofAnswer
+from autoresearch.api import Event, OneProof, ProofAnswer, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.words import ProofKind
 from autoresearch_cli import here
@@ -87,8 +87,9 @@ def _list(participant: str | None, kind: ProofKind | None, *, json: bool) -> Non
 def _measured(answer: ProofAnswer, *, json: bool) -> ProofAnswer:
     """Have the daemon repeat a verifier's measurement, and wait for the result."""
     say(f"{answer.reason}: this takes as long as it took the verifier")
-    with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
-        accepted = client.check_proof(answer.id)
+    client = here.client()
+    with client.events() as events, choose_display(quiet=json) as display:
+        accepted = client.ask(operations.CHECK_PROOF, OneProof(id=answer.id, kind=ProofKind.VALUE))
         watch = Watch(display, only=accepted.assignment)
         for event in events:
             if event.kind == PROOF and text_in(event, "assignment") == accepted.assignment:

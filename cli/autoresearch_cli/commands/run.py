@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.api import Event, RunRequest, ShowAnswer
+from autoresearch.api import Event, RunRequest, ShowAnswer, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch_cli import here
 from autoresearch_cli.options import Folder, Json, command_app, examples
@@ -64,9 +64,10 @@ def _report(shown: ShowAnswer, *, json: bool) -> None:
 
 def _through_daemon(folder: Path, replicate: int, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
-    with here.client() as client, client.events() as events:
-        accepted = client.run(RunRequest(folder=str(folder), replicate=replicate))
-        status = client.status()
+    client = here.client()
+    with client.events() as events:
+        accepted = client.ask(operations.START_RUN, RunRequest(folder=str(folder), replicate=replicate))
+        status = client.ask(operations.STATUS)
         if status.state in HELD:
             say(f"the run waits: {state_sentence(status, here.now_ms())}")
         watch = Watch(display, only=accepted.assignment)

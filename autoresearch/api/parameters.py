@@ -1,4 +1,4 @@
-"""The parameters of the API's routes, one model each: a field is a part of the path or of the query string."""
+"""The parameters of operations that take no body: a field is a part of the path or of the query string."""
 
 from __future__ import annotations
 
