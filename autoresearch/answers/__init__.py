@@ -12,8 +12,8 @@ from autoresearch.answers.diffs import (
     run_log,
     run_source,
 )
-from autoresearch.answers.evidence import proofs_answer
-from autoresearch.answers.evidence_check import measured_proof, proof_answer, stated
+from autoresearch.answers.evidence import evidence_list_answer
+from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.manual_verification import check_asked, check_new, will_count
 from autoresearch.answers.own_verifications import verifying_status
@@ -38,15 +38,15 @@ __all__ = [
     "counts",
     "credit_answer",
     "diff_answer",
+    "evidence_answer",
+    "evidence_list_answer",
     "find_task",
     "lineage_answer",
     "log_answer",
-    "measured_proof",
+    "measured_evidence",
     "nothing_to_verify",
     "open_checkpoint",
     "own_record",
-    "proof_answer",
-    "proofs_answer",
     "published_task",
     "record_view",
     "resolve_reference",

@@ -16,7 +16,7 @@ from autoresearch.api.attestation import (
 from autoresearch.api.base import Answer, Failure
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.api.credit import CreditAnswer, CreditView, ImprovementView, TaskCredit
-from autoresearch.api.evidence import ProofAnswer, ProofsAnswer, ProofStep, ProofView
+from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
 from autoresearch.api.node import (
     Event,
     Health,
@@ -36,13 +36,13 @@ from autoresearch.api.operations import OPERATIONS, Operation, Text
 from autoresearch.api.parameters import (
     Difference,
     EventsSince,
+    EvidenceOf,
     Nothing,
     OfParticipant,
     OfTask,
-    OneProof,
+    OneEvidence,
     OneRecord,
     Parameters,
-    Proofs,
     Records,
     TopOf,
 )
@@ -92,6 +92,11 @@ __all__ = [
     "Difference",
     "Event",
     "EventsSince",
+    "EvidenceAnswer",
+    "EvidenceListAnswer",
+    "EvidenceOf",
+    "EvidenceStep",
+    "EvidenceView",
     "Failure",
     "FetchRequest",
     "Health",
@@ -106,7 +111,7 @@ __all__ = [
     "Nothing",
     "OfParticipant",
     "OfTask",
-    "OneProof",
+    "OneEvidence",
     "OneRecord",
     "Operation",
     "Parameters",
@@ -114,11 +119,6 @@ __all__ = [
     "PeerView",
     "PeersAnswer",
     "ProgramView",
-    "ProofAnswer",
-    "ProofStep",
-    "ProofView",
-    "Proofs",
-    "ProofsAnswer",
     "RecordView",
     "Records",
     "RunAccepted",

@@ -6,7 +6,7 @@ from autoresearch.api.base import Answer
 from autoresearch.api.participants import Who
 
 
-class ProofView(Answer, frozen=True, kw_only=True):
+class EvidenceView(Answer, frozen=True, kw_only=True):
     """What records prove against ``who``, whose ``device`` signed the first of them: ``id``.
 
     ``kind`` is fork, seed, lineage or value. What ``follows`` is banned, uncounted (the device's later runs), disputed
@@ -24,14 +24,14 @@ class ProofView(Answer, frozen=True, kw_only=True):
     until_ms: int | None = None
 
 
-class ProofsAnswer(Answer, frozen=True, kw_only=True):
+class EvidenceListAnswer(Answer, frozen=True, kw_only=True):
     """What records prove against who signed them, the newest first."""
 
-    schema: str = "autoresearch.proofs/1"
-    proofs: list[ProofView]
+    schema: str = "autoresearch.evidence_list/1"
+    evidence: list[EvidenceView]
 
 
-class ProofStep(Answer, frozen=True, kw_only=True):
+class EvidenceStep(Answer, frozen=True, kw_only=True):
     """One thing that was looked at: what the record states, what was found here.
 
     ``agrees`` is null where there is nothing to compare.
@@ -43,19 +43,19 @@ class ProofStep(Answer, frozen=True, kw_only=True):
     agrees: bool | None = None
 
 
-class ProofAnswer(Answer, frozen=True, kw_only=True):
-    """One proof, checked here and now: the record ``id``, each step, and whether it ``holds`` and why.
+class EvidenceAnswer(Answer, frozen=True, kw_only=True):
+    """One piece of evidence, checked here and now: the record ``id``, each step, and whether it ``holds`` and why.
 
     ``holds`` is null where a value has to be measured once more to tell. ``nothing_found``: no record says anything
-    against this one, and every check agrees. ``proof`` is there when the log's own view has it among what is proved.
+    against this one, and every check agrees. ``evidence`` is there when the log's own view has it among what is proved.
     """
 
-    schema: str = "autoresearch.proof/1"
+    schema: str = "autoresearch.evidence/1"
     id: str
     kind: str
     device: str
-    steps: list[ProofStep]
+    steps: list[EvidenceStep]
     holds: bool | None
     nothing_found: bool = False
     reason: str
-    proof: ProofView | None = None
+    evidence: EvidenceView | None = None

@@ -199,7 +199,7 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, proof, trust, state, worker, record. Progress events have id 0 and are
+    committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0 and are
     not replayed. ``stale`` says that the listener missed something.
     """
 

@@ -24,18 +24,18 @@ from autoresearch.api.attestation import (
 from autoresearch.api.base import Answer
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TopAnswer
 from autoresearch.api.credit import CreditAnswer
-from autoresearch.api.evidence import ProofAnswer, ProofsAnswer
+from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
 from autoresearch.api.node import Health, PeersAnswer, RunAccepted, StatusAnswer, TrustAnswer
 from autoresearch.api.parameters import (
     Difference,
     EventsSince,
+    EvidenceOf,
     Nothing,
     OfParticipant,
     OfTask,
-    OneProof,
+    OneEvidence,
     OneRecord,
     Parameters,
-    Proofs,
     Records,
     TopOf,
 )
@@ -136,30 +136,30 @@ CREDIT = Operation(
     CreditAnswer,
     "What participants have done that others can count; without `participant` all.",
 )
-PROOFS = Operation(
-    "proofs",
+EVIDENCE_LIST = Operation(
+    "evidence_list",
     "GET",
-    "/v1/proofs",
-    Proofs,
-    ProofsAnswer,
+    "/v1/evidence",
+    EvidenceOf,
+    EvidenceListAnswer,
     "Signed records that prove misbehaviour, the newest first; without `participant` of everybody.",
 )
-PROOF = Operation(
-    "proof",
+EVIDENCE = Operation(
+    "evidence",
     "GET",
-    "/v1/proofs/{id}",
-    OneProof,
-    ProofAnswer,
+    "/v1/evidence/{id}",
+    OneEvidence,
+    EvidenceAnswer,
     "One piece of evidence, checked step by step from the bytes of the records. `holds` is null where a value has to "
     "be measured; `nothing_found` is true where no misbehaviour was found.",
 )
-CHECK_PROOF = Operation(
-    "check_proof",
+CHECK_EVIDENCE = Operation(
+    "check_evidence",
     "POST",
-    "/v1/proofs/{id}/check",
-    OneProof,
+    "/v1/evidence/{id}/check",
+    OneEvidence,
     RunAccepted,
-    "Measure again here what a verifier states. The event `proof` has the answer in `proof`; nothing is published.",
+    "Measure again here what a verifier states. The event `evidence` has the answer in `evidence`; nothing goes out.",
     seconds=VERIFY_SECONDS,
 )
 RECORDS = Operation(

@@ -19,14 +19,14 @@ from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.display_names import who, who_is
 from autoresearch.views.evidence import (
-    Proof,
+    Evidence,
+    all_evidence,
     evaluations,
+    evidence_with,
     fork_at,
     has_chosen_seed,
     made_up_parent,
     merge_of,
-    proof_with,
-    proofs,
 )
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.leaderboard import board
@@ -74,16 +74,17 @@ __all__ = [
     "OPEN",
     "Change",
     "ClaimView",
+    "Evidence",
     "HistoryEntry",
     "Marked",
     "Placed",
-    "Proof",
     "TaskStatistics",
     "TrackRecord",
     "Trial",
     "TrustContext",
     "VerificationJob",
     "Whose",
+    "all_evidence",
     "backed",
     "banned_until",
     "bears_out",
@@ -102,6 +103,7 @@ __all__ = [
     "credit",
     "endings_of",
     "evaluations",
+    "evidence_with",
     "fork_at",
     "has_chosen_seed",
     "history",
@@ -132,8 +134,6 @@ __all__ = [
     "preferred",
     "program_as_reported",
     "program_view",
-    "proof_with",
-    "proofs",
     "records_behind",
     "repeated_job",
     "roster_of",

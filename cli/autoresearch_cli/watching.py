@@ -40,7 +40,7 @@ class Watch:
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
-            case "committed" | "verified" | "proof":
+            case "committed" | "verified" | "evidence":
                 self.display.ended(key)
                 self._titles.pop(key, None)
             case "confirmed" | "demoted" | "trust":

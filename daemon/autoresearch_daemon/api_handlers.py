@@ -21,7 +21,7 @@ from autoresearch.api import (
     FetchRequest,
     Health,
     NameRequest,
-    OneProof,
+    OneEvidence,
     PauseRequest,
     PeersAnswer,
     RunAccepted,
@@ -97,8 +97,8 @@ class ApiHandlers:
         """Queue the verification of a run that a person names."""
         return await self._node.verifying.ask(request.run)
 
-    async def check_proof(self, asked: OneProof) -> RunAccepted:
-        """Queue the measurement that it takes to check a proof."""
+    async def check_evidence(self, asked: OneEvidence) -> RunAccepted:
+        """Queue the measurement that it takes to check evidence."""
         return RunAccepted(assignment=await self._node.verifying.ask_again(asked.id, asked.kind))
 
     def finish(self) -> StatusAnswer:

@@ -94,9 +94,9 @@ class SmallNode:
         self.asked.append(("allow", request))
         return self.attestor()
 
-    async def check_proof(self, request):
-        self.asked.append(("check proof", request))
-        return RunAccepted(assignment="proof-1")
+    async def check_evidence(self, request):
+        self.asked.append(("check evidence", request))
+        return RunAccepted(assignment="evidence-1")
 
     async def block(self, request):
         self.asked.append(("block", request))

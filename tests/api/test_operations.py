@@ -8,7 +8,7 @@ from autoresearch_daemon.api.app import WRITERS
 from autoresearch_daemon.api.reading import READERS
 from autoresearch_daemon.api_handlers import ApiHandlers
 
-from autoresearch.api import OPERATIONS, Nothing, OneProof, operations
+from autoresearch.api import OPERATIONS, Nothing, OneEvidence, operations
 
 
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one not in WRITERS], ids=lambda one: one.name)
@@ -29,9 +29,9 @@ def test_every_name_and_every_address_is_there_once():
 @pytest.mark.parametrize(
     ("asked", "target"),
     [
-        (OneProof(id="@~1"), "/v1/proofs/@~1"),
-        (OneProof(id="a/b?c", task="my task"), "/v1/proofs/a%2Fb%3Fc?task=my+task"),
+        (OneEvidence(id="@~1"), "/v1/evidence/@~1"),
+        (OneEvidence(id="a/b?c", task="my task"), "/v1/evidence/a%2Fb%3Fc?task=my+task"),
     ],
 )
 def test_a_request_s_target_has_what_is_asked(asked, target):
-    assert operations.PROOF.target(asked) == target
+    assert operations.EVIDENCE.target(asked) == target

@@ -29,8 +29,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `top` | `autoresearch.top/1` |
 | `log` | `autoresearch.log/1` |
 | `credit` | `autoresearch.credit/1` |
-| `proof` | `autoresearch.proofs/1` |
-| `proof ID` | `autoresearch.proof/1` |
+| `evidence` | `autoresearch.evidence_list/1` |
+| `evidence ID` | `autoresearch.evidence/1` |
 | `show`, `run`, `verify` | `autoresearch.show/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |

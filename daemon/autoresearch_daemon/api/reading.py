@@ -10,11 +10,11 @@ from autoresearch.answers import (
     best_answer,
     credit_answer,
     diff_answer,
+    evidence_answer,
+    evidence_list_answer,
     find_task,
     lineage_answer,
     log_answer,
-    proof_answer,
-    proofs_answer,
     resolve_reference,
     run_log,
     run_source,
@@ -27,16 +27,16 @@ from autoresearch.api import (
     CreditAnswer,
     DiffAnswer,
     Difference,
+    EvidenceAnswer,
+    EvidenceListAnswer,
+    EvidenceOf,
     LineageAnswer,
     LogAnswer,
     OfParticipant,
     OfTask,
-    OneProof,
+    OneEvidence,
     OneRecord,
     Operation,
-    ProofAnswer,
-    Proofs,
-    ProofsAnswer,
     Records,
     ShowAnswer,
     Text,
@@ -65,12 +65,12 @@ def _credit(readers: Readers, asked: OfParticipant) -> CreditAnswer:
     return credit_answer(readers.log, asked.participant, author=readers.author)
 
 
-def _proofs(readers: Readers, asked: Proofs) -> ProofsAnswer:
-    return proofs_answer(readers.log, asked.participant, kind=asked.kind, author=readers.author)
+def _evidence_list(readers: Readers, asked: EvidenceOf) -> EvidenceListAnswer:
+    return evidence_list_answer(readers.log, asked.participant, kind=asked.kind, author=readers.author)
 
 
-def _proof(readers: Readers, asked: OneProof) -> ProofAnswer:
-    return proof_answer(readers.log, readers.blobs, _id(readers, asked, asked.id), asked.kind)
+def _evidence(readers: Readers, asked: OneEvidence) -> EvidenceAnswer:
+    return evidence_answer(readers.log, readers.blobs, _id(readers, asked, asked.id), asked.kind)
 
 
 def _records(readers: Readers, asked: Records) -> LogAnswer:
@@ -140,8 +140,8 @@ READERS: dict[Operation[Any], Reading] = {
     operations.BEST: _best,
     operations.TOP: _top,
     operations.CREDIT: _credit,
-    operations.PROOFS: _proofs,
-    operations.PROOF: _proof,
+    operations.EVIDENCE_LIST: _evidence_list,
+    operations.EVIDENCE: _evidence,
     operations.RECORDS: _records,
     operations.RECORD: _record,
     operations.RUN: _run,

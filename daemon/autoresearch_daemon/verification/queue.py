@@ -108,7 +108,7 @@ class VerificationQueue:
         body = verification.body
         assert isinstance(body, Verification), "only a verification is made once more"
         job = repeated_job(body.run, body.stage, body.round, body.proof)
-        return await self._ready(job, JobReason.PROOF, beside_parent=bool(body.parent_values))
+        return await self._ready(job, JobReason.EVIDENCE, beside_parent=bool(body.parent_values))
 
     def check(self, name: str) -> protocol.Check | None:
         """What a worker needs for a job."""
