@@ -4,6 +4,7 @@ AutoresearchError            1  something failed
 ├── UsageError               2  the command or a file's content is wrong
 ├── DaemonNotRunning         3
 ├── NotFound                 4  no such run, task, blob
+│   └── NoTaskYet               the log has no task yet
 ├── AmbiguousId              5  a prefix matches several
 ├── Refused                  6  a rule, a limit or a missing permission says no
 │   ├── LogBehind               the log is older than this device's last signed record
@@ -41,6 +42,13 @@ class NotFound(AutoresearchError):
     """No such run, task, record or blob here."""
 
     exit_status = 4
+
+
+class NoTaskYet(NotFound):
+    """The log has no task, so there is nothing to rank."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no task in this log yet.", hint="autoresearch up --work")
 
 
 class AmbiguousId(AutoresearchError):

@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from autoresearch.errors import UsageError
 from autoresearch.sanitise import one_line
 
@@ -66,6 +64,8 @@ class Paths:
         if home:
             root = Path(home).expanduser().absolute()
             return cls(root / "config", root / "data", root / "state", root / "cache", root / "run")
+        import platformdirs
+
         dirs = platformdirs.PlatformDirs(APP, appauthor=False)
         # Sessions without a login manager have no runtime folder; sockets are as well kept beside the state.
         runtime = environment.get("XDG_RUNTIME_DIR")

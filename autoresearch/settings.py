@@ -70,10 +70,8 @@ class Network(Section, frozen=True, kw_only=True):
     exchange_seconds: Annotated[
         int, Meta(ge=1, le=86_400, description="seconds between exchanges with a random peer, give or take a quarter")
     ] = 60
-    relay: Annotated[bool, Meta(description="be called through another node while nobody can call this one")] = True
-    carry: Annotated[bool, Meta(description="pass others' calls on to nodes that nobody can call, within limits")] = (
-        True
-    )
+    use_relay: Annotated[bool, Meta(description="use a relay while nobody can call this node directly")] = True
+    serve_relay: Annotated[bool, Meta(description="be a relay for other nodes, within limits")] = True
     day_mib: Annotated[int, Meta(ge=0, description="MiB a day after which no blobs are served; 0: no limit")] = 0
 
 

@@ -80,14 +80,14 @@ class JobReason(StrEnum):
     LOT = "lot"
     DISPUTE = "dispute"
     ASKED = "asked"
-    PROOF = "proof"
+    EVIDENCE = "evidence"
 
 
 JOB_SENTENCES: dict[JobReason, str] = {
     JobReason.LOT: "drawn by VRF",
     JobReason.DISPUTE: "drawn by VRF, because a verifier measured another value",
     JobReason.ASKED: "you asked for it",
-    JobReason.PROOF: "you asked whether a verification holds",
+    JobReason.EVIDENCE: "you asked whether a verification holds",
 }
 
 
@@ -111,7 +111,7 @@ MARK_SENTENCES: dict[Mark, str] = {
 }
 
 
-class ProofKind(StrEnum):
+class EvidenceKind(StrEnum):
     """What signed records prove against their author."""
 
     FORK = "fork"
@@ -120,11 +120,11 @@ class ProofKind(StrEnum):
     VALUE = "value"
 
 
-PROOF_SENTENCES: dict[ProofKind, str] = {
-    ProofKind.FORK: "one device signed two records with one number",
-    ProofKind.SEED: "a seed that the protocol does not give",
-    ProofKind.LINEAGE: "a parent on another task",
-    ProofKind.VALUE: "verifiers measured another value",
+EVIDENCE_SENTENCES: dict[EvidenceKind, str] = {
+    EvidenceKind.FORK: "one device signed two records with one number",
+    EvidenceKind.SEED: "a seed that the protocol does not give",
+    EvidenceKind.LINEAGE: "a parent on another task",
+    EvidenceKind.VALUE: "verifiers measured another value",
 }
 
 

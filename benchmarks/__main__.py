@@ -22,6 +22,7 @@ from benchmarks.plausible import impossible
 BENCHMARKS = {
     "ingest": "verify, decode and store records, in batches of 1,000",
     "queries": "best and newest records in a large log",
+    "command_start": "processor time of commands on a new machine",
     "idle": "the daemon without work: memory, processor, start",
     "reconcile": "bytes and round trips to find how two sets of records differ",
     "catchup": "how fast an empty node takes over the log of another",

@@ -19,7 +19,7 @@ import httpx
 import msgspec
 import psutil
 
-from autoresearch.answers import PeersAnswer
+from autoresearch.api import PeersAnswer
 from autoresearch.identity import KeyPair
 from autoresearch.log import Log
 from autoresearch.paths import Paths

@@ -31,7 +31,7 @@ from libp2p.pubsub.pb import rpc_pb2
 from libp2p.utils import encode_uvarint
 from multiaddr import Multiaddr  # type: ignore[import-untyped]
 
-from autoresearch.answers import PeersAnswer
+from autoresearch.api import PeersAnswer
 from autoresearch.identity import KeyPair
 from autoresearch.log import Log
 from autoresearch.paths import Paths

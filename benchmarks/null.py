@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 
-from autoresearch.verification import EVALUATE, MOST_VOICES, PAIRS, REPLICATE, Report, Rules, judge
+from autoresearch.verification import EVALUATE, MOST_VOTERS, PAIRS, REPLICATE, Report, Rules, judge
 from autoresearch.words import RunState
 
 COMPARED = "at most 1 of 100 confirmed; and, by the author's own word, how many look better than their parent"
@@ -19,7 +19,7 @@ NOISE = 0.02
 CANDIDATES = 100
 REPETITIONS = {True: 20, False: 200}
 TRIED = 50
-VERIFIERS = MOST_VOICES
+VERIFIERS = MOST_VOTERS
 # The improvements that a liar makes up: a mean far below the others' (also so wide apart that it leaves the widest of
 # them as it is), far above, and in their midst.
 LIES = ((-1000.0, -1000.0), (-1000.0, -1000.0 + 12 * NOISE), (1000.0, 1000.0), (1000.0, -999.9))

@@ -1,23 +1,9 @@
-"""What the daemon's API answers and the commands print: models, and what fills them from the log and the blobs."""
+"""What fills the answers of `autoresearch.api` from the log and the blobs."""
 
 from __future__ import annotations
 
-from autoresearch.answers.attestation import (
-    AllowRequest,
-    AttestAnswer,
-    AttestationView,
-    AttestorAct,
-    AttestorAnswer,
-    AttestRefusal,
-    AttestRequest,
-    CodeView,
-    ConfirmRequest,
-    WithdrawRequest,
-    attest_answer,
-    confirmation_subject,
-    confirmations,
-)
-from autoresearch.answers.credit import CreditAnswer, TaskCredit, credit_answer
+from autoresearch.answers.attestation import attest_answer, confirmation_subject, confirmations
+from autoresearch.answers.credit import credit_answer
 from autoresearch.answers.diffs import (
     diff_answer,
     lineage_answer,
@@ -26,127 +12,25 @@ from autoresearch.answers.diffs import (
     run_log,
     run_source,
 )
-from autoresearch.answers.evidence import ProofAnswer, ProofsAnswer, ProofStep, ProofView, proofs_answer
-from autoresearch.answers.evidence_check import measured_proof, proof_answer, stated
-from autoresearch.answers.leaderboards import best_answer, best_value, task_status, tasks_answer, top_answer
+from autoresearch.answers.evidence import evidence_list_answer
+from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
+from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.manual_verification import check_asked, check_new, will_count
-from autoresearch.answers.models import (
-    Answer,
-    BestAnswer,
-    DiffAnswer,
-    Event,
-    Failure,
-    Health,
-    LineageAnswer,
-    LogAnswer,
-    Measured,
-    NetworkStatus,
-    PeersAnswer,
-    PeerView,
-    ProposedAnswer,
-    QueueAnswer,
-    QueuedRun,
-    RecordView,
-    RunAccepted,
-    RunInHand,
-    ShowAnswer,
-    StateChange,
-    StatusAnswer,
-    StorageStatus,
-    TasksAnswer,
-    TaskStatus,
-    TopAnswer,
-    TrustAnswer,
-    VerificationStateView,
-    VerifyingStatus,
-    WaitingStatus,
-    WorkerStatus,
-)
 from autoresearch.answers.own_verifications import verifying_status
 from autoresearch.answers.peers import with_participants
 from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
-from autoresearch.answers.requests import (
-    BlockRequest,
-    DialRequest,
-    DropRequest,
-    FetchRequest,
-    NameRequest,
-    PauseRequest,
-    ProposeRequest,
-    VerifyRequest,
-    WithdrawRecordRequest,
-    WorkRequest,
-)
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
 from autoresearch.answers.voters import counts, nothing_to_verify, too_few, way_to_count
-from autoresearch.answers.withdrawal import WithdrawnAnswer, own_record, withdrawn_answer
+from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 
 __all__ = [
-    "AllowRequest",
-    "Answer",
-    "AttestAnswer",
-    "AttestRefusal",
-    "AttestRequest",
-    "AttestationView",
-    "AttestorAct",
-    "AttestorAnswer",
-    "BestAnswer",
-    "BlockRequest",
-    "CodeView",
-    "ConfirmRequest",
-    "CreditAnswer",
-    "DialRequest",
-    "DiffAnswer",
-    "DropRequest",
-    "Event",
-    "Failure",
-    "FetchRequest",
     "FoundTask",
-    "Health",
-    "LineageAnswer",
-    "LogAnswer",
-    "Measured",
-    "NameRequest",
-    "NetworkStatus",
-    "PauseRequest",
-    "PeerView",
-    "PeersAnswer",
-    "ProofAnswer",
-    "ProofStep",
-    "ProofView",
-    "ProofsAnswer",
-    "ProposeRequest",
-    "ProposedAnswer",
-    "QueueAnswer",
-    "QueuedRun",
-    "RecordView",
-    "RunAccepted",
-    "RunInHand",
-    "ShowAnswer",
-    "StateChange",
-    "StatusAnswer",
-    "StorageStatus",
-    "TaskCredit",
-    "TaskStatus",
-    "TasksAnswer",
-    "TopAnswer",
-    "TrustAnswer",
     "Untold",
-    "VerificationStateView",
-    "VerifyRequest",
-    "VerifyingStatus",
-    "WaitingStatus",
-    "WithdrawRecordRequest",
-    "WithdrawRequest",
-    "WithdrawnAnswer",
-    "WorkRequest",
-    "WorkerStatus",
     "attest_answer",
     "best_answer",
-    "best_value",
     "check_asked",
     "check_new",
     "confirmation_subject",
@@ -154,15 +38,15 @@ __all__ = [
     "counts",
     "credit_answer",
     "diff_answer",
+    "evidence_answer",
+    "evidence_list_answer",
     "find_task",
     "lineage_answer",
     "log_answer",
-    "measured_proof",
+    "measured_evidence",
     "nothing_to_verify",
     "open_checkpoint",
     "own_record",
-    "proof_answer",
-    "proofs_answer",
     "published_task",
     "record_view",
     "resolve_reference",

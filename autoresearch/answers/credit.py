@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.models import Answer
 from autoresearch.answers.participants import named
 from autoresearch.answers.task_lookup import task_of
+from autoresearch.api import CreditAnswer, CreditView, TaskCredit
 from autoresearch.errors import NotFound
 from autoresearch.log import Log
 from autoresearch.sanitise import one_line
-from autoresearch.views import CreditView, credit, kept_answer
-
-
-class TaskCredit(Answer, frozen=True, kw_only=True):
-    """A task whose metric somebody improved."""
-
-    digest: str
-    name: str
-    metric: str
-    direction: str
-
-
-class CreditAnswer(Answer, frozen=True, kw_only=True):
-    """What participants have done that others can count. ``trust``: the network names whose word counts."""
-
-    schema: str = "autoresearch.credit/1"
-    participants: list[CreditView]
-    tasks: list[TaskCredit]
-    trust: bool
+from autoresearch.views import credit, kept_answer
 
 
 @kept_answer

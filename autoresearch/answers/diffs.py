@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from autoresearch.answers.leaderboards import task_status
-from autoresearch.answers.models import DiffAnswer, LineageAnswer
 from autoresearch.answers.task_lookup import task_of
 from autoresearch.answers.text_diff import genome_changes, unified_diff
+from autoresearch.api import DiffAnswer, LineageAnswer
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch.records import BlobRef, format_id, short_id

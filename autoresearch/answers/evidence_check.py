@@ -1,8 +1,9 @@
-"""One proof, checked step by step: from the bytes of the records, and from what was measured once more."""
+"""One piece of evidence, checked step by step: from the bytes of the records, and from what was measured once more."""
 
 from __future__ import annotations
 
-from autoresearch.answers.evidence import ProofAnswer, ProofStep, proof_view
+from autoresearch.answers.evidence import evidence_view
+from autoresearch.api import EvidenceAnswer, EvidenceStep
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.proving import (
@@ -27,17 +28,17 @@ from autoresearch.verification import allowance
 from autoresearch.views import (
     bears_out,
     evaluations,
+    evidence_with,
     fork_at,
     has_chosen_seed,
     made_up_parent,
     merge_of,
-    proof_with,
     tolerance_of,
 )
-from autoresearch.words import ProofKind, with_article
+from autoresearch.words import EvidenceKind, with_article
 
 
-def proof_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: ProofKind | None = None) -> ProofAnswer:
+def evidence_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: EvidenceKind | None = None) -> EvidenceAnswer:
     """Check what a record proves from the bytes of the records alone; of a ``kind``, where it may prove several things.
 
     Raises:
@@ -47,16 +48,16 @@ def proof_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: ProofKind |
     given = _given(log, record_id)
     steps, record = opened(given, log.network, "the record")
     if record is None:
-        return _answer(log, record_id, kind or ProofKind.FORK, failed(steps, NOT_ITS_RECORD), device=b"")
+        return _answer(log, record_id, kind or EvidenceKind.FORK, failed(steps, NOT_ITS_RECORD), device=b"")
     chosen = kind or _natural(log, record)
     match chosen:
-        case ProofKind.FORK:
+        case EvidenceKind.FORK:
             outcome = _fork(log, record, given, steps)
-        case ProofKind.SEED:
+        case EvidenceKind.SEED:
             outcome = _seed(log, blobs, record, given)
-        case ProofKind.LINEAGE:
+        case EvidenceKind.LINEAGE:
             outcome = _lineage(log, record, given, steps)
-        case ProofKind.VALUE:
+        case EvidenceKind.VALUE:
             statement = stated(log, record_id)
             record, outcome = statement, _statement(log, statement)
     return _answer(log, record.id, chosen, outcome, device=record.author)
@@ -80,7 +81,7 @@ def stated(log: Log, record_id: bytes) -> Record:
     return record
 
 
-def measured_proof(log: Log, verification: bytes, found: Verification) -> ProofAnswer:
+def measured_evidence(log: Log, verification: bytes, found: Verification) -> EvidenceAnswer:
     """The same for a verification that was measured once more here: ``found`` is what came out.
 
     Raises:
@@ -111,22 +112,22 @@ def measured_proof(log: Log, verification: bytes, found: Verification) -> ProofA
     )
     before = _statement(log, record)
     whole = Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
-    return _answer(log, record.id, ProofKind.VALUE, whole, device=record.author)
+    return _answer(log, record.id, EvidenceKind.VALUE, whole, device=record.author)
 
 
-def _natural(log: Log, record: Record) -> ProofKind:
+def _natural(log: Log, record: Record) -> EvidenceKind:
     """What one wants to know of a record first: what it proves, else what could be proved."""
     if has_chosen_seed(record):
-        return ProofKind.SEED
+        return EvidenceKind.SEED
     if made_up_parent(log, record) is not None:
-        return ProofKind.LINEAGE
+        return EvidenceKind.LINEAGE
     if fork_at(log, record.author, record.seq) is not None:
-        return ProofKind.FORK
+        return EvidenceKind.FORK
     if isinstance(record.body, Verification):
-        return ProofKind.VALUE
+        return EvidenceKind.VALUE
     if isinstance(record.body, Run):
-        return ProofKind.VALUE if proof_with(log, ProofKind.VALUE, record.id) else ProofKind.SEED
-    return ProofKind.FORK
+        return EvidenceKind.VALUE if evidence_with(log, EvidenceKind.VALUE, record.id) else EvidenceKind.SEED
+    return EvidenceKind.FORK
 
 
 def _fork(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
@@ -173,22 +174,22 @@ def _statement(log: Log, record: Record) -> Outcome:
 def _given(log: Log, record_id: bytes) -> Given:
     found = log.raw([record_id])
     if not found:
-        raise NotFound(f"There is no record {format_id(record_id)} here, and the proof needs it.")
+        raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
     return Given(record_id, *found[0])
 
 
-def _answer(log: Log, record_id: bytes, kind: ProofKind, outcome: Outcome, *, device: bytes) -> ProofAnswer:
-    listed = proof_with(log, kind, record_id) if device else None
-    return ProofAnswer(
+def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *, device: bytes) -> EvidenceAnswer:
+    listed = evidence_with(log, kind, record_id) if device else None
+    return EvidenceAnswer(
         id=format_id(record_id),
         kind=kind.value,
         device=device.hex(),
         steps=[
-            ProofStep(what=step.what, stated=step.stated, found=step.found, agrees=step.agrees)
+            EvidenceStep(what=step.what, stated=step.stated, found=step.found, agrees=step.agrees)
             for step in outcome.steps
         ],
         holds=outcome.holds,
         nothing_found=outcome.nothing_found,
         reason=outcome.sentence,
-        proof=proof_view(log, listed) if listed else None,
+        evidence=evidence_view(log, listed) if listed else None,
     )

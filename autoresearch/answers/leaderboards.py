@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from autoresearch.answers.models import BestAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.answers.task_lookup import FoundTask, task_of
 from autoresearch.answers.voters import too_few, works_alone
+from autoresearch.api import BestAnswer, ProgramView, TasksAnswer, TaskStatus, TopAnswer, best_value
 from autoresearch.log import Log, ProgramRow
 from autoresearch.records import parse_id
 from autoresearch.sanitise import one_line
 from autoresearch.views import (
     CHECKING_AUTHORS,
     OPEN,
-    ProgramView,
     TrustContext,
     backed,
     board,
@@ -109,11 +108,6 @@ def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> P
     """The program that the next change builds upon, and that ``@`` names."""
     found = preferred(log, task.digest, trust_context(log, author))
     return program_view(log, found.row, found.found, position=1) if found else None
-
-
-def best_value(program: ProgramView) -> float:
-    """A program's value: what others measured where they did, else what its authors say."""
-    return program.mean if program.value is None else program.value
 
 
 def _best_backed(log: Log, task: FoundTask, here: TrustContext, state: RunState) -> ProgramView | None:

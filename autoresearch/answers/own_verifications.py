@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from autoresearch.answers.models import VerifyingStatus
+from autoresearch.api import VerifyingStatus
 from autoresearch.log import Log
 from autoresearch.records import DAY_MS, Record, Run, Verification
 from autoresearch.views import in_snapshot

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from autoresearch.answers.models import PeersAnswer, PeerView
+from autoresearch.api import PeersAnswer, PeerView
 from autoresearch.log import Log
 from autoresearch.views import TrackRecord, banned_until, in_snapshot, mark_view, records_behind, roster_of, who
 

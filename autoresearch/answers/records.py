@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.answers.models import LogAnswer, RecordView, ShowAnswer
 from autoresearch.answers.summaries import summary
 from autoresearch.answers.task_lookup import FoundTask
 from autoresearch.answers.verification_state import verification_state_view
+from autoresearch.api import LogAnswer, RecordView, ShowAnswer
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
 from autoresearch.views import in_snapshot, judged, kept_answer, run_view, who

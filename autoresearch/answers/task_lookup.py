@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from autoresearch.errors import AmbiguousId, NotFound
+from autoresearch.errors import AmbiguousId, NoTaskYet, NotFound
 from autoresearch.log import Log, TaskRow, task_rules
 from autoresearch.records import Run, Task
 from autoresearch.views import in_snapshot
@@ -70,7 +70,7 @@ def _named(published: Iterable[TaskRow], name: str) -> list[bytes]:
 
 def _last(log: Log, known: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:
     if not known:
-        raise NotFound("There is no task in this log yet.", hint="autoresearch up --work")
+        raise NoTaskYet
     own = log.records(kind="run", author=author, limit=RECENT_RUNS) if author is not None else []
     for record in own or log.records(kind="run", limit=RECENT_RUNS):
         if isinstance(record.body, Run) and record.body.task in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from autoresearch.answers.models import WaitingStatus
+from autoresearch.api import WaitingStatus
 from autoresearch.log import Log
 from autoresearch.records import DAY_MS, Commitment, Record, Run, Verification, format_id
 from autoresearch.verification import network_rules

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.models import Measured, StateChange, VerificationStateView
 from autoresearch.answers.voters import too_few_then, works_alone
+from autoresearch.api import Measured, StateChange, VerificationStateView
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
 from autoresearch.verification import allowance, margin

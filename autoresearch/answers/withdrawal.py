@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autoresearch.answers.models import Answer
 from autoresearch.answers.references import resolve_reference
+from autoresearch.api import WithdrawnAnswer
 from autoresearch.errors import Refused
 from autoresearch.log import Log
 from autoresearch.records import Note, Record, Run, Withdrawal, format_id, short_id
@@ -17,16 +17,6 @@ _STAYS = {
     "task": "others may work on it",
 }
 _HINTS = {"attestation": "autoresearch attestor withdraw KEY", "identity": "autoresearch id revoke DEVICE"}
-
-
-class WithdrawnAnswer(Answer, frozen=True, kw_only=True):
-    """The record ``id`` is withdrawn by the record ``withdrawal``. Both stay in the log; the first ranks nowhere."""
-
-    schema: str = "autoresearch.withdrawn/1"
-    id: str
-    kind: str
-    withdrawal: str
-    reason: str = ""
 
 
 def own_record(log: Log, reference: str, me: bytes | None) -> Record:

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from autoresearch.attesting.codes import TOKEN2_BYTES
 from autoresearch.attesting.statement import STATEMENT_BYTES_MAX
-from autoresearch.identity import ADDRESS_MAX, PROOF_BYTES_MAX
+from autoresearch.bounds import ADDRESS_MAX, PROOF_BYTES_MAX
 from autoresearch.records import EncodingError, decode, encode
 
 # The header of a mail is the largest thing that is sent.

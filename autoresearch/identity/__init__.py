@@ -4,7 +4,6 @@ from autoresearch.identity.devices import DELEGATION_MS, RENEWAL_MS, Device, Dev
 from autoresearch.identity.dkim_proof import (
     FRESH_MS,
     INSTALL_HINT,
-    PROOF_BYTES_MAX,
     DkimProof,
     KeyLookup,
     proof_subject,
@@ -27,19 +26,17 @@ from autoresearch.identity.identity import (
     unlock,
 )
 from autoresearch.identity.keys import KeyPair, read_secret
-from autoresearch.identity.mailbox import ADDRESS_MAX, DISPOSABLE, Mailbox, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.identity.mailbox import DISPOSABLE, Mailbox, deliverable, domain_tag, mail_tag, mailbox
 from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voter, Word
 from autoresearch.identity.trust import Trust
 
 __all__ = [
-    "ADDRESS_MAX",
     "ANSWER",
     "BIG_DOMAIN",
     "DELEGATION_MS",
     "DISPOSABLE",
     "FRESH_MS",
     "INSTALL_HINT",
-    "PROOF_BYTES_MAX",
     "RENEWAL_MS",
     "REQUEST",
     "Device",

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from nacl.pwhash import argon2id
 
+from autoresearch.bounds import ADDRESS_MAX
 from autoresearch.errors import Refused, UsageError
 from autoresearch.records import Network
 
-ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
 LOCAL_MAX = 64
 _LOCAL = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _DOMAIN = re.compile(r"(?=.{4,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")

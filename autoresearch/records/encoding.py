@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import dag_cbor
 import libipld
-from dag_cbor.decoding import CBORDecodingError
 
 Value = None | bool | int | float | str | bytes | list["Value"] | dict[str, "Value"]
 
@@ -40,6 +38,8 @@ def encode(value: object) -> bytes:
     try:
         raw: bytes = libipld.encode_dag_cbor(value)
         if _LINK in raw:
+            import dag_cbor
+
             raw = dag_cbor.encode(cast("Any", value))
     except ValueError as error:
         raise EncodingError(str(error)) from error
@@ -72,6 +72,9 @@ def decode_again(raw: bytes) -> Value:
 
 def decode_strictly(raw: bytes) -> Value:
     """What :func:`decode` answers, from ``dag-cbor`` alone: slower, and what the fast path must equal."""
+    import dag_cbor  # loading it takes longer than most commands, which never need it
+    from dag_cbor.decoding import CBORDecodingError
+
     _scan(raw)
     try:
         value = cast("Value", dag_cbor.decode(raw))

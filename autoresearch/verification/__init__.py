@@ -27,18 +27,18 @@ from autoresearch.verification.evaluating import (
 )
 from autoresearch.verification.interval import margin, student
 from autoresearch.verification.reports import EVALUATE, REPLICATE, ROUNDS, Report
-from autoresearch.verification.states import CONFIRMING_VOICES, Judgement, Lineage, judge
-from autoresearch.verification.statistics import ERROR, LOOKS, MOST_VOICES, PAIRS, Finding, judge_pairs
+from autoresearch.verification.states import CONFIRMING_VOTERS, Judgement, Lineage, judge
+from autoresearch.verification.statistics import ERROR, LOOKS, MOST_VOTERS, PAIRS, Finding, judge_pairs
 
 __all__ = [
-    "CONFIRMING_VOICES",
+    "CONFIRMING_VOTERS",
     "ERROR",
     "EVALUATE",
     "GAP_ERRORS",
     "LOOKS",
     "MEAN_NATS",
     "MISMATCHES",
-    "MOST_VOICES",
+    "MOST_VOTERS",
     "PAIRS",
     "REPLICATE",
     "ROUNDS",

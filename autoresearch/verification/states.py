@@ -20,7 +20,7 @@ from autoresearch.words import RunState
 # A dispute is decided by two thirds of the new committee.
 DECIDING_SHARE = 2 / 3
 # A confirmation, and a refutation, needs at least so many participants besides the author.
-CONFIRMING_VOICES = LOOKS[0]
+CONFIRMING_VOTERS = LOOKS[0]
 # Honest runs of one program hardly ever lie so many standard deviations apart in the middle of all.
 _APART_NOISES = 3.0
 # A parent is so many standard deviations worse in pairs than its number only where it fails in new worlds.
@@ -79,7 +79,7 @@ def judge(
     finding, count = judge_pairs(
         [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voters - 1
     )
-    told = pairs[:count] if count >= CONFIRMING_VOICES else []  # one verifier alone gives no number
+    told = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
     improvements = [value for report in told for value in report.improvements]
     values = [value for report in told for value in report.values]
     speakers = len({report.voter for report in spoken})
@@ -97,9 +97,9 @@ def judge(
     if not ready or voters < rules.least:
         return Judgement(state, *measured)
     failures = sum((report.stage, report.round, report.measured) == (REPLICATE, 0, False) for report in spoken)
-    if failures >= CONFIRMING_VOICES and failures > len(pairs):
+    if failures >= CONFIRMING_VOTERS and failures > len(pairs):
         return Judgement(RunState.NOT_REPLICATED, *measured)
-    if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOICES < voters - 1:
+    if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOTERS < voters - 1:
         finding = Finding.OPEN  # one voter against the other: a third is asked
     if finding is Finding.BETTER and _collapses([median(r.parents) for r in told if r.parents], lineage.parent, noise):
         finding = Finding.OPEN  # its parent failed there: the difference means nothing
@@ -113,7 +113,7 @@ def _collapses(found: Sequence[float], number: float | None, noise: float) -> bo
     if number is None or noise <= 0:
         return False
     worse = sum(value - number > _COLLAPSE_NOISES * noise for value in found)
-    return worse >= CONFIRMING_VOICES and 2 * worse > len(found)
+    return worse >= CONFIRMING_VOTERS and 2 * worse > len(found)
 
 
 def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:
@@ -174,7 +174,7 @@ def _evaluated(evaluations: Sequence[Report], voters: int, rules: Rules) -> RunS
             failed = len(decisive) - passed
             if len(decisive) >= quorum and passed >= DECIDING_SHARE * len(decisive):
                 state = RunState.PROVISIONAL
-            elif len(decisive) >= max(quorum, CONFIRMING_VOICES) and failed >= DECIDING_SHARE * len(decisive):
+            elif len(decisive) >= max(quorum, CONFIRMING_VOTERS) and failed >= DECIDING_SHARE * len(decisive):
                 state = RunState.REFUTED  # by at least two: one against one decides nothing
             if state is not RunState.DISPUTED:
                 break

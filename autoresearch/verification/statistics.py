@@ -25,7 +25,7 @@ from typing import NamedTuple
 # The test is made after so many verifiers. One voter is never all of a test.
 LOOKS = (2, 3, 4)
 # So many verifiers are heard where one of four stands against the others, or all where there are fewer.
-MOST_VOICES = 6
+MOST_VOTERS = 6
 # Each verifier runs exactly so many pairs: none can stop at a lucky one.
 PAIRS = 2
 ERROR = 0.01
@@ -56,7 +56,7 @@ class Found(NamedTuple):
 Improvements = Sequence[Sequence[float]]
 
 
-def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: float, most: int = MOST_VOICES) -> Found:
+def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: float, most: int = MOST_VOTERS) -> Found:
     """What paired improvements show: those of each verifier, in the order of the verifications.
 
     ``noise`` is the task's standard deviation of one run over seeds, 0 when it is not known. The difference of two
@@ -75,7 +75,7 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     but_one = combinations(improvements[: LOOKS[-1]], LOOKS[-1] - 1)
     if not any(_is_better(three, minimum_effect, noise=noise) for three in but_one):
         return Found(Finding.NOT_BETTER, spoken)
-    last = max(min(most, MOST_VOICES), LOOKS[-1])
+    last = max(min(most, MOST_VOTERS), LOOKS[-1])
     if len(improvements) < last:
         return Found(Finding.OPEN, len(improvements))
     _, *middle, _ = _by_mean(improvements[:last])

@@ -19,30 +19,18 @@ from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.display_names import who, who_is
 from autoresearch.views.evidence import (
-    Proof,
+    Evidence,
+    all_evidence,
     evaluations,
+    evidence_with,
     fork_at,
     has_chosen_seed,
     made_up_parent,
     merge_of,
-    proof_with,
-    proofs,
 )
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.leaderboard import board
-from autoresearch.views.models import (
-    NOBODY,
-    ClaimView,
-    CreditView,
-    HistoryEntry,
-    ImprovementView,
-    LineageStep,
-    MarkView,
-    ProgramView,
-    RunView,
-    TaskStatistics,
-    Who,
-)
+from autoresearch.views.models import ClaimView, HistoryEntry, TaskStatistics
 from autoresearch.views.ownership import is_own_program, is_own_run, is_own_task, own_keys
 from autoresearch.views.precedence import to_link
 from autoresearch.views.queries import (
@@ -83,27 +71,20 @@ from autoresearch.views.verification_state import (
 
 __all__ = [
     "CHECKING_AUTHORS",
-    "NOBODY",
     "OPEN",
     "Change",
     "ClaimView",
-    "CreditView",
+    "Evidence",
     "HistoryEntry",
-    "ImprovementView",
-    "LineageStep",
-    "MarkView",
     "Marked",
     "Placed",
-    "ProgramView",
-    "Proof",
-    "RunView",
     "TaskStatistics",
     "TrackRecord",
     "Trial",
     "TrustContext",
     "VerificationJob",
-    "Who",
     "Whose",
+    "all_evidence",
     "backed",
     "banned_until",
     "bears_out",
@@ -122,6 +103,7 @@ __all__ = [
     "credit",
     "endings_of",
     "evaluations",
+    "evidence_with",
     "fork_at",
     "has_chosen_seed",
     "history",
@@ -153,8 +135,6 @@ __all__ = [
     "preferred",
     "program_as_reported",
     "program_view",
-    "proof_with",
-    "proofs",
     "records_behind",
     "repeated_job",
     "roster_of",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from autoresearch.api import MarkView, ProgramView
 from autoresearch.log import Log
 from autoresearch.records import Record, format_id, parse_id
 from autoresearch.views.cache import cached, roster_of
 from autoresearch.views.copies import copies, same_models
-from autoresearch.views.models import MarkView, ProgramView
 from autoresearch.views.reputation import TrackRecord, mark_view, track_records
 
 # With more devices than this, all runs are read: a query takes a bounded number of keys.

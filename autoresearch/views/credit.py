@@ -6,12 +6,12 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from autoresearch.api import CreditView, ImprovementView
 from autoresearch.log import Log, in_parts
 from autoresearch.records import Record, Run, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Judgement
 from autoresearch.views.cache import in_snapshot, roster_of
 from autoresearch.views.display_names import who_is
-from autoresearch.views.models import CreditView, ImprovementView
 from autoresearch.views.plausibility import Spent, spent, verifying_ms
 from autoresearch.views.reputation import TrackRecord, mark_view, track_records
 from autoresearch.views.verification_state import UPHELD, first_words, judge_soon, judged

@@ -10,10 +10,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from autoresearch.api import Who
 from autoresearch.log import Log
 from autoresearch.sanitise import plain_name
 from autoresearch.views.cache import cached, devices_of, roster_of
-from autoresearch.views.models import Who
 
 SHORT_CHARACTERS = 8
 # So much more than what another key shares.

@@ -11,16 +11,16 @@ from autoresearch.tasks import seed_for
 from autoresearch.verification import EVALUATE, ecvrf, network_rules, question, seeds
 from autoresearch.views.cache import cache_of, cached, roster_of
 from autoresearch.views.verification_state import counted_reports, judged
-from autoresearch.words import Consequence, ProofKind, RunState
+from autoresearch.words import Consequence, EvidenceKind, RunState
 
 
-class Proof(NamedTuple):
+class Evidence(NamedTuple):
     """Evidence: what ``records`` prove against the device that signed the first of them, and the consequence.
 
     ``time_ms`` is the time of the record that completed it, ``until_ms`` the end of the consequence.
     """
 
-    kind: ProofKind
+    kind: EvidenceKind
     device: bytes
     records: tuple[bytes, ...]
     time_ms: int
@@ -28,28 +28,28 @@ class Proof(NamedTuple):
     until_ms: int | None = None
 
 
-def proofs(log: Log) -> list[Proof]:
+def all_evidence(log: Log) -> list[Evidence]:
     """All evidence in a log, the newest first."""
-    return cached(log, "proofs", lambda: _proofs(log))
+    return cached(log, "evidence", lambda: _all_evidence(log))
 
 
-def _proofs(log: Log) -> list[Proof]:
+def _all_evidence(log: Log) -> list[Evidence]:
     every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
-    return sorted(every, key=lambda proof: (-proof.time_ms, proof.kind, proof.records))
+    return sorted(every, key=lambda one: (-one.time_ms, one.kind, one.records))
 
 
-def proof_with(log: Log, kind: ProofKind, record: bytes) -> Proof | None:
+def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> Evidence | None:
     """The evidence of a kind that a record is part of, if there is any. Reads no more than needed."""
     match kind:
-        case ProofKind.FORK:
+        case EvidenceKind.FORK:
             found = _forks(log)
-        case ProofKind.SEED | ProofKind.LINEAGE:
+        case EvidenceKind.SEED | EvidenceKind.LINEAGE:
             found = _frauds(log)
-        case ProofKind.VALUE:
+        case EvidenceKind.VALUE:
             there = log.find(record)
             of = there.body.run if there is not None and isinstance(there.body, Verification) else record
             found = _values(log, [of])
-    return next((proof for proof in found if proof.kind is kind and record in proof.records), None)
+    return next((one for one in found if one.kind is kind and record in one.records), None)
 
 
 def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
@@ -73,24 +73,24 @@ def evaluations(log: Log, run: Record) -> list[bytes]:
     return [record for _, _, record in sorted(counted)]
 
 
-def _forks(log: Log) -> Iterator[Proof]:
+def _forks(log: Log) -> Iterator[Evidence]:
     for fork in log.forks():
         times = [record.time for record_id in fork.ids if (record := log.find(record_id)) is not None]
         follows = Consequence.MERGED if fork.merged else Consequence.UNCOUNTED
-        yield Proof(ProofKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
+        yield Evidence(EvidenceKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
 
 
-def _frauds(log: Log) -> Iterator[Proof]:
+def _frauds(log: Log) -> Iterator[Evidence]:
     """The frauds, each with its kind. A run may have both a chosen seed and a parent on another task."""
     ban_ms = network_rules(log.network).ban_ms
     for row in cache_of(log).frauds:
         record = log.get(row.id)
         banned = (Consequence.BANNED, row.time + ban_ms)
         if has_chosen_seed(record):
-            yield Proof(ProofKind.SEED, row.author, (row.id,), row.time, *banned)
+            yield Evidence(EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
         parent = made_up_parent(log, record)
         if parent is not None:
-            yield Proof(ProofKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
+            yield Evidence(EvidenceKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
 
 
 def has_chosen_seed(record: Record) -> bool:
@@ -113,7 +113,7 @@ def made_up_parent(log: Log, record: Record) -> bytes | None:
     return parent.id if parent is not None and task_of(parent.body) != body.task else None
 
 
-def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Proof]:
+def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Evidence]:
     """The disputed and refuted ones of these runs, each with the evaluations that came to another value."""
     words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
     for run_id in runs:
@@ -129,4 +129,4 @@ def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Proof]:
         ]
         time_ms = max((record.time for record in against), default=run.time)
         records = (run.id, *(record.id for record in against))
-        yield Proof(ProofKind.VALUE, run.author, records, time_ms, words[state])
+        yield Evidence(EvidenceKind.VALUE, run.author, records, time_ms, words[state])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from autoresearch.api import ProgramView
 from autoresearch.log import Log
 from autoresearch.views.base_selection import OPEN, Placed, backed, judged_rows, place
 from autoresearch.views.cache import in_snapshot
-from autoresearch.views.models import ProgramView
 from autoresearch.views.queries import leaderboard, program_view
 from autoresearch.views.ranking import unvouched, vouched
 from autoresearch.views.trust_context import TrustContext

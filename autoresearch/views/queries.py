@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from autoresearch.api import LineageStep, ProgramView, RunView
 from autoresearch.errors import UsageError
 from autoresearch.log import Log, ProgramRow, StoredRun
 from autoresearch.records import Run, format_id, parse_id
@@ -12,14 +13,7 @@ from autoresearch.views.bans import bans
 from autoresearch.views.cache import endings_of, in_snapshot, verified
 from autoresearch.views.display_names import who
 from autoresearch.views.hardware import comparing
-from autoresearch.views.models import (
-    ClaimView,
-    HistoryEntry,
-    LineageStep,
-    ProgramView,
-    RunView,
-    TaskStatistics,
-)
+from autoresearch.views.models import ClaimView, HistoryEntry, TaskStatistics
 from autoresearch.views.ranking import program_as_reported
 from autoresearch.views.trust_context import trust_context
 from autoresearch.views.verification_state import judge_soon, judgement, state_of

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
+from autoresearch.api import MarkView
 from autoresearch.log import Log, in_parts
 from autoresearch.records import Record, Run, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Report, in_time, network_rules
 from autoresearch.views.bans import Ban, bans
 from autoresearch.views.cache import cache_of, cached, in_snapshot, roster_of
 from autoresearch.views.copies import copies
-from autoresearch.views.models import MarkView
 from autoresearch.views.verification_state import UPHELD, first_words, judge_soon, judgement, voters_at
 from autoresearch.words import Mark, RunState
 

@@ -10,7 +10,7 @@ from autoresearch.log import Log
 from autoresearch.records import Record, Run
 from autoresearch.verification import (
     EVALUATE,
-    MOST_VOICES,
+    MOST_VOTERS,
     PAIRS,
     REPLICATE,
     Report,
@@ -118,7 +118,7 @@ def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) ->
         said = [report for report in heard if (report.stage, report.round) == (stage, number)]
         awaited = needed(log, run, stage)
         if stage == REPLICATE:  # pairs of more verifiers are not heard
-            awaited = min(awaited, MOST_VOICES - len({report.voter for report in said if report.attested} - {author}))
+            awaited = min(awaited, MOST_VOTERS - len({report.voter for report in said if report.attested} - {author}))
         if (stage, number) in fixed or me in waiting or any(report.voter == me for report in said):
             continue  # it has measured already
         if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
@@ -159,7 +159,7 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         author = roster_of(log).voter(run.author, run.time).voter
         spoken = {report.voter for report in heard if report.attested and report.stage == REPLICATE} - {author}
         enough = voters_at(log, run) >= network_rules(log.network).least
-        if enough and len(spoken) < MOST_VOICES and (spoken or _is_replicated(log, run, body)):
+        if enough and len(spoken) < MOST_VOTERS and (spoken or _is_replicated(log, run, body)):
             yield REPLICATE, 0
 
 

@@ -11,7 +11,7 @@ from statistics import median
 from autoresearch.log import CommitmentRow, Log, TaskRules
 from autoresearch.records import Record, Run, Verification
 from autoresearch.verification import (
-    CONFIRMING_VOICES,
+    CONFIRMING_VOTERS,
     EVALUATE,
     PAIRS,
     REPLICATE,
@@ -183,7 +183,7 @@ def is_counted(log: Log, run: Record, device: bytes, time_ms: int, *, seq: int =
 
 def needed(log: Log, run: Record, stage: str) -> int:
     """How many verifiers must have committed before one of them reveals."""
-    quorum = network_rules(log.network).quorum if stage == EVALUATE else CONFIRMING_VOICES
+    quorum = network_rules(log.network).quorum if stage == EVALUATE else CONFIRMING_VOTERS
     return min(quorum, max(voters_at(log, run) - 1, 1))
 
 

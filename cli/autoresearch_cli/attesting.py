@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autoresearch.api import operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here, roots
@@ -17,7 +18,7 @@ from autoresearch_cli.options import Json
 from autoresearch_cli.rendering.output import print_json, print_text, say
 
 if TYPE_CHECKING:
-    from autoresearch.answers import AttestAnswer
+    from autoresearch.api import AttestAnswer
     from autoresearch.identity import KeyPair
 
 # A mail with all its headers is some kilobytes.
@@ -53,8 +54,7 @@ def confirm(
 ) -> None:
     """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
     text = " ".join(code) if code else _pasted()
-    with here.client() as client:
-        awaited = client.attestation_state()
+    awaited = here.client().ask(operations.ATTESTATION)
     if not awaited.awaited:
         raise NotFound(
             "no attestor waits for a code from this node", hint="autoresearch id attest ADDRESS asks for one"
@@ -105,8 +105,9 @@ def _none_awaited() -> UsageError:
 
 
 def _asked(address: str) -> AttestAnswer:
-    from autoresearch.answers import AttestRequest
-    from autoresearch.identity import ADDRESS_MAX, LockedKey, mailbox
+    from autoresearch.api import AttestRequest
+    from autoresearch.bounds import ADDRESS_MAX
+    from autoresearch.identity import LockedKey, mailbox
 
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:
@@ -118,15 +119,13 @@ def _asked(address: str) -> AttestAnswer:
             hint="ask for the attestation where the root key is: it counts for all its devices",
         )
     say("asking attestors to send codes to your address")
-    with here.client() as client:
-        return client.attest(AttestRequest(address=address))
+    return here.client().ask(operations.ATTEST, AttestRequest(address=address))
 
 
 def _standing() -> AttestAnswer:
     """From the daemon, or from the log when none runs."""
     try:
-        with here.client() as client:
-            return client.attestation_state()
+        return here.client().ask(operations.ATTESTATION)
     except DaemonNotRunning:
         from autoresearch.answers import attest_answer
         from autoresearch.log import Log
@@ -146,12 +145,11 @@ def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes =
         raise _none_awaited()
     answer = awaited
     refused: AutoresearchError | None = None
-    with here.client() as client:
-        for request in found:
-            try:
-                answer = client.confirm(request)
-            except AutoresearchError as error:
-                refused = error  # the other codes may be good, and their attestors there
+    for request in found:
+        try:
+            answer = here.client().ask(operations.CONFIRM, request)
+        except AutoresearchError as error:
+            refused = error  # the other codes may be good, and their attestors there
     if refused:
         raise refused
     return answer

@@ -23,7 +23,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "diff": Entry("diff", "What a run changed, against its parent or another run."),
         "lineage": Entry("lineage", "The steps from the baseline to a run."),
         "credit": Entry("credit", "What each participant has done, with the records."),
-        "proof": Entry("proof", "Signed records that prove misbehaviour; check them here."),
+        "evidence": Entry("evidence", "Signed records that prove misbehaviour; check them here."),
         "events": Entry("events", "What happens on this node, as it happens."),
     },
     "Work": {

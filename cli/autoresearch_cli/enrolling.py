@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from autoresearch.answers import NameRequest
+from autoresearch.api import NameRequest, operations
 from autoresearch.errors import DaemonNotRunning
 from autoresearch.identity import (
     Device,
@@ -42,8 +42,8 @@ def name_of(mine: Identity) -> str:
 
 def call(name: str) -> None:
     """Publish what this participant calls itself, empty: nothing any more; through the daemon where one runs."""
-    with suppress(DaemonNotRunning), here.client() as client:
-        client.call(NameRequest(name=name))
+    with suppress(DaemonNotRunning):
+        here.client().ask(operations.SET_NAME, NameRequest(name=name))
         return
     with Notebook(here.paths()) as notebook:
         notebook.publish_name(name, here.now_ms())

@@ -39,6 +39,25 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
     return front + rest
 
 
+class _AsItIs:
+    """Takes the place of typer's conversion of a parameter."""
+
+    @staticmethod
+    def coerce(value: object, **_: object) -> object:
+        """The value."""
+        return value
+
+
+def convert_no_text() -> None:
+    """Have typer take text and flags as they are: to convert them it loads pydantic, 100 ms, a third of most commands.
+
+    A typer that names this differently converts as usual.
+    """
+    name = "build_runtime_param"
+    if convert := getattr(typer.core, name, None):
+        setattr(typer.core, name, lambda kind: _AsItIs if kind.annotation in (str, bool) else convert(kind))
+
+
 class CommandGroup(TyperGroup):
     """The group of all commands in the catalogue."""
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoresearch.errors import DaemonNotRunning
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 
@@ -24,6 +25,11 @@ def environment() -> Mapping[str, str]:
 def paths() -> Paths:
     """This user's folders."""
     return Paths.from_environment(environment())
+
+
+def is_new() -> bool:
+    """Whether nothing was ever kept on this machine: no log, no keys, no network."""
+    return not paths().data.exists()
 
 
 def settings() -> Settings:
@@ -44,13 +50,18 @@ def now_ms() -> int:
 
 
 def client() -> Client:
-    """The daemon's API. Raises DaemonNotRunning when there is no socket, without loading an HTTP library."""
-    from autoresearch_cli.client import Client, not_running
-
+    """The daemon's API. Raises DaemonNotRunning when there is no socket."""
     socket = paths().socket
     if not socket.exists():
         raise not_running()
+    from autoresearch_cli.client import Client
+
     return Client(socket)
+
+
+def not_running() -> DaemonNotRunning:
+    """The error of commands that need the daemon."""
+    return DaemonNotRunning("the daemon is not running", hint="autoresearch up")
 
 
 def existing_folder(text: str) -> Path:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import ProposeRequest, ShowAnswer
+from autoresearch.api import ProposeRequest, ShowAnswer
 from autoresearch.errors import NotFound
 from autoresearch.ideas import Idea
 from autoresearch.tasks import Task, load_task, remember_start, started_from

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 
+from autoresearch.api import operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError
 from autoresearch.log import Log
 from autoresearch.networks import (
@@ -121,12 +122,12 @@ def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:
     A network that is starting has none yet; it is given ``patience_seconds``.
     """
     try:
-        with here.client() as client:
-            answer = client.peers()
-            deadline = time.monotonic() + patience_seconds
-            while answer.network.state == STARTING and not answer.addresses and time.monotonic() < deadline:
-                time.sleep(POLL_SECONDS)
-                answer = client.peers()
+        client = here.client()
+        answer = client.ask(operations.PEERS)
+        deadline = time.monotonic() + patience_seconds
+        while answer.network.state == STARTING and not answer.addresses and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+            answer = client.ask(operations.PEERS)
     except DaemonNotRunning:
         return []
     return not_only_here(answer.addresses)

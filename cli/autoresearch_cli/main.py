@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from autoresearch_cli.group import CommandGroup
+from autoresearch_cli.group import CommandGroup, convert_no_text
 
 HELP = "Improve train.py together with other machines: one signed log, many participants."
 
@@ -22,12 +22,17 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 
 6 refused, 7 timed out, 8 evidence does not hold, 130 interrupted.
 """
 
+COLORS = ("auto", "always", "never")
+
 
 def root(
     *,
     color: Annotated[
-        Literal["auto", "always", "never"],
-        typer.Option(help="Colour the output: on a terminal, always, or never. NO_COLOR and FORCE_COLOR count too."),
+        str,
+        typer.Option(
+            metavar="<auto|always|never>",
+            help="Colour the output: on a terminal, always, or never. NO_COLOR and FORCE_COLOR count too.",
+        ),
     ] = "auto",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
@@ -35,6 +40,8 @@ def root(
     """Take the options that all commands share; ``--debug`` is read by CommandGroup, which handles the errors."""
     from autoresearch_cli.rendering.output import choose_color
 
+    if color not in COLORS:
+        raise typer.BadParameter(f"{color!r} is not one of {', '.join(map(repr, COLORS))}.", param_hint="'--color'")
     choose_color(color)
     if version:
         from autoresearch import __version__
@@ -44,6 +51,7 @@ def root(
     del debug
 
 
+convert_no_text()
 app = typer.Typer(
     name="autoresearch",
     help=HELP,

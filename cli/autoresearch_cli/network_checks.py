@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from statistics import median
 
-from autoresearch.answers import PeersAnswer, PeerView
+from autoresearch.api import PeersAnswer, PeerView, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING
@@ -48,8 +48,7 @@ def network_checks() -> Iterator[Check]:
 
 def _ask() -> PeersAnswer | Check:
     try:
-        with here.client() as client:
-            return client.peers()
+        return here.client().ask(operations.PEERS)
     except DaemonNotRunning:
         return Check(name="daemon", result=FAILED, detail="it is not running", fix="autoresearch up")
     except AutoresearchError as error:

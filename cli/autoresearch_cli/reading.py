@@ -7,10 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from autoresearch.answers import FoundTask, ShowAnswer, find_task, resolve_reference, run_log, run_source, show_answer
+from autoresearch.answers import FoundTask, find_task, resolve_reference, run_log, run_source, show_answer
+from autoresearch.api import FetchRequest, ShowAnswer, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
 from autoresearch.identity import load_identity
 from autoresearch.log import BlobStore, Log, MissingBlob
+from autoresearch.records import BlobRef
 from autoresearch_cli import here
 
 T = TypeVar("T")
@@ -59,14 +61,23 @@ def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
             return read()
         except MissingBlob as error:
             try:
-                with here.client() as client:
-                    client.fetch(error.blob, seconds)
+                _fetch(error.blob, seconds)
             except DaemonNotRunning as down:
                 sentence = f"{error.what} is not on this machine, and the daemon that would fetch it is not running"
                 raise NotFound(sentence, hint="autoresearch up") from down
             except NotFound as nowhere:
                 raise error.nowhere(nowhere) from nowhere
     return read()
+
+
+def _fetch(blob: BlobRef, seconds: float) -> None:
+    request = FetchRequest(
+        sha256=blob.sha256.hex(),
+        size=blob.size,
+        manifest=blob.manifest.hex() if blob.manifest else None,
+        seconds=seconds,
+    )
+    here.client().ask(operations.FETCH, request, seconds=seconds + operations.FETCH.seconds)
 
 
 @contextmanager

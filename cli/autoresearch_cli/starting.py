@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from autoresearch.answers import Health, StatusAnswer
+from autoresearch.api import Health, StatusAnswer, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, TimedOut
 from autoresearch.paths import Paths
 from autoresearch_cli import here
@@ -29,8 +29,7 @@ PR_SET_PDEATHSIG = 1
 def daemon_status() -> StatusAnswer | None:
     """What a running daemon says, or None when none runs."""
     try:
-        with here.client() as client:
-            return client.status()
+        return here.client().ask(operations.STATUS)
     except DaemonNotRunning:
         return None
 
@@ -104,10 +103,10 @@ def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY
                 f"the daemon did not start: {last_words(here.paths()) or f'exit status {process.returncode}'}",
                 hint=f"autoresearch doctor; its log is {here.paths().daemon_log}",
             )
-        with suppress(DaemonNotRunning), here.client() as client:
+        with suppress(DaemonNotRunning):
             if health is None:
                 deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
-            health = client.ready()
+            health = here.client().ready()
             if health.status == READY:
                 return health
         time.sleep(POLL_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.progress import Display
 
@@ -40,7 +40,7 @@ class Watch:
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
-            case "committed" | "verified" | "proof":
+            case "committed" | "verified" | "evidence":
                 self.display.ended(key)
                 self._titles.pop(key, None)
             case "confirmed" | "demoted" | "trust":

@@ -7,13 +7,21 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from autoresearch.answers import (
+from autoresearch.answers import own_record, way_to_count, with_participants, withdrawn_answer
+from autoresearch.api import (
+    AllowRequest,
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
     BlockRequest,
+    ConfirmRequest,
     DialRequest,
     DropRequest,
     Event,
+    FetchRequest,
     Health,
     NameRequest,
+    OneEvidence,
     PauseRequest,
     PeersAnswer,
     ProposedAnswer,
@@ -25,11 +33,8 @@ from autoresearch.answers import (
     VerifyRequest,
     WithdrawnAnswer,
     WithdrawRecordRequest,
+    WithdrawRequest,
     WorkRequest,
-    own_record,
-    way_to_count,
-    with_participants,
-    withdrawn_answer,
 )
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.ideas import Idea, plan_of_idea
@@ -38,9 +43,7 @@ from autoresearch.records import BlobRef, format_id
 from autoresearch.research import Plan, again, fault_of_program
 from autoresearch.tasks import Task
 from autoresearch.views import roster_of
-from autoresearch.words import ProofKind
 from autoresearch_daemon import service
-from autoresearch_daemon.attesting import AttestationService
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.node import NO_NETWORK, Node
@@ -98,9 +101,9 @@ class ApiHandlers:
         """Queue the verification of a run that a person names."""
         return await self._node.verifying.ask(request.run)
 
-    async def check_proof(self, record: str, kind: ProofKind | None) -> RunAccepted:
-        """Queue the measurement that it takes to check a proof."""
-        return RunAccepted(assignment=await self._node.verifying.ask_again(record, kind))
+    async def check_evidence(self, asked: OneEvidence) -> RunAccepted:
+        """Queue the measurement that it takes to check evidence."""
+        return RunAccepted(assignment=await self._node.verifying.ask_again(asked.id, asked.kind))
 
     def finish(self) -> StatusAnswer:
         """Make the runs in hand the last."""
@@ -129,17 +132,17 @@ class ApiHandlers:
             idea = Idea(task, request.program, request.parent, request.hypothesis)
             return plan_of_idea(log, blobs, idea, author=self.author())
 
-    def queue(self) -> QueueAnswer:
+    def proposals(self) -> QueueAnswer:
         """What was proposed here and waits."""
         return QueueAnswer(queue=self._node.queued())
 
-    def drop(self, request: DropRequest) -> QueueAnswer:
+    def drop_proposal(self, request: DropRequest) -> QueueAnswer:
         """Take a proposal out of the queue."""
         if not self._node.drop(request.name):
             raise NotFound(
                 f"no proposal {request.name} waits here", hint="autoresearch status shows the names of those that do"
             )
-        return self.queue()
+        return self.proposals()
 
     async def peers(self) -> PeersAnswer:
         """This node on the network, and its peers."""
@@ -166,16 +169,42 @@ class ApiHandlers:
         await self._node.exchange.block(request.peer, blocked=request.blocked)
         return await self.peers()
 
-    async def fetch(self, blob: BlobRef, seconds: float) -> None:
-        """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""
+    async def fetch(self, request: FetchRequest) -> Health:
+        """Get a blob from other nodes, unless it is here."""
+        manifest = bytes.fromhex(request.manifest) if request.manifest else None
+        blob = BlobRef(sha256=bytes.fromhex(request.sha256), size=request.size, manifest=manifest)
+        await self.fetch_blob(blob, request.seconds)
+        return Health(status="here")
+
+    async def fetch_blob(self, blob: BlobRef, seconds: float) -> None:
+        """The same for a blob of the log. Raises NotFound, TimedOut, Refused."""
         await self._node.fetch(blob, seconds)
 
-    @property
-    def attesting(self) -> AttestationService:
-        """Attestation by mail."""
-        return self._node.attesting
+    def attestation(self) -> AttestAnswer:
+        """How this participant stands with the attestors."""
+        return self._node.attesting.standing()
 
-    def call(self, request: NameRequest) -> StatusAnswer:
+    async def attest(self, request: AttestRequest) -> AttestAnswer:
+        """Have attestors write to an address."""
+        return await self._node.attesting.ask(request)
+
+    async def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+        """Bring an attestor the answer to its code."""
+        return await self._node.attesting.confirm(request)
+
+    def attestor(self) -> AttestorAnswer:
+        """What this node did as an attestor."""
+        return self._node.attesting.log()
+
+    def withdraw_attestation(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Withdraw this attestor's attestation of a participant."""
+        return self._node.attesting.withdraw(request)
+
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Attest a participant's mailbox again."""
+        return self._node.attesting.allow(request)
+
+    def set_name(self, request: NameRequest) -> StatusAnswer:
         """Publish what this participant calls itself, or that it has no name any more."""
         self._node.notebook.publish_name(request.name, now_ms())
         return self.status()
@@ -187,13 +216,18 @@ class ApiHandlers:
         self._node.leading.look(now_ms(), again=True)
         return withdrawn_answer(record, withdrawal)
 
-    def take_trust(self) -> TrustAnswer:
+    def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""
         return self._node.trusting.take()
 
-    def ask_stop(self) -> None:
-        """Have ``wait`` return."""
+    def stop(self) -> Health:
+        """End the daemon; the answer still goes out."""
         self._node.end()
+        return Health(status="stopping")
+
+    def health(self) -> Health:
+        """That the daemon is alive."""
+        return Health(status="alive")
 
     def events_since(self, number: int) -> list[Event] | None:
         """Kept events after that id."""

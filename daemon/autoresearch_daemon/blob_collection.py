@@ -12,7 +12,7 @@ from time import monotonic
 
 import structlog
 
-from autoresearch.answers import StorageStatus
+from autoresearch.api import StorageStatus
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import Log, excess, victims
 from autoresearch.notebook import Notebook

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_daemon.local_state import LocalState
 
 # A listener that is this many events behind is disconnected with a "stale" event; it may come back with its last id.

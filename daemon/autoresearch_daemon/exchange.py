@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from autoresearch import __version__
-from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView
+from autoresearch.api import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import NAMING, State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
@@ -361,8 +361,8 @@ def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOp
         listen=addresses(network.listen, check_listen_address, "network.listen"),
         bootstrap=tuple(dict.fromkeys(named + manifest.bootstrap)),
         lan=network.lan,
-        relay=network.relay,
-        carry=network.carry,
+        use_relay=network.use_relay,
+        serve_relay=network.serve_relay,
         attest=bool(settings.attestor.host),
         day_bytes=network.day_mib << 20,
         agent=f"autoresearch/{__version__}",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.answers import CodeView, Event
+from autoresearch.api import CodeView, Event
 from autoresearch.records import Verification
 from autoresearch.research import Measurement, Plan
 from autoresearch_daemon.service import Asked

@@ -12,7 +12,7 @@ import sys
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.answers import WorkRequest
+from autoresearch.api import WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.sanitise import sanitised

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import structlog
 
-from autoresearch.answers import TrustAnswer
+from autoresearch.api import TrustAnswer
 from autoresearch.errors import AutoresearchError
 from autoresearch.notebook import Notebook
 from autoresearch_daemon.clock import now_ms

@@ -11,11 +11,8 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from autoresearch.answers import (
-    NetworkStatus,
-    QueuedRun,
-    record_view,
-)
+from autoresearch.answers import record_view
+from autoresearch.api import NetworkStatus, QueuedRun
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.identity import standing
 from autoresearch.notebook import Notebook

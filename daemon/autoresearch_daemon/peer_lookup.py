@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from autoresearch.answers import PeerView
+from autoresearch.api import PeerView
 from autoresearch.errors import AmbiguousId, Refused, UsageError
 from autoresearch.sanitise import one_line
 

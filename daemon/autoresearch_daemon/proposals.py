@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.answers import QueuedRun
+from autoresearch.api import QueuedRun
 from autoresearch.records import short_id
 from autoresearch.research import Plan
 from autoresearch_daemon import service

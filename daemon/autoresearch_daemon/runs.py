@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from autoresearch.answers import RunInHand
+from autoresearch.api import RunInHand
 from autoresearch.errors import AutoresearchError
 from autoresearch.notebook import Notebook, Published
 from autoresearch.records import short_id

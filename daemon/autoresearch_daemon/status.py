@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.answers import (
+from autoresearch.answers import counts, find_task, nothing_to_verify, task_status, verifying_status, way_to_count
+from autoresearch.api import (
     NetworkStatus,
     StatusAnswer,
     StorageStatus,
@@ -16,12 +17,6 @@ from autoresearch.answers import (
     VerifyingStatus,
     WaitingStatus,
     WorkerStatus,
-    counts,
-    find_task,
-    nothing_to_verify,
-    task_status,
-    verifying_status,
-    way_to_count,
 )
 from autoresearch.errors import NotFound
 from autoresearch.notebook import Notebook

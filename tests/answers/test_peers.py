@@ -1,6 +1,7 @@
 """Who is behind a peer, and what the log shows of them."""
 
-from autoresearch.answers import NetworkStatus, PeersAnswer, PeerView, with_participants
+from autoresearch.answers import with_participants
+from autoresearch.api import NetworkStatus, PeersAnswer, PeerView
 from tests.views.village import ANN, BEN, ROOTS, STRANGER
 
 

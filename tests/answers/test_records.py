@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from autoresearch.answers import LogAnswer, ShowAnswer, find_task, log_answer, show_answer
+from autoresearch.answers import find_task, log_answer, show_answer
 from autoresearch.answers.summaries import SUMMARY_CHARACTERS, summary
+from autoresearch.api import LogAnswer, ShowAnswer
 from autoresearch.errors import NotFound
 from autoresearch.records import KINDS, Claim, Identity, Merge, Run, Verification, Withdrawal, format_id, parse_id
 from autoresearch.sanitise import one_line

@@ -14,7 +14,8 @@ from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import (
+from autoresearch.answers import attest_answer, find_task, task_status
+from autoresearch.api import (
     AttestorAnswer,
     Health,
     NetworkStatus,
@@ -26,41 +27,9 @@ from autoresearch.answers import (
     StatusAnswer,
     TrustAnswer,
     WithdrawnAnswer,
-    attest_answer,
-    find_task,
-    task_status,
 )
 from autoresearch.errors import NotFound, Refused
 from tests.answers.notebook import Notebook, tell
-
-
-class SmallAttestationService:
-    """Attestation by mail of a node that asks nobody: it notes what it is asked."""
-
-    def __init__(self, node):
-        self.node = node
-
-    def standing(self):
-        return attest_answer(self.node.log, self.node.author(), now_ms=self.node.notebook.now_ms)
-
-    async def ask(self, request):
-        self.node.asked.append(("attest", request))
-        return self.standing()
-
-    async def confirm(self, request):
-        self.node.asked.append(("confirm", request))
-        return self.standing()
-
-    def withdraw(self, request):
-        self.node.asked.append(("withdraw", request))
-        return self.log()
-
-    def allow(self, request):
-        self.node.asked.append(("allow", request))
-        return self.log()
-
-    def log(self):
-        return AttestorAnswer(attestor="0" * 64, trusted=False, mailed=0, attested=0, refused=0, acts=[])
 
 
 class SmallNode:
@@ -73,10 +42,9 @@ class SmallNode:
         self.events = Events(self.local)
         self.asked = []
         self.state = "idle"
-        self.health = Health(status="ready")
+        self.readiness = Health(status="ready")
         self.listeners = 0
         self.changed = asyncio.Event()
-        self.attesting = SmallAttestationService(self)
 
     def author(self):
         return self.notebook.mine.public
@@ -91,7 +59,7 @@ class SmallNode:
         )
 
     def ready(self):
-        return self.health
+        return self.readiness
 
     async def peers(self):
         return PeersAnswer(network=NetworkStatus(state="off"))
@@ -104,25 +72,54 @@ class SmallNode:
         self.asked.append(("verify", request))
         return RunAccepted(assignment="check-1")
 
-    async def check_proof(self, record, kind):
-        self.asked.append(("check proof", (record, kind)))
-        return RunAccepted(assignment="proof-1")
+    def health(self):
+        return Health(status="alive")
+
+    def attestation(self):
+        return attest_answer(self.log, self.author(), now_ms=self.notebook.now_ms)
+
+    async def attest(self, request):
+        self.asked.append(("attest", request))
+        return self.attestation()
+
+    async def confirm(self, request):
+        self.asked.append(("confirm", request))
+        return self.attestation()
+
+    def attestor(self):
+        return AttestorAnswer(attestor="0" * 64, trusted=False, mailed=0, attested=0, refused=0, acts=[])
+
+    def withdraw_attestation(self, request):
+        self.asked.append(("withdraw", request))
+        return self.attestor()
+
+    def allow(self, request):
+        self.asked.append(("allow", request))
+        return self.attestor()
+
+    async def check_evidence(self, request):
+        self.asked.append(("check evidence", request))
+        return RunAccepted(assignment="evidence-1")
 
     async def block(self, request):
         self.asked.append(("block", request))
         return await self.peers()
 
-    async def fetch(self, blob, seconds):
+    async def fetch(self, request):
+        self.asked.append(("fetch", request))
+        return Health(status="here")
+
+    async def fetch_blob(self, blob, seconds):
         self.asked.append(("fetch", blob))
 
-    def call(self, request):
+    def set_name(self, request):
         return self._note("named", request)
 
     def withdraw(self, request):
         self.asked.append(("withdraw", request))
         return WithdrawnAnswer(id=request.record, kind="run", withdrawal="bafy", reason=request.reason)
 
-    def take_trust(self):
+    def trust(self):
         self.asked.append(("trust", None))
         return TrustAnswer(changed=False, attestors=[], needed=2, participants=[])
 
@@ -151,15 +148,16 @@ class SmallNode:
         self._note("proposed", request)
         return ProposedAnswer(proposed=["proposal-1"], title="x = 1")
 
-    def queue(self):
+    def proposals(self):
         return QueueAnswer(queue=[QueuedRun(name="proposal-1", title="x = 1", task="00", proposed_ms=0)])
 
-    def drop(self, request):
+    def drop_proposal(self, request):
         self._note("dropped", request.name)
         return QueueAnswer(queue=[])
 
-    def ask_stop(self):
+    def stop(self):
         self._note("stopping")
+        return Health(status="stopping")
 
     def events_since(self, number):
         return self.events.since(number)

@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.api.app import ROUTES
 from autoresearch_daemon.api.events import MAXIMUM_LISTENERS
+
+from autoresearch.api import OPERATIONS
+from tests.api.api_tables import page
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
 COMMANDS = [
@@ -18,9 +20,13 @@ COMMANDS = [
 ]
 
 
-def test_every_address_is_in_the_guide_and_no_other_one():
+def test_the_tables_of_operations_are_current():
+    assert page(GUIDE) == GUIDE, "python -m tests.api.api_tables"
+
+
+def test_no_other_address_is_named():
     named = {(method, path.partition("?")[0]) for method, path in re.findall(r"`(GET|POST) (/[^`\s]*)`", GUIDE)}
-    assert named == {(route.method, route.path) for route in ROUTES}
+    assert named == {(operation.method, operation.path) for operation in OPERATIONS}
 
 
 def test_the_numbers_are_those_of_the_code():

@@ -12,7 +12,7 @@ from autoresearch_daemon import local_state
 from autoresearch_daemon.api import events as room
 from autoresearch_daemon.events import LISTENER_QUEUE
 
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from tests.api.conftest import served
 
 

@@ -4,9 +4,9 @@ import re
 
 import msgspec
 import pytest
-from autoresearch_daemon.api.app import ROUTES, make_app
+from autoresearch_daemon.api.app import make_app
 
-from autoresearch.answers import Answer, Failure
+from autoresearch.api import OPERATIONS, Answer, Failure, Text
 
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
@@ -74,7 +74,7 @@ async def test_every_address_is_described_and_nothing_else(client, node):
     served = {
         (route.method, route.resource.canonical) for route in make_app(node).router.routes() if route.method != "HEAD"
     }
-    assert described == served == {(route.method, route.path) for route in ROUTES}
+    assert described == served == {(operation.method, operation.path) for operation in OPERATIONS}
     names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
     assert len(set(names)) == len(names)
 
@@ -98,20 +98,20 @@ async def test_every_part_of_a_path_is_a_required_parameter(client):
 
 
 @pytest.mark.parametrize(
-    "route", [r for r in ROUTES if "event-stream" not in r.media], ids=lambda r: f"{r.method} {r.path}"
+    "operation", [one for one in OPERATIONS if "event-stream" not in one.media], ids=lambda one: one.name
 )
-async def test_every_answer_fits_its_description(client, route):
+async def test_every_answer_fits_its_description(client, operation):
     document = await client.get("/openapi.json")
-    address = route.path.replace("{id}", PATHS["{id}"]) + QUERIES.get(route.path, "")
-    given = await client.ask(route.method, address, json=BODIES.get(route.path))
-    response = document["paths"][route.path][route.method.lower()]["responses"]["200"]
+    address = operation.path.replace("{id}", PATHS["{id}"]) + QUERIES.get(operation.path, "")
+    given = await client.ask(operation.method, address, json=BODIES.get(operation.path))
+    response = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
     ((media, described),) = response["content"].items()
     assert media.startswith("application/json" if isinstance(given, dict) else "text/plain")
     assert list(misfits(document, described["schema"], given)) == []
-    if route.answers:
-        assert issubclass(route.answers, Answer)
+    if operation.answers is not Text:
+        assert issubclass(operation.answers, Answer)
         encoded = msgspec.json.encode(given)
-        assert msgspec.to_builtins(msgspec.json.decode(encoded, type=route.answers)) == given
+        assert msgspec.to_builtins(msgspec.json.decode(encoded, type=operation.answers)) == given
 
 
 async def test_every_failure_fits_its_description(client):

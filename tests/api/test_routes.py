@@ -4,9 +4,9 @@ import asyncio
 
 import msgspec
 import pytest
-from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES, ROUTES
+from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES
 
-from autoresearch.answers import PauseRequest, ProposeRequest, WorkRequest
+from autoresearch.api import OneEvidence, PauseRequest, ProposeRequest, WorkRequest
 from autoresearch.records import format_id, short_id
 from tests.answers.notebook import BASELINE
 from tests.nasty import FORGED, NASTY, harms
@@ -102,7 +102,7 @@ async def test_the_node_is_asked_to_act(client, node):
 async def test_probes_tell_alive_from_ready(client, node):
     assert await client.get("/healthz") == {"status": "alive", "reason": ""}
     assert (await client.get("/readyz"))["status"] == "ready"
-    node.health = msgspec.structs.replace(node.health, status="not ready", reason="no disk")
+    node.readiness = msgspec.structs.replace(node.readiness, status="not ready", reason="no disk")
     assert await client.get("/readyz", 503) == {"status": "not ready", "reason": "no disk"}
     assert (await client.get("/healthz"))["status"] == "alive"
 
@@ -241,30 +241,24 @@ async def test_a_slow_question_does_not_keep_the_others_waiting(client, monkeypa
     assert (await waiting)["diff"] == ""
 
 
-def test_every_address_says_what_it_is_for():
-    for route in ROUTES:
-        assert route.summary.endswith(".")
-        assert len(route.summary) > 10
-
-
-async def test_proofs_are_listed_checked_and_measured_once_more(client, node, story):
+async def test_evidence_is_listed_checked_and_measured_once_more(client, node, story):
     lucky = story.notebook.run(story.task, 0.5, source="lucky = 1\n")
-    assert (await client.get("/v1/proofs"))["proofs"] == []
+    assert (await client.get("/v1/evidence"))["evidence"] == []
     signer, notebook = story.notebook.other, story.notebook
     body = msgspec.structs.replace(notebook.log.get(lucky).body, seed=7)
     chosen = notebook.append("run", body, by=signer)
-    listed = (await client.get(f"/v1/proofs?kind=seed&participant={signer.public.hex()[:8]}"))["proofs"]
-    assert [(proof["id"], proof["follows"]) for proof in listed] == [(format_id(chosen), "banned")]
-    assert (await client.get(f"/v1/proofs/{short_id(chosen)}"))["holds"] is True
-    assert (await client.get(f"/v1/proofs/{short_id(lucky)}?kind=seed"))["holds"] is False
-    await client.get(f"/v1/proofs/{short_id(lucky)}?kind=poem", 400)
-    await client.get(f"/v1/proofs/{short_id(lucky)}?kind=value", 404)
-    assert await client.post(f"/v1/proofs/{short_id(chosen)}/check") == {
+    listed = (await client.get(f"/v1/evidence?kind=seed&participant={signer.public.hex()[:8]}"))["evidence"]
+    assert [(one["id"], one["follows"]) for one in listed] == [(format_id(chosen), "banned")]
+    assert (await client.get(f"/v1/evidence/{short_id(chosen)}"))["holds"] is True
+    assert (await client.get(f"/v1/evidence/{short_id(lucky)}?kind=seed"))["holds"] is False
+    await client.get(f"/v1/evidence/{short_id(lucky)}?kind=poem", 400)
+    await client.get(f"/v1/evidence/{short_id(lucky)}?kind=value", 404)
+    assert await client.post(f"/v1/evidence/{short_id(chosen)}/check") == {
         "schema": "autoresearch.run-accepted/1",
-        "assignment": "proof-1",
+        "assignment": "evidence-1",
         "note": "",
     }
-    assert node.asked == [("check proof", (short_id(chosen), None))]
+    assert node.asked == [("check evidence", OneEvidence(id=short_id(chosen)))]
 
 
 async def test_a_tasks_name_makes_no_line_of_its_own_among_the_metrics(client, node, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoresearch.answers import AllowRequest, WithdrawRequest
+from autoresearch.api import AllowRequest, WithdrawRequest
 from autoresearch.errors import NotFound, Refused
 from autoresearch.records import DAY_MS
 from tests.attesting.town import ADDRESS, Town, become_attested, texts

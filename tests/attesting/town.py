@@ -10,7 +10,8 @@ from pathlib import Path
 from autoresearch_daemon.attesting import AttestationService
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import AttestAnswer, AttestRequest, CodeView, confirmations
+from autoresearch.answers import confirmations
+from autoresearch.api import AttestAnswer, AttestRequest, CodeView
 from autoresearch.errors import AutoresearchError
 from autoresearch.identity import KeyPair, Roster, Trust, create_identity
 from autoresearch.networks import Manifest, save_manifest

@@ -8,9 +8,8 @@ import typing
 import msgspec
 from autoresearch_cli import models
 
-from autoresearch import answers
-from autoresearch.answers import Answer
-from autoresearch.views import LineageStep, MarkView, ProgramView, RunView, Who
+from autoresearch import api
+from autoresearch.api import Answer, LineageStep, MarkView, ProgramView, RunView, Who
 
 HEAD = """\
 # What `--json` prints
@@ -30,8 +29,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `top` | `autoresearch.top/1` |
 | `log` | `autoresearch.log/1` |
 | `credit` | `autoresearch.credit/1` |
-| `proof` | `autoresearch.proofs/1` |
-| `proof ID` | `autoresearch.proof/1` |
+| `evidence` | `autoresearch.evidence_list/1` |
+| `evidence ID` | `autoresearch.evidence/1` |
 | `show`, `run`, `verify` | `autoresearch.show/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |
@@ -83,7 +82,7 @@ REQUESTS = {
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
     bases = (Answer, models.Answer)
-    rooms = (vars(answers), vars(models))
+    rooms = (vars(api), vars(models))
     printed = [
         cls
         for room in rooms

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
 import pytest
 from autoresearch_cli import here
 
-from autoresearch.answers import AttestAnswer, CodeView, ConfirmRequest
+from autoresearch.api import AttestAnswer, CodeView, ConfirmRequest, Operation
 from autoresearch.attesting import write_code
 from autoresearch.errors import AutoresearchError
 from tests.cli.conftest import Cli
@@ -34,22 +32,14 @@ class HalfThere:
             for attestor in ATTESTORS
         ]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        """Nothing."""
-
-    def attestation_state(self) -> AttestAnswer:
+    def ask(self, _: Operation[AttestAnswer], request: ConfirmRequest | None = None) -> AttestAnswer:
+        if request:
+            self.brought.append(request.token)
+            if len(self.brought) == 1:
+                raise AutoresearchError("that peer is not connected")
         return AttestAnswer(
             participant="0" * 64, attested=False, reason="none yet", needed=2, attestors=2, awaited=self.awaited
         )
-
-    def confirm(self, request: ConfirmRequest) -> AttestAnswer:
-        self.brought.append(request.token)
-        if len(self.brought) == 1:
-            raise AutoresearchError("that peer is not connected")
-        return self.attestation_state()
 
 
 def test_a_code_is_brought_though_the_attestor_of_another_one_is_gone(

@@ -18,7 +18,7 @@ import pytest
 from autoresearch_cli.models import DemoAnswer, DownAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 
-from autoresearch.answers import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
+from autoresearch.api import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
 from autoresearch.paths import Paths
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly

@@ -17,7 +17,7 @@ from autoresearch_cli.demo_cluster import show
 from autoresearch_cli.demo_cluster.state import DemoState, done_twice, holding, row, standing
 from autoresearch_cli.models import DemoAnswer
 
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch.records import format_id, short_id
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_json import strictly

@@ -67,8 +67,8 @@ def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: li
     shown = cli("show", forked[0])
     assert "autoresearch id merge" not in shown.stderr
     assert json.loads(cli("show", answer["id"], "--json").stdout)["record"]["kind"] == "merge"
-    proofs = json.loads(cli("proof", "--kind", "fork", "--json").stdout)["proofs"]
-    assert {proof["follows"] for proof in proofs} == {"merged"}
+    found = json.loads(cli("evidence", "--kind", "fork", "--json").stdout)["evidence"]
+    assert {one["follows"] for one in found} == {"merged"}
     again = cli("id", "merge")
     assert (again.exit_code, "has no fork" in again.stderr) == (6, True)
 

@@ -36,6 +36,7 @@ GROUPS = {
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
 EVERY += [("peers", name) for name in ("add", "block", "unblock")]
+SLOW = {"autoresearch.log", "autoresearch.views", "autoresearch.answers", "dag_cbor", "sqlite3", "pydantic", "http"}
 HEAVY = {"torch", "libp2p", "aiohttp", "trio", "zmq", "structlog", "multiaddr"}
 LISTING = """
 import sys
@@ -45,12 +46,12 @@ try:
 except SystemExit:
     pass
 import json
-print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
 
 def imported(process: Process, *words: str) -> set[str]:
-    """The packages that are loaded after a command."""
+    """The packages and modules that are loaded after a command."""
     result = process(*words, python=("-c", LISTING))
     return set(json.loads(result.stderr.splitlines()[-1]))
 
@@ -107,7 +108,12 @@ def test_the_version_is_printed(cli: Cli) -> None:
 
 def test_the_root_help_imports_nothing_that_it_does_not_need(process: Process) -> None:
     found = imported(process, "--help")
-    assert not found & (HEAVY | {"msgspec", "sqlite3", "httpx", "rich", "pydantic", "nacl", "numpy", "platformdirs"})
+    assert not found & (HEAVY | SLOW | {"msgspec", "httpx", "rich", "nacl", "numpy", "platformdirs"})
+
+
+@pytest.mark.parametrize("words", [("status",), ("best",)])
+def test_a_new_machine_is_told_quickly_that_nothing_is_there(process: Process, words: tuple[str, ...]) -> None:
+    assert not imported(process, *words) & (HEAVY | SLOW)
 
 
 @pytest.mark.parametrize("words", [("log",), ("top",), ("show", "@"), ("diff", "@"), ("export",), ("status",)])

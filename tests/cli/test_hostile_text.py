@@ -36,7 +36,7 @@ for words in json.load(open(sys.argv[1])):
 # Events of a daemon as the displays of `work --follow`, `run`, `verify` and `demo` show them.
 WATCHING = """
 import json, sys
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState
 from autoresearch_cli.rendering.events import print_event
@@ -96,7 +96,7 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
     """Every command that shows what is in a log, with every record; most of them once for people, once for programs."""
     ids = [format_id(record.id) for record in records]
     runs = [format_id(record.id) for record in records if isinstance(record.body, Run)]
-    about = [["show", record] for record in ids] + [["proof", record] for record in ids]
+    about = [["show", record] for record in ids] + [["evidence", record] for record in ids]
     about += [[command, run] for command in ("lineage", "diff") for run in runs]
     about += [["diff", runs[0], runs[1]], ["show", runs[0], "--code"], ["show", runs[0], "--log"]]
     fields = ("title", "hypothesis", "metrics", "genome", "environment", "reason", "device", NASTY)
@@ -108,7 +108,7 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
         ["top"],
         ["log", "--claims"],
         ["credit"],
-        ["proof"],
+        ["evidence"],
         ["task", "list"],
     ]
     whole += [["id", "show"], ["network", "show"], ["logs"], ["doctor", "network"], ["peers"]]

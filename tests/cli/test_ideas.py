@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.answers import ProposedAnswer, ShowAnswer, StatusAnswer
+from autoresearch.api import ProposedAnswer, ShowAnswer, StatusAnswer
 from autoresearch.tasks import pin_baseline, shipped_task, started_from
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly

@@ -23,13 +23,13 @@ from autoresearch_cli.models import (
     TextAnswer,
 )
 
-from autoresearch.answers import (
+from autoresearch.api import (
     BestAnswer,
     CreditAnswer,
     DiffAnswer,
+    EvidenceListAnswer,
     LineageAnswer,
     LogAnswer,
-    ProofsAnswer,
     ShowAnswer,
     StatusAnswer,
     TopAnswer,
@@ -45,7 +45,7 @@ DOCUMENTS: list[tuple[type[msgspec.Struct], tuple[str, ...]]] = [
     (TextAnswer, ("best", "--code")),
     (TopAnswer, ("top",)),
     (CreditAnswer, ("credit",)),
-    (ProofsAnswer, ("proof",)),
+    (EvidenceListAnswer, ("evidence",)),
     (LogAnswer, ("log",)),
     (ShowAnswer, ("show", "@")),
     (TextAnswer, ("show", "@", "--log")),

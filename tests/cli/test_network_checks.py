@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from autoresearch_cli.network_checks import beginning, connections
 
-from autoresearch.answers import PeerView
+from autoresearch.api import PeerView
 
 PEER = "12D3KooWCg5y8QhiE4NmZKhjFM3cFT4EBt6EPmAP5V8sT6co7cuh"
 

@@ -9,7 +9,8 @@ from autoresearch_cli.here import now_ms
 from autoresearch_cli.rendering.peers import print_peers, remarks
 from autoresearch_cli.rendering.status import status_lines
 
-from autoresearch.answers import (
+from autoresearch.api import (
+    MarkView,
     NetworkStatus,
     PeersAnswer,
     PeerView,
@@ -17,6 +18,7 @@ from autoresearch.answers import (
     StatusAnswer,
     VerifyingStatus,
     WaitingStatus,
+    Who,
     WorkerStatus,
 )
 from autoresearch.identity import Trust, create_identity
@@ -26,7 +28,6 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import Identity, Verification, Withdrawal, format_id, short_id
 from autoresearch.verification import ecvrf, question
-from autoresearch.views import MarkView, Who
 from tests.cli.conftest import Cli
 from tests.records.making import NETWORK, commitment
 from tests.views.test_evidence import fork

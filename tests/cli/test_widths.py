@@ -23,7 +23,7 @@ from tests.terminals import on_terminal
 
 # Runs in hand as `run`, `work --follow`, `verify` and both kinds of `demo` show them, and events.
 WATCHING = """
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState
 from autoresearch_cli.rendering.events import print_event
@@ -87,9 +87,9 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("credit",): ("0.7800", "0.0700", "1 of 2"),
         ("credit", NAMES[2]): (best,),
         ("credit", "eve"): (lucky,),
-        ("proof",): (refuted, lucky),
-        ("proof", lucky): ("banned",),
-        ("proof", parent): (parent,),
+        ("evidence",): (refuted, lucky),
+        ("evidence", lucky): ("banned",),
+        ("evidence", parent): (parent,),
         ("task", "list"): ("1.1550",),
         ("task", "show"): ("0.7629", "0.0200"),
         ("config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),

@@ -16,7 +16,7 @@ import msgspec
 import psutil
 from autoresearch_cli.starting import stop_with_parent
 
-from autoresearch.answers import StatusAnswer
+from autoresearch.api import StatusAnswer
 from autoresearch.log import Log
 from autoresearch.paths import Paths
 from autoresearch.records import DEFAULT_NETWORK, Run

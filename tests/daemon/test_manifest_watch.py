@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import BestAnswer, Event, TopAnswer, TrustAnswer
+from autoresearch.api import BestAnswer, Event, TopAnswer, TrustAnswer
 from autoresearch.identity import Trust, load_identity
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, load_manifest, save_manifest

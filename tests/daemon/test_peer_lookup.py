@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from autoresearch_daemon.peer_lookup import check_dialled, named_peer
 
-from autoresearch.answers import PeerView
+from autoresearch.api import PeerView
 from autoresearch.errors import AmbiguousId, AutoresearchError, Refused, UsageError
 
 OWN = "12D3KooWFsJnPpEiCQGwxEbRFaZzjXJ3TYommAXWaH5CiZuNB6Yi"

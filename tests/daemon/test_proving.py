@@ -16,7 +16,7 @@ from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.answers import ProofAnswer
+from autoresearch.api import EvidenceAnswer
 from autoresearch.identity import KeyPair, Trust, create_identity
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.notebook import Notebook
@@ -64,9 +64,9 @@ class Home:
         fixed = self.append(who, "commitment", commitment(who, body), (body.run,))
         return self.append(who, "verification", opened(body), (body.run, fixed.id))
 
-    def proof(self, record: Record, *options: str) -> tuple[int, ProofAnswer]:
+    def evidence(self, record: Record, *options: str) -> tuple[int, EvidenceAnswer]:
         """What the command says, with the daemon running."""
-        command = [sys.executable, "-m", "autoresearch_cli", "proof", format_id(record.id), "--json", *options]
+        command = [sys.executable, "-m", "autoresearch_cli", "evidence", format_id(record.id), "--json", *options]
         environment = {
             **os.environ,
             "AUTORESEARCH_HOME": str(self.daemon.home),
@@ -76,7 +76,7 @@ class Home:
             command, env=environment, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
         )
         assert done.returncode in (0, 8), done.stderr
-        return done.returncode, msgspec.json.decode(done.stdout, type=ProofAnswer)
+        return done.returncode, msgspec.json.decode(done.stdout, type=EvidenceAnswer)
 
     def records(self) -> int:
         """How many records its log has, while the daemon runs."""
@@ -89,7 +89,7 @@ class Home:
         self.daemon.start()
 
 
-def step(answer: ProofAnswer, what: str) -> tuple[str, str, bool | None]:
+def step(answer: EvidenceAnswer, what: str) -> tuple[str, str, bool | None]:
     found = next(step for step in answer.steps if step.what == what)
     return found.stated, found.found, found.agrees
 
@@ -139,10 +139,10 @@ def test_what_verifiers_state_of_a_repeated_run_is_borne_out_or_not(home: Home, 
     ]
     home.start()
     for record, holds in words:
-        status, answer = home.proof(record)
+        status, answer = home.evidence(record)
         assert (status, answer.holds) == ((0, True) if holds else (8, False)), answer
     assert step(answer, "pair 2, the run") == ("0.1", "0.29", False)
-    status, answer = home.proof(false)
+    status, answer = home.evidence(false)
     assert (status, answer.holds) == (0, True), "of a run it is the verification against it that is repeated"
     assert step(answer, "value") == ("0.41", "0.41", True)
     assert step(answer, "the claim, by these numbers") == ("is not borne out", "is not borne out", True)
@@ -249,15 +249,15 @@ def test_a_fabricators_model_is_measured_once_more_to_the_same_numbers_and_a_fal
     lie = home.reveal(VERIFIERS[2], slander)
     home.start()
 
-    status, answer = home.proof(against)
+    status, answer = home.evidence(against)
     assert (status, answer.holds) == (0, True), answer
-    assert answer.proof is not None
-    assert answer.proof.follows == "refuted"
+    assert answer.evidence is not None
+    assert answer.evidence.follows == "refuted"
     for what in ("value", "on new text", "challenges", "mismatches", "mean difference", "gap"):
         stated, found, agrees = step(answer, what)
         assert (agrees, stated) == (True, found), what
 
-    status, answer = home.proof(lie)
+    status, answer = home.evidence(lie)
     assert (status, answer.holds) == (8, False), answer
     assert step(answer, "value") == (f"{trained.value + 1:.6g}", f"{trained.value:.6g}", False)
     assert "here it is borne out" in answer.reason

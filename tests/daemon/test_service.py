@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from autoresearch.answers import RunInHand
+from autoresearch.api import RunInHand
 from autoresearch.words import WHY_SENTENCES, Why, WorkState
 
 RUN = RunInHand(title="LR 0.001 -> 0.002")

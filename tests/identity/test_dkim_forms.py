@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.bounds import PROOF_BYTES_MAX
 from autoresearch.errors import Refused
-from autoresearch.identity import PROOF_BYTES_MAX, prove, resolve_key, signed_part
+from autoresearch.identity import prove, resolve_key, signed_part
 from tests.identity.dkim_mail import (
     DAY_S,
     NOW_MS,

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from autoresearch.answers import PeersAnswer
+from autoresearch.api import PeersAnswer
 from autoresearch.log import Log
 from autoresearch.records import DEFAULT_NETWORK
 from tests.daemon.daemons import Daemon, stop_all, wait_for

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from autoresearch.answers import AttestAnswer, AttestorAnswer
+from autoresearch.api import AttestAnswer, AttestorAnswer
 from autoresearch.attesting import find_codes
 from autoresearch.identity import Trust, create_identity, load_identity
 from autoresearch.log import Log

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.clock import now_ms
 
-from autoresearch.answers import BestAnswer, CreditAnswer
+from autoresearch.api import BestAnswer, CreditAnswer
 from autoresearch.identity import Trust, create_identity
 from autoresearch.log import Log
 from autoresearch.networks import Manifest, load_manifest, save_manifest

@@ -15,7 +15,8 @@ from autoresearch_cli.models import Check, DoctorAnswer
 from autoresearch_cli.rendering.peers import PEER_CHARACTERS
 from autoresearch_daemon.clock import now_ms
 
-from autoresearch.answers import PeersAnswer, find_task, published_task
+from autoresearch.answers import find_task, published_task
+from autoresearch.api import PeersAnswer
 from autoresearch.bundles import write_bundle
 from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log

@@ -402,7 +402,7 @@ async def test_a_host_that_nobody_can_call_is_called_through_a_peer(tmp_path):
 async def test_nobody_takes_a_place_in_anothers_name_and_a_host_may_decline(tmp_path):
     async with (
         running(tmp_path / "relay") as relay,
-        running(tmp_path / "declines", carry=False) as declines,
+        running(tmp_path / "declines", serve_relay=False) as declines,
         stranger(relay) as other,
     ):
         message = HopMessage(type=HopMessage.RESERVE, peer=CircuitPeerId(id=ID.from_string(declines.peer).to_bytes()))

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.clock import now_ms
 
-from autoresearch.answers import BestAnswer, CreditAnswer, PeersAnswer, ShowAnswer, TopAnswer
+from autoresearch.api import BestAnswer, CreditAnswer, PeersAnswer, ShowAnswer, TopAnswer
 from autoresearch.identity import Trust, create_identity
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.notebook import Notebook

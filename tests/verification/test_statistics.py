@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.verification import ERROR, LOOKS, MOST_VOICES, PAIRS, Finding, judge_pairs
+from autoresearch.verification import ERROR, LOOKS, MOST_VOTERS, PAIRS, Finding, judge_pairs
 from autoresearch.verification.statistics import _QUANTILES, _TRIMMED
 
 NOISE = 0.02
@@ -56,7 +56,7 @@ def test_the_bounds_without_the_first_and_the_last_and_the_widest_leave_out_what
     assert share == pytest.approx(SHARE, abs=6 * math.sqrt(SHARE / len(pairs)))
 
 
-def judged(pairs: list[float], *, most: int = MOST_VOICES, **given: float) -> Finding:
+def judged(pairs: list[float], *, most: int = MOST_VOTERS, **given: float) -> Finding:
     """What the pairs of verifiers say, two each."""
     each = [pairs[place : place + PAIRS] for place in range(0, len(pairs), PAIRS)]
     return judge_pairs(each, most=most, **given).finding
@@ -148,6 +148,6 @@ def test_any_pairs_have_a_finding_and_more_than_six_change_nothing(
     pairs: list[tuple[float, ...]], noise: float, least: float
 ) -> None:
     found = judge_pairs(pairs, noise=noise, minimum_effect=least)
-    assert (found.finding is Finding.OPEN) <= (len(pairs) < MOST_VOICES)
-    assert found == judge_pairs(pairs[:MOST_VOICES], noise=noise, minimum_effect=least)
+    assert (found.finding is Finding.OPEN) <= (len(pairs) < MOST_VOTERS)
+    assert found == judge_pairs(pairs[:MOST_VOTERS], noise=noise, minimum_effect=least)
     assert min(len(pairs), LOOKS[-1]) <= found.heard <= len(pairs)

@@ -11,13 +11,13 @@ from autoresearch.identity import KeyPair
 from autoresearch.log import Log
 from autoresearch.records import Run
 from autoresearch.views import (
+    all_evidence,
     board,
     copies,
     credit,
     judgement,
     next_job,
     preferred,
-    proofs,
     same_models,
     statistics,
     track_records,
@@ -36,7 +36,7 @@ def seen(log: Log, task: bytes):
     words = {run.id: judgement(log, run.id) for run in runs}
     here = trust_context(log, ANN.public)
     ranked = board(log, task, here, limit=50), preferred(log, task, here), list(vouched(log, task, here))
-    people = track_records(log), credit(log), proofs(log)
+    people = track_records(log), credit(log), all_evidence(log)
     ranked += (list(trials(log, task, here, device=ANN.public)),)
     return words, ranked, people, statistics(log, task), same_models(log), sorted(copies(log))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from autoresearch.records import Merge, Record, Verification, Withdrawal
 from autoresearch.verification import REPLICATE, ecvrf, question
-from autoresearch.views import evaluations, merge_of, proof_with, proofs
-from autoresearch.words import CONSEQUENCE_SENTENCES, PROOF_SENTENCES, Consequence, ProofKind
+from autoresearch.views import all_evidence, evaluations, evidence_with, merge_of
+from autoresearch.words import CONSEQUENCE_SENTENCES, EVIDENCE_SENTENCES, Consequence, EvidenceKind
 from tests.records.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
 from tests.views.village import ANN, AUTHOR, BEN, CEM, ROOTS, STRANGER, Village
 
@@ -19,13 +19,13 @@ def fork(village: Village, *, of: Record) -> Record:
     return other
 
 
-def found(village: Village) -> list[tuple[ProofKind, Consequence, set[bytes]]]:
-    return [(proof.kind, proof.follows, set(proof.records)) for proof in proofs(village.log)]
+def found(village: Village) -> list[tuple[EvidenceKind, Consequence, set[bytes]]]:
+    return [(one.kind, one.follows, set(one.records)) for one in all_evidence(village.log)]
 
 
 def test_where_nobody_cheated_nothing_is_proved(village: Village) -> None:
     village.confirm(village.run(1.22, "steady", by=ANN), 2.0, 1.22)
-    assert proofs(village.log) == []
+    assert all_evidence(village.log) == []
 
 
 def test_every_kind_is_found_with_its_records_the_newest_first(village: Village) -> None:
@@ -38,13 +38,13 @@ def test_every_kind_is_found_with_its_records_the_newest_first(village: Village)
     doubted = village.run(0.95, "doubted", by=STRANGER)
     doubts = village.evaluate(doubted, 1.9, AUTHOR)
     assert found(village) == [
-        (ProofKind.VALUE, Consequence.DISPUTED, {doubted.id, *(record.id for record in doubts)}),
-        (ProofKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id}),
-        (ProofKind.SEED, Consequence.BANNED, {lucky.id}),
-        (ProofKind.VALUE, Consequence.REFUTED, {false.id, *(record.id for record in against)}),
+        (EvidenceKind.VALUE, Consequence.DISPUTED, {doubted.id, *(record.id for record in doubts)}),
+        (EvidenceKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id}),
+        (EvidenceKind.SEED, Consequence.BANNED, {lucky.id}),
+        (EvidenceKind.VALUE, Consequence.REFUTED, {false.id, *(record.id for record in against)}),
     ]
     assert against[-1].id in evaluations(village.log, false)
-    banned = proof_with(village.log, ProofKind.SEED, lucky.id)
+    banned = evidence_with(village.log, EvidenceKind.SEED, lucky.id)
     assert banned is not None
     assert (banned.device, banned.until_ms) == (ANN.public, lucky.time + NETWORK.verify_ban_ms)
 
@@ -54,20 +54,22 @@ def test_a_verifier_that_chose_its_seeds_is_among_them(village: Village) -> None
     proof = ecvrf.prove(bytes(BEN.key), question(run.id, REPLICATE, 0))
     body = Verification(run=run.id, stage=REPLICATE, verdict="pass", proof=proof, seeds=[1, 2])
     record = village.append(BEN, "verification", body, [run.id])
-    assert [(p.kind, p.device, p.records) for p in proofs(village.log)] == [(ProofKind.SEED, BEN.public, (record.id,))]
+    assert [(p.kind, p.device, p.records) for p in all_evidence(village.log)] == [
+        (EvidenceKind.SEED, BEN.public, (record.id,))
+    ]
 
 
 def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -> None:
     run = village.run(1.1, "here", by=ANN)
     other = fork(village, of=run)
-    assert found(village) == [(ProofKind.FORK, Consequence.UNCOUNTED, {run.id, other.id})]
+    assert found(village) == [(EvidenceKind.FORK, Consequence.UNCOUNTED, {run.id, other.id})]
     merge = Merge(device=ANN.public, heads=sorted([run.id, other.id]))
     village.append(STRANGER, "merge", merge)
     place = village.log.forks()[0]
     assert merge_of(village.log, place) is None, "a stranger ends no fork"
     ended = village.append(ROOTS[1], "merge", merge)
     village.append(STRANGER, "merge", merge)
-    assert found(village) == [(ProofKind.FORK, Consequence.MERGED, {run.id, other.id})]
+    assert found(village) == [(EvidenceKind.FORK, Consequence.MERGED, {run.id, other.id})]
     assert merge_of(village.log, village.log.forks()[0]) == ended.id
     later_ms = village.now_ms + 1000
     flood = [sealed(STRANGER, merge, kind="merge", seq=100 + number, time_ms=later_ms) for number in range(1001)]
@@ -78,7 +80,7 @@ def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -
 def test_withdrawing_a_chosen_seed_changes_nothing(village: Village) -> None:
     lucky = village.run(0.5, "lucky", by=ANN, seed=7)
     village.append(ANN, "withdrawal", Withdrawal(), [lucky.id])
-    assert found(village) == [(ProofKind.SEED, Consequence.BANNED, {lucky.id})]
+    assert found(village) == [(EvidenceKind.SEED, Consequence.BANNED, {lucky.id})]
 
 
 def test_withdrawing_a_made_up_lineage_changes_nothing(village: Village) -> None:
@@ -86,7 +88,7 @@ def test_withdrawing_a_made_up_lineage_changes_nothing(village: Village) -> None
     village.log.ingest(pairs([elsewhere]), now_ms=village.now_ms)
     orphan = village.run(1.1, "orphan", by=BEN, parent=elsewhere)
     village.append(BEN, "withdrawal", Withdrawal(), [orphan.id, elsewhere.id])
-    assert found(village) == [(ProofKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id})]
+    assert found(village) == [(EvidenceKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id})]
 
 
 def test_evaluations_against_a_run_come_before_those_for_it_and_only_of_those_whose_word_counts(
@@ -100,5 +102,5 @@ def test_evaluations_against_a_run_come_before_those_for_it_and_only_of_those_wh
 
 
 def test_every_word_has_its_sentence() -> None:
-    assert set(PROOF_SENTENCES) == set(ProofKind)
+    assert set(EVIDENCE_SENTENCES) == set(EvidenceKind)
     assert set(CONSEQUENCE_SENTENCES) == set(Consequence)

@@ -11,8 +11,6 @@ from email.utils import parsedate_to_datetime
 from autoresearch.errors import Refused
 from autoresearch.identity.dkim_proof.library import Field, read_fields
 
-# Some 30 times what a header needs once all that is unsigned is gone.
-PROOF_BYTES_MAX = 16 << 10
 # RFC 5322, 3.6: what a mail has once, or at most once. A second one is shown by some programs and hashed by others.
 _ONE = ("from", "subject", "date")
 _AT_MOST_ONE = ("sender", "reply-to", "to", "cc", "message-id")

@@ -10,10 +10,11 @@ import base64
 import hashlib
 from dataclasses import dataclass
 
+from autoresearch.bounds import PROOF_BYTES_MAX
 from autoresearch.errors import Refused
 from autoresearch.identity.dkim_proof.keys import DomainKey, KeyLookup, read_key
 from autoresearch.identity.dkim_proof.library import is_signed
-from autoresearch.identity.dkim_proof.message import PROOF_BYTES_MAX, Mail, header_of, read_mail
+from autoresearch.identity.dkim_proof.message import Mail, header_of, read_mail
 from autoresearch.identity.dkim_proof.signature import Signature, read_signature
 
 # How far Date and the signature's own time may be from now: servers' queues and clocks, not more.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.api import operations
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import print_json, say
@@ -36,8 +37,7 @@ def attestor() -> None:
 )
 def log(*, json: Json = False) -> None:
     """Show what this attestor mailed, attested and refused. Addresses are not kept."""
-    with here.client() as client:
-        answer = client.attestor_log()
+    answer = here.client().ask(operations.ATTESTOR)
     if json:
         print_json(answer)
         return
@@ -64,11 +64,12 @@ def withdraw(
 
     Records that were published before still count.
     """
-    from autoresearch.answers import WithdrawRequest
+    from autoresearch.api import WithdrawRequest
     from autoresearch.networks import parse_key
 
-    with here.client() as client:
-        answer = client.withdraw(WithdrawRequest(participant=parse_key(key).hex(), reason=reason))
+    answer = here.client().ask(
+        operations.WITHDRAW_ATTESTATION, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
+    )
     if json:
         print_json(answer)
     else:
@@ -88,11 +89,10 @@ def allow(
     key: Annotated[str, typer.Argument(help="The root key that `attestor withdraw` was given.")], *, json: Json = False
 ) -> None:
     """Allow a mailbox again after `attestor withdraw`. Its owner has to ask for a new attestation."""
-    from autoresearch.answers import AllowRequest
+    from autoresearch.api import AllowRequest
     from autoresearch.networks import parse_key
 
-    with here.client() as client:
-        answer = client.allow(AllowRequest(participant=parse_key(key).hex()))
+    answer = here.client().ask(operations.ALLOW, AllowRequest(participant=parse_key(key).hex()))
     if json:
         print_json(answer)
     else:

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import BestAnswer, best_answer
-from autoresearch.errors import NotFound
+from autoresearch.api import BestAnswer, OfTask, operations
+from autoresearch.errors import DaemonNotRunning, NoTaskYet, NotFound
 from autoresearch_cli import here
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json, Task, command_app, examples
-from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import explained, print_best
 from autoresearch_cli.rendering.output import print_exactly, print_json, say
 
@@ -34,12 +33,14 @@ def best(
     json: Json = False,
 ) -> None:
     """The best train.py of a task so far: the best confirmed run, and the best provisional and reported ones."""
+    if not code:
+        _report(_answer(task), json=json)
+        return
+    from autoresearch.answers import task_status
+    from autoresearch_cli.reading import open_notebook
+
     with open_notebook() as notebook:
-        answer = best_answer(notebook.log, notebook.task(task), author=notebook.me)
-        if not code:
-            _report(answer, json=json)
-            return
-        program = answer.task.best
+        program = task_status(notebook.log, notebook.task(task), author=notebook.me).best
         if program is None:
             raise NotFound("nothing is measured yet", hint="autoresearch up --work")
         source = notebook.source(program.id)
@@ -47,6 +48,21 @@ def best(
         print_json(TextAnswer(id=program.id, what="code", text=source))
     else:
         print_exactly(source)
+
+
+def _answer(task: str) -> BestAnswer:
+    """What the daemon says; without one, what the log holds."""
+    try:
+        return here.client().ask(operations.BEST, OfTask(task=task or None))
+    except DaemonNotRunning:
+        if here.is_new() and not task:
+            raise NoTaskYet from None
+    # What reads a log takes longer to load than all the rest.
+    from autoresearch.answers import best_answer
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        return best_answer(notebook.log, notebook.task(task), author=notebook.me)
 
 
 def _report(answer: BestAnswer, *, json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import PauseRequest, StatusAnswer
+from autoresearch.api import PauseRequest, StatusAnswer, operations
 from autoresearch_cli import here
 from autoresearch_cli.options import For, Json, command_app, examples
 from autoresearch_cli.rendering.figures import parse_duration
@@ -24,8 +24,7 @@ apps = {"pause": pause_app, "resume": resume_app, "finish": finish_app}
 def pause(*, how_long: For = None, json: Json = False) -> None:
     """Stop the run in progress and start no other, for a while or until `autoresearch resume`."""
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
-    with here.client() as client:
-        _report(client.pause(PauseRequest(until_ms=until_ms)), json=json)
+    _report(here.client().ask(operations.PAUSE, PauseRequest(until_ms=until_ms)), json=json)
 
 
 @resume_app.command(
@@ -38,8 +37,7 @@ def pause(*, how_long: For = None, json: Json = False) -> None:
 )
 def resume(*, json: Json = False) -> None:
     """End a pause. The work that you asked for goes on."""
-    with here.client() as client:
-        _report(client.resume(), json=json)
+    _report(here.client().ask(operations.RESUME), json=json)
 
 
 @finish_app.command(
@@ -52,8 +50,7 @@ def resume(*, json: Json = False) -> None:
 )
 def finish(*, json: Json = False) -> None:
     """Let the run in progress end and be published, then stop working."""
-    with here.client() as client:
-        _report(client.finish(), json=json)
+    _report(here.client().ask(operations.FINISH), json=json)
 
 
 def _report(status: StatusAnswer, *, json: bool) -> None:

@@ -10,8 +10,8 @@ from autoresearch.answers import credit_answer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.credit import print_credit, print_participant
+from autoresearch_cli.rendering.evidence import how_to_check
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.proofs import how_to_check
 
 app = command_app()
 apps = {"credit": app}
@@ -22,7 +22,7 @@ apps = {"credit": app}
         ("autoresearch credit", "all participants, the most verified compute first"),
         ("autoresearch credit me", "this participant, each fact with its records"),
         ("autoresearch credit 3fa9 --json", "one participant for a program, with all record ids"),
-        see="top, show, proof, id",
+        see="top, show, evidence, id",
     )
 )
 def credit(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import Event, StatusAnswer, WorkRequest
+from autoresearch.api import Event, StatusAnswer, WorkRequest, operations
 from autoresearch.errors import DaemonNotRunning
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.client import Client
@@ -99,8 +99,7 @@ def demo_daemon(workers: int | None) -> Iterator[bool]:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the daemon within ten seconds; a second Ctrl-C, or a daemon that hangs, ends it the hard way."""
     try:
-        with here.client() as client:
-            client.stop()
+        here.client().ask(operations.STOP)
         process.wait(STOP_SECONDS)
     except (DaemonNotRunning, subprocess.TimeoutExpired, KeyboardInterrupt):
         process.terminate()
@@ -120,14 +119,15 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
         seen_enough = True
         raise KeyboardInterrupt
 
-    with here.client() as client, choose_display(quiet=json) as display:
-        before = client.status()
+    client = here.client()
+    with choose_display(quiet=json) as display:
+        before = client.ask(operations.STATUS)
         watch = Watch(display, standing=lambda: _standing(client))
         try:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, end)
             with client.events() as events:
-                client.work(request)
+                client.ask(operations.WORK, request)
                 if not json:
                     say("working; Ctrl-C ends it")
                 for event in events:
@@ -149,7 +149,7 @@ def _is_over(event: Event) -> bool:
 
 def _standing(client: Client) -> str:
     """The best so far, and how far it is on the way to the floor."""
-    task = client.status().task
+    task = client.ask(operations.STATUS).task
     best = program_value(task) if task else None
     if task is None or best is None:
         return ""
@@ -160,12 +160,12 @@ def _standing(client: Client) -> str:
 def _ask_no_more(client: Client) -> None:
     """Withdraw the demo's request, or the next start of the daemon would go on with it."""
     with suppress(DaemonNotRunning):
-        client.finish()
+        client.ask(operations.FINISH)
 
 
 def _after(client: Client) -> StatusAnswer | None:
     try:
-        return client.status()
+        return client.ask(operations.STATUS)
     except DaemonNotRunning:
         return None
 

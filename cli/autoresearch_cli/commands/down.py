@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from autoresearch.api import operations
 from autoresearch.errors import DaemonNotRunning, TimedOut
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import DownAnswer
@@ -27,9 +28,9 @@ def down(*, json: Json = False) -> None:
     """Stop the daemon. The work that you asked for goes on at its next start."""
     begin = time.monotonic()
     try:
-        with here.client() as client:
-            pid = client.process()
-            client.stop()
+        client = here.client()
+        pid = client.process()
+        client.ask(operations.STOP)
     except DaemonNotRunning:
         if json:
             print_json(DownAnswer(state="was_not_running"))

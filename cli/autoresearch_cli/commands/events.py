@@ -39,14 +39,13 @@ def events(
     begin_ms = here.now_ms()
     cursor = since if follow else since or 0
     quiet_seconds = STREAM_TIMEOUT_SECONDS if follow else QUIET_SECONDS
-    with here.client() as client:
-        try:
-            with client.events(since=cursor, quiet_seconds=quiet_seconds) as stream:
-                for event in stream:
-                    if not follow and (event.time_ms > begin_ms or event.kind == "progress"):
-                        return
-                    print_event(event, json=json)
-            say("the daemon has ended")
-        except TimedOut:
-            if follow:
-                raise
+    try:
+        with here.client().events(since=cursor, quiet_seconds=quiet_seconds) as stream:
+            for event in stream:
+                if not follow and (event.time_ms > begin_ms or event.kind == "progress"):
+                    return
+                print_event(event, json=json)
+        say("the daemon has ended")
+    except TimedOut:
+        if follow:
+            raise

@@ -206,7 +206,7 @@ def revoke(
         ("autoresearch id merge", "this device's history forked: let both branches count"),
         ("autoresearch id merge 3f9a", "that of another device of yours"),
         ("autoresearch down && autoresearch id merge && autoresearch up", "when the daemon runs"),
-        see="doctor, proof, id devices",
+        see="doctor, evidence, id devices",
     )
 )
 def merge(

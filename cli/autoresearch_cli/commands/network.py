@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.api import operations
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.identity import Trust
 from autoresearch.networks import (
@@ -196,8 +197,7 @@ def _change(manifest: Manifest, *, json: bool) -> None:
 def _tell_daemon() -> str:
     """Have the daemon go by the file; a sentence about how that went."""
     try:
-        with here.client() as client:
-            client.take_trust()
+        here.client().ask(operations.TRUST)
     except DaemonNotRunning:
         return "the trust list is changed; no daemon runs"
     except NotFound:

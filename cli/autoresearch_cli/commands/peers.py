@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import BlockRequest, DialRequest, PeersAnswer
+from autoresearch.api import BlockRequest, DialRequest, PeersAnswer, operations
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import print_json, say
@@ -32,8 +32,7 @@ apps = {"peers": app}
 def peers(context: typer.Context, *, json: Json = False) -> None:
     """Show this node's addresses and its peers. Offline is normal: what was missed is fetched later."""
     if context.invoked_subcommand is None:
-        with here.client() as client:
-            _report(client.peers(), json=json)
+        _report(here.client().ask(operations.PEERS), json=json)
 
 
 @app.command(
@@ -50,8 +49,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Connect to a node; its address is kept and tried again."""
-    with here.client() as client:
-        answer = client.dial(DialRequest(address=address))
+    answer = here.client().ask(operations.DIAL, DialRequest(address=address))
     _report(answer, json=json)
     say("connecting → autoresearch peers")
 
@@ -83,8 +81,7 @@ def unblock(peer: PeerId, *, json: Json = False) -> None:
 
 
 def _block(peer: str, *, blocked: bool, json: bool) -> None:
-    with here.client() as client:
-        answer = client.block(BlockRequest(peer=peer, blocked=blocked))
+    answer = here.client().ask(operations.BLOCK, BlockRequest(peer=peer, blocked=blocked))
     if json:
         print_json(answer)
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import DropRequest, QueuedRun
+from autoresearch.api import DropRequest, QueuedRun, operations
 from autoresearch.errors import UsageError
 from autoresearch.ideas import Idea
 from autoresearch.paths import typed_path
@@ -47,8 +47,7 @@ def propose(
     if bool(program) == bool(drop):
         raise UsageError("give a folder or a file to propose, or --drop NAME", hint="autoresearch propose --help")
     if drop:
-        with here.client() as client:
-            left = client.drop(DropRequest(name=drop))
+        left = here.client().ask(operations.DROP_PROPOSAL, DropRequest(name=drop))
         if json:
             print_json(left)
         else:
@@ -56,8 +55,7 @@ def propose(
             _print_queue(left.queue)
         return
     asked = request(_idea(program, task, parent, hypothesis), seeds=seeds)
-    with here.client() as client:
-        answer = client.propose(asked)
+    answer = here.client().ask(operations.PROPOSE, asked)
     if json:
         print_json(answer)
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import Event
+from autoresearch.api import Event, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.ideas import Idea
 from autoresearch_cli import here
@@ -65,9 +65,10 @@ def run(
 
 def _through_daemon(idea: Idea, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
-    with here.client() as client, client.events() as events:
-        proposed = client.propose(request(idea)).proposed[0]
-        status = client.status()
+    client = here.client()
+    with client.events() as events:
+        proposed = client.ask(operations.PROPOSE, request(idea)).proposed[0]
+        status = client.ask(operations.STATUS)
         if status.state in HELD:
             say(f"the run waits: {state_sentence(status, here.now_ms())}")
         elif waits := next((each for each in status.queue if each.name == proposed), None):

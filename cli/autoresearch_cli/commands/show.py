@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.answers import ShowAnswer, open_checkpoint, run_checkpoint
+from autoresearch.answers import open_checkpoint, run_checkpoint
+from autoresearch.api import ShowAnswer
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.sanitise import json_text
@@ -18,10 +19,10 @@ from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.rendering.evidence import how_to_check
 from autoresearch_cli.rendering.figures import size
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_exactly, print_json, say
-from autoresearch_cli.rendering.proofs import how_to_check
 from autoresearch_cli.rendering.records import print_record
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
@@ -82,11 +83,11 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
     if answer.forked and me is not None and me.hex() == answer.record.author:
         return "autoresearch id merge ends the fork of this device"
     if state in ACCUSED:
-        return f"autoresearch proof {record} checks why it is {state}"
+        return f"autoresearch evidence {record} checks why it is {state}"
     if answer.record.kind == "verification":
-        return f"autoresearch proof {record} measures the run again here"
+        return f"autoresearch evidence {record} measures the run again here"
     if answer.forked:
-        return f"autoresearch proof --kind fork --participant {answer.record.who.short}"
+        return f"autoresearch evidence --kind fork --participant {answer.record.who.short}"
     if answer.verification and (check := how_to_check(answer.verification.marks)):
         return check
     if answer.run:

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from autoresearch import __version__
-from autoresearch.answers import (
-    StatusAnswer,
-    VerifyingStatus,
-    counts,
-    task_status,
-    untold,
-    verifying_status,
-    waiting,
-    way_to_count,
-)
-from autoresearch.errors import NotFound
-from autoresearch.log import Log
-from autoresearch.views import NOBODY, who
+from autoresearch.api import StatusAnswer
 from autoresearch_cli import here, starting
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, status_lines
 
@@ -48,34 +33,19 @@ def status(*, json: Json = False) -> None:
 
 def stopped() -> StatusAnswer:
     """The state of a node without a running daemon."""
-    with open_notebook() as notebook:
-        try:
-            task = task_status(notebook.log, notebook.task(), author=notebook.me)
-        except NotFound:
-            task = None
-        me = notebook.me
-        whose = who(notebook.log, me, here.now_ms()) if me else NOBODY
-        attested = counts(notebook.log, me, here.now_ms()) if me else None
-        return StatusAnswer(
-            running=False,
-            state="stopped",
-            why="not_running",
-            reason="the daemon is not running",
-            version=__version__,
-            participant=whose.participant,
-            who=whose,
-            attested=attested,
-            to_count=way_to_count(notebook.log, bytes.fromhex(whose.participant)) if attested is False else "",
-            device_key=me.hex() if me else "",
-            network=notebook.log.network.name,
-            records=notebook.log.count(),
-            mine=notebook.log.count(author=me) if me else 0,
-            task=task,
-            verifying=_verifying(notebook.log, me) if me else None,
-        )
+    from autoresearch.records import DEFAULT_NETWORK
 
+    answer = StatusAnswer(
+        running=False,
+        state="stopped",
+        why="not_running",
+        reason="the daemon is not running",
+        version=__version__,
+        network=DEFAULT_NETWORK.name,
+    )
+    if here.is_new():
+        return answer
+    # What reads a log takes longer to load than all the rest.
+    from autoresearch_cli.log_status import with_log
 
-def _verifying(log: Log, me: bytes) -> VerifyingStatus:
-    """This node's part in verification, as its log has it."""
-    part = verifying_status(log, me, here.now_ms())
-    return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, here.now_ms())))
+    return with_log(answer)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import WorkRequest
+from autoresearch.api import WorkRequest, operations
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import UpAnswer
@@ -69,8 +69,7 @@ def up(
 
 
 def _work() -> None:
-    with here.client() as client:
-        client.work(WorkRequest())
+    here.client().ask(operations.WORK, WorkRequest())
 
 
 def _report(state: str, pid: int | None, *, json: bool) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import typer
 
-from autoresearch.answers import Event, Measured, ShowAnswer, VerifyRequest
+from autoresearch.api import Event, Measured, ShowAnswer, VerifyRequest, Who, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.records import format_id
-from autoresearch.views import Who, who
+from autoresearch.views import who
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import open_notebook
@@ -51,8 +51,9 @@ def verify(reference: Reference, *, json: Json = False) -> None:
 
 def _wait_for(run: str, *, json: bool) -> Event:
     """Have the daemon do it and wait for the end."""
-    with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
-        accepted = client.verify(VerifyRequest(run=run))
+    client = here.client()
+    with client.events() as events, choose_display(quiet=json) as display:
+        accepted = client.ask(operations.VERIFY, VerifyRequest(run=run))
         if accepted.note:
             say(accepted.note)
         watch = Watch(display, only=accepted.assignment)

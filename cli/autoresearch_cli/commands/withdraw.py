@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import WithdrawnAnswer, WithdrawRecordRequest, own_record, record_view, withdrawn_answer
+from autoresearch.answers import own_record, record_view, withdrawn_answer
+from autoresearch.api import WithdrawnAnswer, WithdrawRecordRequest, operations
 from autoresearch.errors import DaemonNotRunning
 from autoresearch.notebook import Notebook
 from autoresearch.records import Record, format_id
@@ -53,7 +54,7 @@ def withdraw(
 
 def _withdraw(record: Record, reason: str) -> WithdrawnAnswer:
     """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning), here.client() as client:
-        return client.withdraw_record(WithdrawRecordRequest(record=format_id(record.id), reason=reason))
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.WITHDRAW, WithdrawRecordRequest(record=format_id(record.id), reason=reason))
     with Notebook(here.paths()) as notebook:
         return withdrawn_answer(record, notebook.withdraw(record, here.now_ms(), reason=reason))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from autoresearch.answers import WorkRequest
+from autoresearch.api import WorkRequest, operations
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
@@ -58,21 +58,21 @@ def work(
     share = verify_share if only is None else float(only == "verify")
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
     folder = str(_folder(task)) if task is not None else ""
-    with here.client() as client:
-        status = client.work(WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share))
-        if json:
-            print_json(status)
-        else:
-            say(state_sentence(status, here.now_ms()))
-        if not follow:
-            return
-        with client.events() as events, choose_display() as display:
-            watch = Watch(display)
-            for event in events:
-                if json:
-                    print_json(event)
-                else:
-                    watch.take(event)
+    client = here.client()
+    status = client.ask(operations.WORK, WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share))
+    if json:
+        print_json(status)
+    else:
+        say(state_sentence(status, here.now_ms()))
+    if not follow:
+        return
+    with client.events() as events, choose_display() as display:
+        watch = Watch(display)
+        for event in events:
+            if json:
+                print_json(event)
+            else:
+                watch.take(event)
 
 
 def _folder(task: str) -> Path:

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from autoresearch.answers import AttestAnswer, AttestRequest, PeersAnswer, confirmations
+from autoresearch.answers import confirmations
+from autoresearch.api import AttestAnswer, AttestRequest, PeersAnswer, operations
 from autoresearch.attesting import find_codes
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.identity import KeyPair, Trust, create_identity, load_identity
@@ -94,9 +95,8 @@ class PostOffice:
         assert isinstance(identity.root, KeyPair)
         text = "\n".join(self._mails[address])
         answer = asked
-        with daemon.client() as client:
-            for request in confirmations(text, asked.awaited, identity.root, identity.device.public, daemon.network.id):
-                answer = client.confirm(request)
+        for request in confirmations(text, asked.awaited, identity.root, identity.device.public, daemon.network.id):
+            answer = daemon.client().ask(operations.CONFIRM, request)
         codes = " and ".join(find_codes(text))
         if not answer.attested:
             raise AutoresearchError(f"{daemon.name} is not attested: {answer.reason}")
@@ -107,12 +107,12 @@ class PostOffice:
         deadline = time.monotonic() + FIND_SECONDS
         while True:
             try:
-                with daemon.client() as client:
-                    # Not before: an attestor that is asked again writes again, and to an address only so often.
-                    if time.monotonic() < deadline and not self._are_connected(client.peers()):
-                        time.sleep(POLL_SECONDS)
-                        continue
-                    answer = client.attest(AttestRequest(address=address))
+                client = daemon.client()
+                # Not before: an attestor that is asked again writes again, and to an address only so often.
+                if time.monotonic() < deadline and not self._are_connected(client.ask(operations.PEERS)):
+                    time.sleep(POLL_SECONDS)
+                    continue
+                answer = client.ask(operations.ATTEST, AttestRequest(address=address))
                 if len(answer.awaited) == ATTESTORS:
                     return answer
                 error = AutoresearchError("; ".join(no.reason for no in answer.refused) or "an attestor is missing")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from autoresearch.api import operations
 from autoresearch.errors import AutoresearchError, Refused, TimedOut
 from autoresearch.identity import Trust
 from autoresearch.log import Log
@@ -98,7 +99,9 @@ def demo_cluster(
             wait_until(daemon, lambda client: client.ready().status == starting.READY, "is not ready")
         tell("they find each other")
         for daemon in daemons:
-            wait_until(daemon, lambda client: client.peers().network.connected, "finds none of the others")
+            wait_until(
+                daemon, lambda client: client.ask(operations.PEERS).network.connected, "finds none of the others"
+            )
         yield daemons
     finally:
         stop(daemons)
@@ -119,8 +122,8 @@ def clear(folder: Path) -> None:
     for home in sorted(folder.glob("*-*")):
         paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
         if paths.socket.exists():
-            with suppress(AutoresearchError), Client(paths.socket) as client:
-                pid = client.status().pid
+            with suppress(AutoresearchError):
+                pid = Client(paths.socket).ask(operations.STATUS).pid
                 raise Refused(f"a demo runs already, in {folder} (process {pid})", hint="end it first")
         shutil.rmtree(home)
 
@@ -157,9 +160,8 @@ def environment_of(home: Path, number: int) -> dict[str, str]:
 
 def first_address(daemon: Daemon) -> str:
     """The address at which a daemon listens, once it does."""
-    wait_until(daemon, lambda client: client.peers().addresses, "has no address")
-    with daemon.client() as client:
-        return client.peers().addresses[0]
+    wait_until(daemon, lambda client: client.ask(operations.PEERS).addresses, "has no address")
+    return daemon.client().ask(operations.PEERS).addresses[0]
 
 
 def wait_until(daemon: Daemon, holds: Callable[[Client], object], otherwise: str) -> None:
@@ -175,8 +177,8 @@ def wait_until(daemon: Daemon, holds: Callable[[Client], object], otherwise: str
             words = starting.last_words(daemon.paths) or f"exit status {daemon.process.returncode}"
             raise AutoresearchError(f"{daemon.name} did not start: {words}", hint=f"its log: {daemon.paths.daemon_log}")
         if daemon.paths.socket.exists():
-            with suppress(AutoresearchError), daemon.client() as client:
-                if holds(client):
+            with suppress(AutoresearchError):
+                if holds(daemon.client()):
                     return
         time.sleep(POLL_SECONDS)
     raise TimedOut(f"{daemon.name} {otherwise}", hint=f"its log: {daemon.paths.daemon_log}")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from autoresearch.answers import Event, WorkRequest
+from autoresearch.api import Event, WorkRequest, operations
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import Log
 from autoresearch.records import Record
@@ -159,14 +159,14 @@ def _ask(state: DemoState, daemon: Daemon, request: WorkRequest | None) -> None:
         member = state.members[daemon.name]
         member.done, member.doing = True, IDLE
         return
-    with suppress(AutoresearchError), daemon.client() as client:
-        client.work(request)
+    with suppress(AutoresearchError):
+        daemon.client().ask(operations.WORK, request)
 
 
 def _listen(daemon: Daemon, inbox: Inbox) -> None:
     """Put a daemon's events into the inbox until its process is gone."""
     while daemon.runs():
-        with suppress(AutoresearchError), daemon.client() as client, client.events() as events:
+        with suppress(AutoresearchError), daemon.client().events() as events:
             for event in events:
                 inbox.put((daemon.name, event))
         time.sleep(LOOK_SECONDS)
@@ -194,8 +194,8 @@ def _look(daemons: list[Daemon], state: DemoState, display: DemoDisplay) -> None
             if line := state.lose(daemon.name, _how_it_ended(daemon)):
                 display.line(line)
             continue
-        with suppress(AutoresearchError), daemon.client() as client:
-            state.see(daemon.name, client.status())
+        with suppress(AutoresearchError):
+            state.see(daemon.name, daemon.client().ask(operations.STATUS))
     held = {}
     for daemon in daemons:
         with suppress(AutoresearchError):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autoresearch.answers import Event, StatusAnswer
+from autoresearch.api import Event, StatusAnswer
 from autoresearch.records import Record, Run
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_cli.rendering.figures import counted, percent, value

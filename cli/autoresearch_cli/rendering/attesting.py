@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import AttestAnswer, AttestorAnswer
+from autoresearch.api import AttestAnswer, AttestorAnswer
 from autoresearch_cli.rendering.figures import counted, duration, lately, moment
 from autoresearch_cli.rendering.output import print_labelled, print_table, say
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.answers import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
+from autoresearch.api import BestAnswer, LineageAnswer, LineageStep, ProgramView, RunView, TasksAnswer, TopAnswer
 from autoresearch.sanitise import one_line
-from autoresearch.views import LineageStep, ProgramView, RunView
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
     COPY,

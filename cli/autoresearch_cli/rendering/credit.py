@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.answers import CreditAnswer
-from autoresearch.views import CreditView
+from autoresearch.api import CreditAnswer, CreditView
 from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, Mark
 from autoresearch_cli.rendering.figures import counted, duration, figure, moment, value
 from autoresearch_cli.rendering.ids import short

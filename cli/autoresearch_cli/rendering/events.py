@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import Event
+from autoresearch.api import Event
 from autoresearch_cli.rendering.figures import clock, moment
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows
 from autoresearch_cli.watching import finished_line

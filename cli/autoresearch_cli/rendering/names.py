@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.views import MarkView, Who
+from autoresearch.api import MarkView, Who
 from autoresearch.words import RunState
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from autoresearch.answers import LogAnswer, Measured, RecordView, ShowAnswer, VerificationStateView
+from autoresearch.api import LogAnswer, Measured, RecordView, RunView, ShowAnswer, VerificationStateView, Who
 from autoresearch.records import format_id
-from autoresearch.views import RunView, Who
 from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch_cli.rendering.ids import short, shortened

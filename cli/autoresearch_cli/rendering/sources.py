@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import DiffAnswer
+from autoresearch.api import DiffAnswer
 from autoresearch_cli.rendering.figures import change, value
 from autoresearch_cli.rendering.output import is_rich, print_exactly, print_text, say
 

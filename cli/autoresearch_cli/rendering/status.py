@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import (
+from autoresearch.api import (
     QueuedRun,
     RunInHand,
     StatusAnswer,

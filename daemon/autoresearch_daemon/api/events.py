@@ -14,12 +14,13 @@ import time
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
-from autoresearch.answers import Event, Failure
+from autoresearch.api import Event, EventsSince, Failure
 from autoresearch.errors import Refused, UsageError
 from autoresearch.sanitise import json_text
 from autoresearch_daemon.api.failures import answer
 from autoresearch_daemon.api.port import NodePort
-from autoresearch_daemon.api.requests import EventsSince
+from autoresearch_daemon.api.readers import NODE
+from autoresearch_daemon.api.routes import parameters
 
 STALE = "stale"
 PING_SECONDS = 15.0
@@ -32,9 +33,11 @@ LAST_EVENT_ID = "Last-Event-ID"
 ENDINGS = web.AppKey("endings", set[asyncio.Future[None]])
 
 
-async def stream_events(node: NodePort, request: web.Request, since: EventsSince) -> web.StreamResponse:
+async def stream_events(request: web.Request) -> web.StreamResponse:
     """Events as they happen, as server-sent events; after a gap, first those that were missed."""
-    cursor = header_cursor(request.headers.get(LAST_EVENT_ID), since.since)
+    asked = parameters(EventsSince, request)
+    cursor = header_cursor(request.headers.get(LAST_EVENT_ID), asked.since)
+    node = request.app[NODE]
     endings = request.app[ENDINGS]
     if len(endings) >= MAXIMUM_LISTENERS:
         refusal = Failure(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from aiohttp import web
 
-from autoresearch.answers import Answer, Failure
+from autoresearch.api import Answer, Failure
 from autoresearch.errors import (
     AmbiguousId,
     AutoresearchError,

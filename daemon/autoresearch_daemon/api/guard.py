@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from autoresearch.answers import Failure
+from autoresearch.api import Failure
 from autoresearch.errors import Refused
 from autoresearch_daemon.api.failures import answer
 

@@ -5,20 +5,34 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoresearch.answers import Health, StatusAnswer, TaskStatus, best_value
+from autoresearch.api import Health, StatusAnswer, TaskStatus, best_value, operations
 from autoresearch.log import Log
 from autoresearch.sanitise import one_line
 from autoresearch.views import statistics
 from autoresearch.words import RunStatus, WorkState
+from autoresearch_daemon.api.readers import NODE, SHELF, THREADS
+from autoresearch_daemon.api.routes import taken
 
 PREFIX = "autoresearch_"
+
+
+async def write_metrics(request: web.Request) -> web.StreamResponse:
+    """The node in numbers."""
+    await taken(operations.METRICS, request)
+    node = request.app[NODE]
+    collector = NodeCollector(node.status(), node.ready(), request.app[SHELF].log)
+    loop = asyncio.get_running_loop()
+    text = await loop.run_in_executor(request.app[THREADS], exposition, collector)
+    return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
 def exposition(node: NodeCollector) -> bytes:

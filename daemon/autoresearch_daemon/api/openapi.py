@@ -1,16 +1,14 @@
-"""The OpenAPI 3.1 document of the API, made from the route table. Source: https://spec.openapis.org/oas/v3.1.0."""
+"""The OpenAPI 3.1 document of the API, made from the operations. Source: https://spec.openapis.org/oas/v3.1.0."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from autoresearch.answers import Failure
+from autoresearch.api import Failure, Operation, Text
 from autoresearch_daemon.api.failures import JSON
-from autoresearch_daemon.api.routes import Route
 
 REFERENCE = "#/components/schemas/{name}"
 INTRODUCTION = (
@@ -20,16 +18,17 @@ INTRODUCTION = (
 )
 
 
-def openapi(routes: Sequence[Route], *, version: str) -> dict[str, Any]:
-    """The document for ``routes``."""
-    models = [Failure, *(route.takes for route in routes), *filter(None, (route.answers for route in routes))]
+def openapi(operations: Sequence[Operation[Any]], *, version: str) -> dict[str, Any]:
+    """The document for ``operations``."""
+    answers = [operation.answers for operation in operations if operation.answers is not Text]
+    models = [Failure, *(operation.takes for operation in operations), *answers]
     schemas, components = msgspec.json.schema_components(models, ref_template=REFERENCE, schema_hook=_anything)
     by_model = dict(zip(models, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = operation(route, by_model, components)
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = described(operation, by_model, components)
     # The parameters stand written out at each operation.
-    parameters = {route.takes.__name__ for route in routes if not route.has_body}
+    parameters = {operation.takes.__name__ for operation in operations if not operation.has_body}
     return {
         "openapi": "3.1.0",
         "info": {"title": "autoresearch", "version": version, "description": INTRODUCTION},
@@ -43,36 +42,32 @@ def openapi(routes: Sequence[Route], *, version: str) -> dict[str, Any]:
     }
 
 
-def operation(route: Route, schemas: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
-    """What one address takes and answers."""
-    if route.answers:
-        media, schema = JSON, schemas[route.answers]
-    else:
-        media, schema = route.media, {"type": "object" if route.media == JSON else "string"}
+def described(operation: Operation[Any], schemas: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
+    """What one operation takes and answers."""
+    schema = schemas.get(operation.answers) or {"type": "object" if operation.media == JSON else "string"}
     failure = {"description": "What went wrong", "content": {JSON: {"schema": schemas[Failure]}}}
-    described: dict[str, Any] = {
-        "operationId": route.handle.__name__,
-        "summary": route.summary,
+    shown: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
         "responses": {
-            "200": {"description": route.summary, "content": {media: {"schema": schema}}},
+            "200": {"description": operation.summary, "content": {operation.media: {"schema": schema}}},
             "default": failure,
         },
     }
-    if route.has_body:
-        described["requestBody"] = {"content": {JSON: {"schema": schemas[route.takes]}}}
-        return described
-    in_path = set(re.findall(r"{(\w+)}", route.path))
-    listed = components[route.takes.__name__]
-    described["parameters"] = [
+    if operation.has_body:
+        shown["requestBody"] = {"content": {JSON: {"schema": schemas[operation.takes]}}}
+        return shown
+    listed = components[operation.takes.__name__]
+    shown["parameters"] = [
         {
             "name": name,
-            "in": "path" if name in in_path else "query",
+            "in": "path" if name in operation.in_path else "query",
             "required": name in listed["required"],
             "schema": field,
         }
         for name, field in listed["properties"].items()
     ]
-    return described
+    return shown
 
 
 def _anything(kind: type) -> dict[str, Any]:

@@ -1,78 +1,79 @@
-"""The addresses that read the log. What they answer is built in `autoresearch.answers`, as for the command line."""
+"""The operations that read the log. What they answer is built in `autoresearch.answers`, as for the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from autoresearch.answers import (
-    BestAnswer,
-    CreditAnswer,
-    DiffAnswer,
     FoundTask,
-    LineageAnswer,
-    LogAnswer,
-    ProofAnswer,
-    ProofsAnswer,
-    ShowAnswer,
-    TopAnswer,
     best_answer,
     credit_answer,
     diff_answer,
+    evidence_answer,
+    evidence_list_answer,
     find_task,
     lineage_answer,
     log_answer,
-    proof_answer,
-    proofs_answer,
     resolve_reference,
     run_log,
     run_source,
     show_answer,
     top_answer,
 )
+from autoresearch.api import (
+    Answer,
+    BestAnswer,
+    CreditAnswer,
+    DiffAnswer,
+    Difference,
+    EvidenceAnswer,
+    EvidenceListAnswer,
+    EvidenceOf,
+    LineageAnswer,
+    LogAnswer,
+    OfParticipant,
+    OfTask,
+    OneEvidence,
+    OneRecord,
+    Operation,
+    Records,
+    ShowAnswer,
+    Text,
+    TopAnswer,
+    TopOf,
+    operations,
+)
 from autoresearch.errors import UsageError
 from autoresearch.records import KINDS
 from autoresearch.words import with_article
 from autoresearch_daemon.api.readers import Readers
-from autoresearch_daemon.api.requests import (
-    Difference,
-    OfParticipant,
-    OfTask,
-    OneProof,
-    OneRecord,
-    Proofs,
-    Records,
-    TopOf,
-)
-from autoresearch_daemon.api.routes import Text
 
 KEY_BYTES = 32
+Reading = Callable[[Readers, Any], Answer | Text]
 
 
-def get_best(readers: Readers, asked: OfTask) -> BestAnswer:
-    """The best confirmed program of a task, and the best reported one beside it."""
+def _best(readers: Readers, asked: OfTask) -> BestAnswer:
     return best_answer(readers.log, _task(readers, asked), author=readers.author)
 
 
-def get_top(readers: Readers, asked: TopOf) -> TopAnswer:
-    """The leaderboard of a task."""
+def _top(readers: Readers, asked: TopOf) -> TopAnswer:
     return top_answer(readers.log, _task(readers, asked), limit=asked.limit, author=readers.author)
 
 
-def get_credit(readers: Readers, asked: OfParticipant) -> CreditAnswer:
-    """What participants have done that others can count."""
+def _credit(readers: Readers, asked: OfParticipant) -> CreditAnswer:
     return credit_answer(readers.log, asked.participant, author=readers.author)
 
 
-def get_proofs(readers: Readers, asked: Proofs) -> ProofsAnswer:
-    """What records prove against who signed them, the newest first."""
-    return proofs_answer(readers.log, asked.participant, kind=asked.kind, author=readers.author)
+def _evidence_list(readers: Readers, asked: EvidenceOf) -> EvidenceListAnswer:
+    return evidence_list_answer(readers.log, asked.participant, kind=asked.kind, author=readers.author)
 
 
-def get_proof(readers: Readers, asked: OneProof) -> ProofAnswer:
-    """One proof, checked step by step from the bytes of the records; what takes a measurement is left open."""
-    return proof_answer(readers.log, readers.blobs, _id(readers, asked, asked.id), asked.kind)
+def _evidence(readers: Readers, asked: OneEvidence) -> EvidenceAnswer:
+    return evidence_answer(readers.log, readers.blobs, _id(readers, asked, asked.id), asked.kind)
 
 
-def get_records(readers: Readers, asked: Records) -> LogAnswer:
-    """Records, newest first."""
+def _records(readers: Readers, asked: Records) -> LogAnswer:
     if asked.kind is not None and asked.kind not in KINDS:
         raise UsageError(f"there is no kind of record “{asked.kind}”", hint=f"kinds: {', '.join(KINDS)}")
     return log_answer(
@@ -85,14 +86,12 @@ def get_records(readers: Readers, asked: Records) -> LogAnswer:
     )
 
 
-def get_record(readers: Readers, asked: OneRecord) -> ShowAnswer:
-    """One record of any kind, whole."""
+def _record(readers: Readers, asked: OneRecord) -> ShowAnswer:
     return show_answer(readers.log, _id(readers, asked, asked.id))
 
 
-def get_run(readers: Readers, asked: OneRecord) -> ShowAnswer:
-    """One run, whole."""
-    shown = get_record(readers, asked)
+def _run(readers: Readers, asked: OneRecord) -> ShowAnswer:
+    shown = _record(readers, asked)
     if shown.run is None:
         raise UsageError(
             f"{shown.record.id} is {with_article(shown.record.kind)}, not a run.", hint="GET /v1/records/{id}"
@@ -100,23 +99,19 @@ def get_run(readers: Readers, asked: OneRecord) -> ShowAnswer:
     return shown
 
 
-def get_source(readers: Readers, asked: OneRecord) -> Text:
-    """The train.py of a run."""
+def _source(readers: Readers, asked: OneRecord) -> Text:
     return Text(run_source(readers.log, readers.blobs, _id(readers, asked, asked.id)))
 
 
-def get_log(readers: Readers, asked: OneRecord) -> Text:
-    """What a run printed."""
+def _training_log(readers: Readers, asked: OneRecord) -> Text:
     return Text(run_log(readers.log, readers.blobs, _id(readers, asked, asked.id)))
 
 
-def get_lineage(readers: Readers, asked: OneRecord) -> LineageAnswer:
-    """The path from the baseline to a run."""
+def _lineage(readers: Readers, asked: OneRecord) -> LineageAnswer:
     return lineage_answer(readers.log, _id(readers, asked, asked.id))
 
 
-def get_diff(readers: Readers, asked: Difference) -> DiffAnswer:
-    """The change from one run's source to another's."""
+def _diff(readers: Readers, asked: Difference) -> DiffAnswer:
     return diff_answer(readers.log, readers.blobs, _id(readers, asked, asked.old), _id(readers, asked, asked.new))
 
 
@@ -139,3 +134,19 @@ def _author(readers: Readers, text: str | None) -> bytes | None:
     if len(key) != KEY_BYTES:
         raise UsageError("an author is a key of 64 hexadecimal digits, or me")
     return key
+
+
+READERS: dict[Operation[Any], Reading] = {
+    operations.BEST: _best,
+    operations.TOP: _top,
+    operations.CREDIT: _credit,
+    operations.EVIDENCE_LIST: _evidence_list,
+    operations.EVIDENCE: _evidence,
+    operations.RECORDS: _records,
+    operations.RECORD: _record,
+    operations.RUN: _run,
+    operations.SOURCE: _source,
+    operations.TRAINING_LOG: _training_log,
+    operations.LINEAGE: _lineage,
+    operations.DIFF: _diff,
+}

@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from autoresearch.answers import AttestAnswer, AttestRefusal, CodeView, attest_answer
+from autoresearch.answers import attest_answer
+from autoresearch.api import AttestAnswer, AttestRefusal, CodeView
 from autoresearch.attesting import (
     CODE_MS,
     DUE_MS,

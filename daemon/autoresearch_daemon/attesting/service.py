@@ -7,7 +7,8 @@ import binascii
 import os
 from collections.abc import Callable
 
-from autoresearch.answers import (
+from autoresearch.answers import attest_answer
+from autoresearch.api import (
     AllowRequest,
     AttestAnswer,
     AttestorAct,
@@ -15,7 +16,6 @@ from autoresearch.answers import (
     AttestRequest,
     ConfirmRequest,
     WithdrawRequest,
-    attest_answer,
 )
 from autoresearch.attesting import DUE_MS, Answer, Caps
 from autoresearch.errors import NotFound, Refused, UsageError

@@ -100,7 +100,7 @@ class Host:
             offend=self.watch.offend,
             delay=self.meters.message_delay,
         )
-        self.relaying = Relaying(self._host, carry=options.carry)
+        self.relaying = Relaying(self._host, serve=options.serve_relay)
         self.dialler = Dialler(
             self._host,
             self.book,
@@ -263,7 +263,7 @@ class Host:
 
     def _relays(self) -> set[str]:
         """The peers that may pass calls on to this host, as long as nobody seems to be able to call it directly."""
-        if not self.options.relay or any(is_public(address) for address in self.addresses()):
+        if not self.options.use_relay or any(is_public(address) for address in self.addresses()):
             return set()
         return self.watch.called_peers()
 

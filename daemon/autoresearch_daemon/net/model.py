@@ -23,7 +23,7 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``listen`` are TCP multiaddrs; port 0 takes the port of the last start when it is free, or else any.
     ``bootstrap`` are multiaddrs that end in ``/p2p/PEER``. ``lan_interfaces`` are IP addresses, none means all.
     ``manifest`` are the bytes that peers who ask for the network get; without any they get no answer.
-    ``relay``: be called through peers while nobody can call directly. ``carry``: pass calls on to others.
+    ``use_relay``: use a relay while nobody can call this host directly. ``serve_relay``: be a relay for others.
     ``attest``: answer those who ask for an attestor.
     ``agent`` (at most 64 characters) and ``devices`` (at most 8) are what the host says of itself.
     ``device_key``, the key that signs this node's records, is told to peers once it has signed the host's peer id.
@@ -44,8 +44,8 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     exchange_seconds: float = 60.0
     day_bytes: int = 0
     manifest: bytes = b""
-    relay: bool = True
-    carry: bool = True
+    use_relay: bool = True
+    serve_relay: bool = True
     attest: bool = False
     agent: str = "autoresearch"
     devices: tuple[str, ...] = ()

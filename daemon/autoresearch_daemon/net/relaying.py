@@ -45,13 +45,13 @@ class GuardedRelay(CircuitV2Protocol):
 
 
 class Relaying:
-    """Keeps places at relays for this host, and is one for others if ``carry`` says so."""
+    """Keeps places at relays for this host, and is one for others if ``serve`` says so."""
 
-    def __init__(self, host: IHost, *, carry: bool) -> None:
+    def __init__(self, host: IHost, *, serve: bool) -> None:
         self._host = host
-        self._carry = carry
-        roles = RelayRole.STOP | RelayRole.CLIENT | (RelayRole.HOP if carry else RelayRole(0))
-        self.service = GuardedRelay(host, limits=LIMITS, allow_hop=carry)
+        self._serve = serve
+        roles = RelayRole.STOP | RelayRole.CLIENT | (RelayRole.HOP if serve else RelayRole(0))
+        self.service = GuardedRelay(host, limits=LIMITS, allow_hop=serve)
         self._transport = CircuitV2Transport(host, self.service, RelayConfig(roles=roles, limits=LIMITS))
         self._places: dict[str, float] = {}
         self._refused: dict[str, float] = {}
@@ -87,7 +87,7 @@ class Relaying:
 
     def clients(self) -> list[str]:
         """The peers that can be called through this host."""
-        if not self._carry:
+        if not self._serve:
             return []
         held = self.service.resource_manager._reservations  # noqa: SLF001
         return [str(peer) for peer, reservation in held.items() if not reservation.is_expired()]

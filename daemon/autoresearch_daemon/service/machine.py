@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from autoresearch.answers import RunInHand
+from autoresearch.api import RunInHand
 from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Approve,

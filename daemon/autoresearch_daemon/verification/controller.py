@@ -10,16 +10,8 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from autoresearch.answers import (
-    RunAccepted,
-    RunInHand,
-    WaitingStatus,
-    measured_proof,
-    proof_answer,
-    published_task,
-    resolve_reference,
-    waiting,
-)
+from autoresearch.answers import evidence_answer, measured_evidence, published_task, resolve_reference, waiting
+from autoresearch.api import RunAccepted, RunInHand, WaitingStatus
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook
@@ -28,7 +20,7 @@ from autoresearch.records import BlobRef, Verification, format_id, parse_id, sho
 from autoresearch.running import Level, permit
 from autoresearch.tasks import MAX_FILE_BYTES, Task
 from autoresearch.views import judgement, pending
-from autoresearch.words import UNREVEALED, ProofKind, Why
+from autoresearch.words import UNREVEALED, EvidenceKind, Why
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
@@ -123,23 +115,23 @@ class VerificationController:
         self._check_idle(run)  # its files took their time
         return RunAccepted(assignment=await self._queue("check", wanted.name, wanted.shown), note=wanted.note)
 
-    async def ask_again(self, reference: str, kind: ProofKind | None) -> str:
-        """Queue what it takes to check a proof: a verification once more. Returns the assignment.
+    async def ask_again(self, reference: str, kind: EvidenceKind | None) -> str:
+        """Queue what it takes to check evidence: a verification once more. Returns the assignment.
 
         Raises:
             NotFound: there is no such record, or a file that it takes is nowhere.
             Refused: nothing has to be measured, or nothing can be measured here now.
         """
         log, blobs = self._notebook.log, self._notebook.blobs
-        proof = proof_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
-        if proof.holds is not None:
-            found = "the evidence holds" if proof.holds else "the evidence does not hold"
-            word = "no misbehaviour found" if proof.nothing_found else found
-            raise Refused(f"nothing has to be measured: {word}: {proof.reason}", hint="GET /v1/proofs/{id}")
+        evidence = evidence_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
+        if evidence.holds is not None:
+            found = "the evidence holds" if evidence.holds else "the evidence does not hold"
+            word = "no misbehaviour found" if evidence.nothing_found else found
+            raise Refused(f"nothing has to be measured: {word}: {evidence.reason}", hint="GET /v1/evidence/{id}")
         self._check_working()
-        verification = log.get(parse_id(proof.id))
+        verification = log.get(parse_id(evidence.id))
         name, shown = await self._jobs.again(verification)
-        return await self._queue("proof", name, shown, about=verification.id)
+        return await self._queue("evidence", name, shown, about=verification.id)
 
     async def _queue(self, what: str, name: str, shown: RunInHand, about: bytes | None = None) -> str:
         try:
@@ -191,7 +183,7 @@ class VerificationController:
         body = self._jobs.measured(assignment.job, found)
         repeated = self._repeated.pop(found.assignment, None)
         if repeated is not None:
-            self._tell_proof(found.assignment, repeated, body)
+            self._tell_evidence(found.assignment, repeated, body)
             return None
         self.wake()
         if found.cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
@@ -243,16 +235,18 @@ class VerificationController:
             kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED
         self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)
 
-    def _tell_proof(self, assignment: str, verification: bytes, body: Verification) -> None:
+    def _tell_evidence(self, assignment: str, verification: bytes, body: Verification) -> None:
         """What came out when a verification was made once more: told here, published nowhere."""
         try:
-            proof = measured_proof(self._notebook.log, verification, body)
+            evidence = measured_evidence(self._notebook.log, verification, body)
         except AutoresearchError as error:
             text = f"{short_id(verification)} could not be measured once more"
             self._events.tell("run_failed", text, now_ms(), assignment=assignment, reason=str(error))
             return
-        text = f"{short_id(verification)}: the value {'holds' if proof.holds else 'does not hold'}: {proof.reason}"
-        self._events.tell("proof", text, now_ms(), assignment=assignment, proof=msgspec.to_builtins(proof))
+        text = (
+            f"{short_id(verification)}: the value {'holds' if evidence.holds else 'does not hold'}: {evidence.reason}"
+        )
+        self._events.tell("evidence", text, now_ms(), assignment=assignment, evidence=msgspec.to_builtins(evidence))
 
     async def _folder_of(self, task: bytes) -> str:
         """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch.answers import RunInHand, check_asked, check_new, will_count
+from autoresearch.answers import check_asked, check_new, will_count
+from autoresearch.api import RunInHand
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
 from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Record, Run, Verification, format_id, short_id
@@ -107,7 +108,7 @@ class VerificationQueue:
         body = verification.body
         assert isinstance(body, Verification), "only a verification is made once more"
         job = repeated_job(body.run, body.stage, body.round, body.proof)
-        return await self._ready(job, JobReason.PROOF, beside_parent=bool(body.parent_values))
+        return await self._ready(job, JobReason.EVIDENCE, beside_parent=bool(body.parent_values))
 
     def check(self, name: str) -> protocol.Check | None:
         """What a worker needs for a job."""

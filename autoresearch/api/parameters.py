@@ -1,4 +1,4 @@
-"""The parameters of the API's routes, one model each: a field is a part of the path or of the query string."""
+"""The parameters of operations that take no body: a field is a part of the path or of the query string."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from autoresearch.words import ProofKind
+from autoresearch.words import EvidenceKind
 
 Reference = Annotated[
     str,
@@ -72,17 +72,17 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
     id: Reference
 
 
-Kind = Annotated[ProofKind, Meta(description="only proofs of this kind; of a record: which of those it may be")]
+Kind = Annotated[EvidenceKind, Meta(description="only evidence of this kind; of a record: which kind it may be")]
 
 
-class Proofs(OfParticipant, frozen=True, kw_only=True):
-    """Which proofs."""
+class EvidenceOf(OfParticipant, frozen=True, kw_only=True):
+    """Which evidence."""
 
     kind: Kind | None = None
 
 
-class OneProof(OneRecord, frozen=True, kw_only=True):
-    """The record that proves something, or the run that it is proved of."""
+class OneEvidence(OneRecord, frozen=True, kw_only=True):
+    """The record that is evidence, or the run that it is about."""
 
     kind: Kind | None = None
 

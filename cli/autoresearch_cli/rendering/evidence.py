@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autoresearch.answers import ProofAnswer, ProofsAnswer, ProofView
-from autoresearch.views import MarkView
-from autoresearch.words import Mark, ProofKind
+from autoresearch.api import EvidenceAnswer, EvidenceListAnswer, EvidenceView, MarkView
+from autoresearch.words import EvidenceKind, Mark
 from autoresearch_cli.rendering.figures import counted, lately, moment
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person
@@ -20,66 +19,64 @@ SIGNS = {True: "✓", False: "✗", None: ""}
 WORDS = {True: "agrees", False: "differs", None: ""}
 
 
-def print_proofs(answer: ProofsAnswer, *, now_ms: int) -> None:
+def print_evidence_list(answer: EvidenceListAnswer, *, now_ms: int) -> None:
     """All, the newest first."""
     if not is_rich():
         print_rows(
             (
-                *(proof.kind, proof.id, proof.who.participant, proof.device, moment(proof.time_ms), proof.follows),
-                *("" if proof.until_ms is None else moment(proof.until_ms), " ".join(proof.records)),
-                proof.who.name,
+                *(one.kind, one.id, one.who.participant, one.device, moment(one.time_ms), one.follows),
+                *("" if one.until_ms is None else moment(one.until_ms), " ".join(one.records)),
+                one.who.name,
             )
-            for proof in answer.proofs
+            for one in answer.evidence
         )
         return
     rows = [
         (
-            proof.kind,
-            short(proof.id),
-            lately(proof.time_ms, now_ms),
-            proof.device[:KEY_CHARACTERS],
-            person(proof.who),
-            follows(proof, now_ms),
+            one.kind,
+            short(one.id),
+            lately(one.time_ms, now_ms),
+            one.device[:KEY_CHARACTERS],
+            person(one.who),
+            follows(one, now_ms),
         )
-        for proof in answer.proofs
+        for one in answer.evidence
     ]
     print_table(("kind", "id", "when", "device", "author", "consequence"), rows, optional=("device", "when"))
 
 
-def follows(proof: ProofView, now_ms: int) -> str:
+def follows(one: EvidenceView, now_ms: int) -> str:
     """What follows from the evidence, in a few words."""
-    if proof.until_ms is None:
-        return proof.reason.partition(": ")[2]
-    return (
-        f"{'was ' if proof.until_ms <= now_ms else ''}{proof.follows} until {moment(proof.until_ms)[:DAY_CHARACTERS]}"
-    )
+    if one.until_ms is None:
+        return one.reason.partition(": ")[2]
+    return f"{'was ' if one.until_ms <= now_ms else ''}{one.follows} until {moment(one.until_ms)[:DAY_CHARACTERS]}"
 
 
-def print_proof(answer: ProofAnswer, *, now_ms: int) -> None:
+def print_evidence(answer: EvidenceAnswer, *, now_ms: int) -> None:
     """Each step with what the record says and what was found here, then what it comes to."""
     if is_rich():
         rows = [(SIGNS[step.agrees], step.what, _shown(step.stated), _shown(step.found)) for step in answer.steps]
         print_table(("", answer.kind, "the record", "here"), rows)
     else:
         print_rows((WORDS[step.agrees], step.what, step.stated, step.found) for step in answer.steps)
-    if answer.proof and answer.holds:
-        print_line(f"consequence for {person(answer.proof.who)}: {follows(answer.proof, now_ms)}")
+    if answer.evidence and answer.holds:
+        print_line(f"consequence for {person(answer.evidence.who)}: {follows(answer.evidence, now_ms)}")
     if answer.holds is not None:
         print_line(f"{_verdict(answer)}{', ' if answer.nothing_found else ': '}{answer.reason}")
 
 
-def _verdict(answer: ProofAnswer) -> str:
+def _verdict(answer: EvidenceAnswer) -> str:
     if answer.nothing_found:
         agreeing = sum(step.agrees is True for step in answer.steps)
         return f"no misbehaviour found in {short(answer.id)}: {counted(agreeing, 'check')} agree"
-    what = "the value" if answer.kind == ProofKind.VALUE else "the evidence"
+    what = "the value" if answer.kind == EvidenceKind.VALUE else "the evidence"
     return f"{what} {'holds' if answer.holds else 'does not hold'}"
 
 
 def how_to_check(marks: Iterable[MarkView]) -> str:
     """The command that checks the evidence for the first of these marks; empty when there is none."""
     found = next((mark for mark in marks if mark.mark != Mark.COPIER), None)
-    return f"autoresearch proof {short(found.record)} checks the mark “{found.mark}” here" if found else ""
+    return f"autoresearch evidence {short(found.record)} checks the mark “{found.mark}” here" if found else ""
 
 
 def _shown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""``proof``: evidence against authors of records, and whether it holds."""
+"""``evidence``: evidence against authors of records, and whether it holds."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.answers import Event, ProofAnswer, proof_answer, proofs_answer
+from autoresearch.answers import evidence_answer, evidence_list_answer
+from autoresearch.api import Event, EvidenceAnswer, OneEvidence, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
-from autoresearch.words import ProofKind
+from autoresearch.words import EvidenceKind
 from autoresearch_cli import here
 from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.evidence import print_evidence, print_evidence_list
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
-from autoresearch_cli.rendering.proofs import print_proof, print_proofs
 from autoresearch_cli.watching import Watch, text_in
 
 # The evidence was checked, and it is not so; 0: it is so, or there is none. Every other one: it was not checked.
 DOES_NOT_HOLD = 8
-PROOF = "proof"
+EVIDENCE = "evidence"
 
 app = command_app()
-apps = {"proof": app}
+apps = {"evidence": app}
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch proof", "all evidence here, the newest first"),
-        ("autoresearch proof g3xk", "check one record here, step by step"),
-        ("autoresearch proof --participant 3fa9", "the evidence against one participant"),
+        ("autoresearch evidence", "all evidence here, the newest first"),
+        ("autoresearch evidence g3xk", "check one record here, step by step"),
+        ("autoresearch evidence --participant 3fa9", "the evidence against one participant"),
         see="credit, show, verify",
     )
 )
-def proof(
+def evidence(
     reference: Annotated[
         str | None,
         typer.Argument(
@@ -51,7 +52,7 @@ def proof(
             "--participant", metavar="PARTICIPANT", help="Only against this one: me, the beginning of a key, or a name."
         ),
     ] = None,
-    kind: Annotated[ProofKind | None, typer.Option("--kind", help="Only this kind of evidence.")] = None,
+    kind: Annotated[EvidenceKind | None, typer.Option("--kind", help="Only this kind of evidence.")] = None,
     json: Json = False,
 ) -> None:
     """Evidence: signed records that prove misbehaviour. With an ID it is checked here; exits with 8 if it fails."""
@@ -62,40 +63,45 @@ def proof(
         _list(participant, kind, json=json)
         return
     with open_notebook() as notebook:
-        answer = proof_answer(notebook.log, notebook.blobs, notebook.resolve(reference), kind)
+        answer = evidence_answer(notebook.log, notebook.blobs, notebook.resolve(reference), kind)
     if answer.holds is None:
         answer = _measured(answer, json=json)
     if json:
         print_json(answer)
     else:
-        print_proof(answer, now_ms=here.now_ms())
+        print_evidence(answer, now_ms=here.now_ms())
     if not (answer.holds or answer.nothing_found):
         raise typer.Exit(DOES_NOT_HOLD)
 
 
-def _list(participant: str | None, kind: ProofKind | None, *, json: bool) -> None:
+def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> None:
     with open_notebook() as notebook:
-        answer = proofs_answer(notebook.log, participant, kind=kind, author=notebook.me)
+        answer = evidence_list_answer(notebook.log, participant, kind=kind, author=notebook.me)
     if json:
         print_json(answer)
         return
-    print_proofs(answer, now_ms=here.now_ms())
-    say("→ autoresearch proof ID checks one" if answer.proofs else "there is no evidence of misbehaviour in this log")
+    print_evidence_list(answer, now_ms=here.now_ms())
+    say(
+        "→ autoresearch evidence ID checks one"
+        if answer.evidence
+        else "there is no evidence of misbehaviour in this log"
+    )
 
 
-def _measured(answer: ProofAnswer, *, json: bool) -> ProofAnswer:
+def _measured(answer: EvidenceAnswer, *, json: bool) -> EvidenceAnswer:
     """Have the daemon repeat a verifier's measurement, and wait for the result."""
     say(f"{answer.reason}: this takes as long as it took the verifier")
-    with here.client() as client, client.events() as events, choose_display(quiet=json) as display:
-        accepted = client.check_proof(answer.id)
+    client = here.client()
+    with client.events() as events, choose_display(quiet=json) as display:
+        accepted = client.ask(operations.CHECK_EVIDENCE, OneEvidence(id=answer.id, kind=EvidenceKind.VALUE))
         watch = Watch(display, only=accepted.assignment)
         for event in events:
-            if event.kind == PROOF and text_in(event, "assignment") == accepted.assignment:
+            if event.kind == EVIDENCE and text_in(event, "assignment") == accepted.assignment:
                 return _answer_in(event)
             if watch.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _answer_in(event: Event) -> ProofAnswer:
-    return msgspec.convert(event.data.get(PROOF), ProofAnswer)
+def _answer_in(event: Event) -> EvidenceAnswer:
+    return msgspec.convert(event.data.get(EVIDENCE), EvidenceAnswer)

@@ -1,18 +1,10 @@
-"""What the daemon's API answers and the commands print with ``--json``: one set of models, each with a schema tag.
-
-Only additions happen under one tag; a changed meaning is a new number. Ids are text (CIDv1), times are Unix
-milliseconds.
-"""
+"""What a node does, its peers, and what happens on it."""
 
 from __future__ import annotations
 
-import msgspec
-
-from autoresearch.views import NOBODY, LineageStep, MarkView, ProgramView, RunView, Who
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all answers."""
+from autoresearch.api.base import Answer
+from autoresearch.api.boards import TaskStatus
+from autoresearch.api.participants import NOBODY, MarkView, Who
 
 
 class RunInHand(Answer, frozen=True, kw_only=True):
@@ -61,21 +53,6 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
     why: str
     reason: str
     run: RunInHand | None = None
-
-
-class TaskStatus(Answer, frozen=True, kw_only=True):
-    """The task this node works on, and how far the network has come with it."""
-
-    name: str
-    digest: str
-    metric: str
-    direction: str
-    floor: float | None = None
-    baseline: float | None = None
-    best: ProgramView | None = None
-    closed: float | None = None  # share of the way from the baseline to the floor, 0..1
-    runs: int = 0
-    failed: int = 0
 
 
 class NetworkStatus(Answer, frozen=True, kw_only=True):
@@ -211,160 +188,6 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class BestAnswer(Answer, frozen=True, kw_only=True):
-    """The best confirmed program of a task, and beside it the best provisional and the best reported one.
-
-    ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
-    ``demoted`` was the best confirmed one before others came to another number.
-    """
-
-    schema: str = "autoresearch.best/1"
-    task: TaskStatus
-    confirmed: ProgramView | None = None
-    provisional: ProgramView | None = None
-    reported: ProgramView | None = None
-    demoted: ProgramView | None = None
-    run: RunView | None = None
-    note: str = ""
-
-
-class TopAnswer(Answer, frozen=True, kw_only=True):
-    """The leaderboard of a task, section by section."""
-
-    schema: str = "autoresearch.top/1"
-    task: TaskStatus
-    programs: list[ProgramView]
-    note: str = ""
-
-
-class TasksAnswer(Answer, frozen=True, kw_only=True):
-    """All published tasks."""
-
-    schema: str = "autoresearch.tasks/1"
-    tasks: list[TaskStatus]
-
-
-class RecordView(Answer, frozen=True, kw_only=True):
-    """One record of any kind, in a line; of a run also how far others stand behind it. ``author`` is the device."""
-
-    id: str
-    kind: str
-    author: str
-    seq: int
-    time_ms: int
-    summary: str
-    state: str = ""
-    who: Who = NOBODY
-
-
-class LogAnswer(Answer, frozen=True, kw_only=True):
-    """Records, newest first."""
-
-    schema: str = "autoresearch.log/1"
-    records: list[RecordView]
-
-
-class Measured(Answer, frozen=True, kw_only=True):
-    """What one participant measured of a run.
-
-    ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
-    seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
-    ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
-    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts`` unless its author is not
-    attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``who`` the
-    participant behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
-    not publish yet: ``id`` is then its commitment.
-    """
-
-    id: str
-    author: str
-    time_ms: int
-    stage: str
-    round: int
-    verdict: str
-    value: float | None
-    values: list[float]
-    parent_values: list[float]
-    metrics: dict[str, float]
-    counts: bool
-    device: str
-    who: Who = NOBODY
-    told: bool = True
-
-
-class StateChange(Answer, frozen=True, kw_only=True):
-    """A run came into a state: by which record, and when."""
-
-    state: str
-    id: str
-    time_ms: int
-
-
-class VerificationStateView(Answer, frozen=True, kw_only=True):
-    """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
-
-    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write
-    any, with its standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies
-    further than ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first.
-    ``retest``: the run that it builds on was refuted. ``copy_of`` is another participant's run that had its
-    checkpoint or program before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false
-    where the network names whose word counts and the author is not among them.
-    """
-
-    state: str
-    reason: str
-    voters: int
-    value: float | None
-    error: float | None
-    runs: int
-    tolerance: float
-    measured: list[Measured]
-    margin: float | None = None
-    changes: list[StateChange] = []
-    retest: bool = False
-    marks: list[MarkView] = []
-    attested: bool = True
-    copy_of: str | None = None
-
-
-class ShowAnswer(Answer, frozen=True, kw_only=True):
-    """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
-
-    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none.
-    """
-
-    schema: str = "autoresearch.show/1"
-    record: RecordView
-    run: RunView | None = None
-    verification: VerificationStateView | None = None
-    body: dict[str, object] = {}
-    links: list[str] = []
-    forked: bool = False
-    withdrawn: bool = False
-    withdrawn_ms: int | None = None
-    withdrawn_reason: str = ""
-
-
-class DiffAnswer(Answer, frozen=True, kw_only=True):
-    """The change from one run's source to another's: a unified diff and the constants that differ."""
-
-    schema: str = "autoresearch.diff/1"
-    old: str
-    new: str
-    old_value: float | None = None
-    new_value: float | None = None
-    change: dict[str, list[object]] = {}
-    diff: str = ""
-
-
-class LineageAnswer(Answer, frozen=True, kw_only=True):
-    """The path from the baseline to a run."""
-
-    schema: str = "autoresearch.lineage/1"
-    task: TaskStatus | None = None
-    steps: list[LineageStep]
-
-
 class Health(Answer, frozen=True, kw_only=True):
     """Alive, or ready, and why not."""
 
@@ -410,7 +233,7 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, proof, trust, state, worker, record. Progress events have id 0 and are
+    committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0 and are
     not replayed. ``stale`` says that the listener missed something.
     """
 
@@ -419,11 +242,3 @@ class Event(Answer, frozen=True, kw_only=True):
     time_ms: int
     text: str
     data: dict[str, object] = {}
-
-
-class Failure(Answer, frozen=True, kw_only=True):
-    """An error: the sentence, what to do next, and the exit status that the command line would have."""
-
-    error: str
-    hint: str = ""
-    exit_status: int = 1

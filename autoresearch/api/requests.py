@@ -1,4 +1,4 @@
-"""What the daemon's API is asked to do: the bodies of its requests. Fields that are not named here are refused."""
+"""What the API is asked to do: the bodies of its requests. Fields that are not named here are refused."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from autoresearch.answers.models import Answer
+from autoresearch.api.base import Answer
 
 # Bounds of what a request may say, so that no number is too large for what keeps it.
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+
+
 FolderPath = Annotated[str, Meta(max_length=4096)]
 
 

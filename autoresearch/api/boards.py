@@ -1,0 +1,62 @@
+"""Tasks, and the best runs of one."""
+
+from __future__ import annotations
+
+from autoresearch.api.base import Answer
+from autoresearch.api.runs import LineageStep, ProgramView, RunView
+
+
+class TaskStatus(Answer, frozen=True, kw_only=True):
+    """The task this node works on, and how far the network has come with it."""
+
+    name: str
+    digest: str
+    metric: str
+    direction: str
+    floor: float | None = None
+    baseline: float | None = None
+    best: ProgramView | None = None
+    closed: float | None = None  # share of the way from the baseline to the floor, 0..1
+    runs: int = 0
+    failed: int = 0
+
+
+class TasksAnswer(Answer, frozen=True, kw_only=True):
+    """All published tasks."""
+
+    schema: str = "autoresearch.tasks/1"
+    tasks: list[TaskStatus]
+
+
+class BestAnswer(Answer, frozen=True, kw_only=True):
+    """The best confirmed program of a task, and beside it the best provisional and the best reported one.
+
+    ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
+    ``demoted`` was the best confirmed one before others came to another number.
+    """
+
+    schema: str = "autoresearch.best/1"
+    task: TaskStatus
+    confirmed: ProgramView | None = None
+    provisional: ProgramView | None = None
+    reported: ProgramView | None = None
+    demoted: ProgramView | None = None
+    run: RunView | None = None
+    note: str = ""
+
+
+class TopAnswer(Answer, frozen=True, kw_only=True):
+    """The leaderboard of a task, section by section."""
+
+    schema: str = "autoresearch.top/1"
+    task: TaskStatus
+    programs: list[ProgramView]
+    note: str = ""
+
+
+class LineageAnswer(Answer, frozen=True, kw_only=True):
+    """The path from the baseline to a run."""
+
+    schema: str = "autoresearch.lineage/1"
+    task: TaskStatus | None = None
+    steps: list[LineageStep]

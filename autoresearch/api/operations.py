@@ -1,0 +1,358 @@
+"""Every operation of the daemon's API, declared once.
+
+Its routes, its OpenAPI document, the calls of the command line and the tables of docs/reference/api.md follow from
+these declarations. The daemon answers an operation by the method or the function that has its ``name``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from autoresearch.api.attestation import (
+    AllowRequest,
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
+    ConfirmRequest,
+    WithdrawRequest,
+)
+from autoresearch.api.base import Answer
+from autoresearch.api.boards import BestAnswer, LineageAnswer, TopAnswer
+from autoresearch.api.credit import CreditAnswer
+from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
+from autoresearch.api.node import (
+    Health,
+    PeersAnswer,
+    ProposedAnswer,
+    QueueAnswer,
+    RunAccepted,
+    StatusAnswer,
+    TrustAnswer,
+)
+from autoresearch.api.parameters import (
+    Difference,
+    EventsSince,
+    EvidenceOf,
+    Nothing,
+    OfParticipant,
+    OfTask,
+    OneEvidence,
+    OneRecord,
+    Parameters,
+    Records,
+    TopOf,
+)
+from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, WithdrawnAnswer
+from autoresearch.api.requests import (
+    BlockRequest,
+    DialRequest,
+    DropRequest,
+    FetchRequest,
+    NameRequest,
+    PauseRequest,
+    ProposeRequest,
+    VerifyRequest,
+    WithdrawRecordRequest,
+    WorkRequest,
+)
+
+JSON = "application/json"
+# The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
+USUAL_SECONDS = 10.0
+# The daemon may fetch the run's files from other nodes first.
+VERIFY_SECONDS = 150.0
+# Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
+ATTEST_SECONDS = 300.0
+
+
+class Text(str):
+    """An answer that is text, as somebody wrote it."""
+
+    __slots__ = ()
+
+
+A = TypeVar("A", bound="Answer | Text")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[A]):
+    """One address of the API: what it takes, what it answers, what it is for, how long a client waits."""
+
+    name: str
+    method: str
+    path: str
+    takes: type[msgspec.Struct]
+    answers: type[A]
+    summary: str
+    media: str = JSON
+    seconds: float = USUAL_SECONDS
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it takes a body; else it takes parameters."""
+        return not issubclass(self.takes, Parameters)
+
+    @property
+    def in_path(self) -> frozenset[str]:
+        """The parameters that are parts of the path."""
+        return frozenset(re.findall(r"{(\w+)}", self.path))
+
+    def target(self, asked: msgspec.Struct | None) -> str:
+        """The path and the query string of a request."""
+        if asked is None or self.has_body:
+            return self.path
+        given = {name: value for name, value in msgspec.to_builtins(asked).items() if value is not None}
+        query = urlencode({name: value for name, value in given.items() if name not in self.in_path})
+        path = self.path.format(**{name: quote(str(value), safe="@~") for name, value in given.items()})
+        return f"{path}?{query}" if query else path
+
+
+HEALTH = Operation("health", "GET", "/healthz", Nothing, Health, "Whether the daemon is alive.")
+READY = Operation(
+    "ready", "GET", "/readyz", Nothing, Health, "Whether the node can work; with HTTP status 503 and the reason if not."
+)
+METRICS = Operation(
+    "metrics",
+    "GET",
+    "/metrics",
+    Nothing,
+    Text,
+    "The node in numbers, for Prometheus.",
+    media="text/plain; version=0.0.4",
+)
+OPENAPI = Operation("openapi", "GET", "/openapi.json", Nothing, Text, "This API, described by OpenAPI 3.1.", media=JSON)
+
+STATUS = Operation("status", "GET", "/v1/status", Nothing, StatusAnswer, "What the node does, and why.")
+BEST = Operation(
+    "best",
+    "GET",
+    "/v1/best",
+    OfTask,
+    BestAnswer,
+    "The best confirmed run of a task, and beside it the best provisional and the best reported one.",
+)
+TOP = Operation("top", "GET", "/v1/top", TopOf, TopAnswer, "The leaderboard of a task.")
+CREDIT = Operation(
+    "credit",
+    "GET",
+    "/v1/credit",
+    OfParticipant,
+    CreditAnswer,
+    "What participants have done that others can count; without `participant` all.",
+)
+EVIDENCE_LIST = Operation(
+    "evidence_list",
+    "GET",
+    "/v1/evidence",
+    EvidenceOf,
+    EvidenceListAnswer,
+    "Signed records that prove misbehaviour, the newest first; without `participant` of everybody.",
+)
+EVIDENCE = Operation(
+    "evidence",
+    "GET",
+    "/v1/evidence/{id}",
+    OneEvidence,
+    EvidenceAnswer,
+    "One piece of evidence, checked step by step from the bytes of the records. `holds` is null where a value has to "
+    "be measured; `nothing_found` is true where no misbehaviour was found.",
+)
+CHECK_EVIDENCE = Operation(
+    "check_evidence",
+    "POST",
+    "/v1/evidence/{id}/check",
+    OneEvidence,
+    RunAccepted,
+    "Measure again here what a verifier states. The event `evidence` has the answer in `evidence`; nothing goes out.",
+    seconds=VERIFY_SECONDS,
+)
+RECORDS = Operation(
+    "records", "GET", "/v1/records", Records, LogAnswer, "Records, newest first; `before` asks for the next page."
+)
+RECORD = Operation("record", "GET", "/v1/records/{id}", OneRecord, ShowAnswer, "One record of any kind, whole.")
+RUN = Operation("run", "GET", "/v1/runs/{id}", OneRecord, ShowAnswer, "One run, whole.")
+SOURCE = Operation(
+    "source",
+    "GET",
+    "/v1/runs/{id}/source",
+    OneRecord,
+    Text,
+    "The `train.py` of a run; fetched from other nodes when it is not here.",
+    media="text/plain",
+)
+TRAINING_LOG = Operation(
+    "training_log", "GET", "/v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain"
+)
+LINEAGE = Operation(
+    "lineage", "GET", "/v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run."
+)
+DIFF = Operation("diff", "GET", "/v1/diff", Difference, DiffAnswer, "What changed between two runs.")
+EVENTS = Operation(
+    "events",
+    "GET",
+    "/v1/events",
+    EventsSince,
+    Text,
+    "Events as they happen, as server-sent events; after a gap, first those that were missed.",
+    media="text/event-stream",
+)
+PEERS = Operation(
+    "peers",
+    "GET",
+    "/v1/peers",
+    Nothing,
+    PeersAnswer,
+    "This node on the network, its peers, the participants behind them and what the log shows of them.",
+)
+ATTESTATION = Operation(
+    "attestation",
+    "GET",
+    "/v1/attest",
+    Nothing,
+    AttestAnswer,
+    "How this participant stands with the attestors, and which codes are awaited.",
+)
+ATTESTOR = Operation(
+    "attestor",
+    "GET",
+    "/v1/attestor",
+    Nothing,
+    AttestorAnswer,
+    "What this node mailed, attested and refused as an attestor; never an address.",
+)
+
+WORK = Operation(
+    "work",
+    "POST",
+    "/v1/work",
+    WorkRequest,
+    StatusAnswer,
+    "Work until told otherwise, for a number of runs, or until a time; verify others' runs for that share of the time.",
+)
+PAUSE = Operation("pause", "POST", "/v1/pause", PauseRequest, StatusAnswer, "Pause, until a time or for ever.")
+RESUME = Operation("resume", "POST", "/v1/resume", Nothing, StatusAnswer, "End a pause.")
+FINISH = Operation("finish", "POST", "/v1/finish", Nothing, StatusAnswer, "End the run in hand, then stop working.")
+PROPOSALS = Operation(
+    "proposals",
+    "GET",
+    "/v1/proposals",
+    Nothing,
+    QueueAnswer,
+    "The programs that were proposed and wait for a worker.",
+)
+PROPOSE = Operation(
+    "propose",
+    "POST",
+    "/v1/proposals",
+    ProposeRequest,
+    ProposedAnswer,
+    "Queue a program, given as text: it is run as a change of `parent`, with `seeds` seeds.",
+)
+DROP_PROPOSAL = Operation(
+    "drop_proposal",
+    "POST",
+    "/v1/proposals/drop",
+    DropRequest,
+    QueueAnswer,
+    "Take a proposal out of the queue; 404 when it does not wait there.",
+)
+VERIFY = Operation(
+    "verify",
+    "POST",
+    "/v1/verify",
+    VerifyRequest,
+    RunAccepted,
+    "Measure a run of another participant here.",
+    seconds=VERIFY_SECONDS,
+)
+DIAL = Operation(
+    "dial",
+    "POST",
+    "/v1/peers",
+    DialRequest,
+    PeersAnswer,
+    "Connect to another node and stay connected; 409 while the network is off.",
+)
+BLOCK = Operation(
+    "block",
+    "POST",
+    "/v1/peers/block",
+    BlockRequest,
+    PeersAnswer,
+    "Refuse a peer from now on; with `blocked` false no longer.",
+)
+FETCH = Operation(
+    "fetch",
+    "POST",
+    "/v1/fetch",
+    FetchRequest,
+    Health,
+    "Get a blob from other nodes, within `seconds`, unless it is here.",
+)
+SET_NAME = Operation(
+    "set_name",
+    "POST",
+    "/v1/name",
+    NameRequest,
+    StatusAnswer,
+    "Publish the name that stands beside this participant's key; an empty one takes it away.",
+)
+WITHDRAW = Operation(
+    "withdraw",
+    "POST",
+    "/v1/withdraw",
+    WithdrawRecordRequest,
+    WithdrawnAnswer,
+    "Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's.",
+)
+TRUST = Operation(
+    "trust",
+    "POST",
+    "/v1/trust",
+    Nothing,
+    TrustAnswer,
+    "Read the trusted keys from the network's file again; 409 when it is another network's file.",
+)
+ATTEST = Operation(
+    "attest",
+    "POST",
+    "/v1/attest",
+    AttestRequest,
+    AttestAnswer,
+    "Have attestors write to an address, which is kept nowhere.",
+    seconds=ATTEST_SECONDS,
+)
+CONFIRM = Operation(
+    "confirm",
+    "POST",
+    "/v1/attest/confirm",
+    ConfirmRequest,
+    AttestAnswer,
+    "Bring an attestor the root key's answer to its code.",
+    seconds=ATTEST_SECONDS,
+)
+WITHDRAW_ATTESTATION = Operation(
+    "withdraw_attestation",
+    "POST",
+    "/v1/attestor/withdraw",
+    WithdrawRequest,
+    AttestorAnswer,
+    "Withdraw this attestor's attestation of a participant, and refuse its mailbox.",
+)
+ALLOW = Operation(
+    "allow",
+    "POST",
+    "/v1/attestor/allow",
+    AllowRequest,
+    AttestorAnswer,
+    "Attest that mailbox again, when it is shown anew.",
+)
+STOP = Operation("stop", "POST", "/v1/stop", Nothing, Health, "End the daemon.")
+
+# All of the above, in this order.
+OPERATIONS: tuple[Operation[Any], ...] = tuple(one for one in list(globals().values()) if isinstance(one, Operation))

@@ -1,0 +1,130 @@
+"""Records of any kind, and how far others stand behind a run."""
+
+from __future__ import annotations
+
+from autoresearch.api.base import Answer
+from autoresearch.api.participants import NOBODY, MarkView, Who
+from autoresearch.api.runs import RunView
+
+
+class RecordView(Answer, frozen=True, kw_only=True):
+    """One record of any kind, in a line; of a run also how far others stand behind it. ``author`` is the device."""
+
+    id: str
+    kind: str
+    author: str
+    seq: int
+    time_ms: int
+    summary: str
+    state: str = ""
+    who: Who = NOBODY
+
+
+class LogAnswer(Answer, frozen=True, kw_only=True):
+    """Records, newest first."""
+
+    schema: str = "autoresearch.log/1"
+    records: list[RecordView]
+
+
+class Measured(Answer, frozen=True, kw_only=True):
+    """What one participant measured of a run.
+
+    ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
+    seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
+    ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
+    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts`` unless its author is not
+    attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``who`` the
+    participant behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
+    not publish yet: ``id`` is then its commitment.
+    """
+
+    id: str
+    author: str
+    time_ms: int
+    stage: str
+    round: int
+    verdict: str
+    value: float | None
+    values: list[float]
+    parent_values: list[float]
+    metrics: dict[str, float]
+    counts: bool
+    device: str
+    who: Who = NOBODY
+    told: bool = True
+
+
+class StateChange(Answer, frozen=True, kw_only=True):
+    """A run came into a state: by which record, and when."""
+
+    state: str
+    id: str
+    time_ms: int
+
+
+class VerificationStateView(Answer, frozen=True, kw_only=True):
+    """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
+
+    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write
+    any, with its standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies
+    further than ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first.
+    ``retest``: the run that it builds on was refuted. ``copy_of`` is another participant's run that had its
+    checkpoint or program before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false
+    where the network names whose word counts and the author is not among them.
+    """
+
+    state: str
+    reason: str
+    voters: int
+    value: float | None
+    error: float | None
+    runs: int
+    tolerance: float
+    measured: list[Measured]
+    margin: float | None = None
+    changes: list[StateChange] = []
+    retest: bool = False
+    marks: list[MarkView] = []
+    attested: bool = True
+    copy_of: str | None = None
+
+
+class ShowAnswer(Answer, frozen=True, kw_only=True):
+    """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
+
+    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none.
+    """
+
+    schema: str = "autoresearch.show/1"
+    record: RecordView
+    run: RunView | None = None
+    verification: VerificationStateView | None = None
+    body: dict[str, object] = {}
+    links: list[str] = []
+    forked: bool = False
+    withdrawn: bool = False
+    withdrawn_ms: int | None = None
+    withdrawn_reason: str = ""
+
+
+class DiffAnswer(Answer, frozen=True, kw_only=True):
+    """The change from one run's source to another's: a unified diff and the constants that differ."""
+
+    schema: str = "autoresearch.diff/1"
+    old: str
+    new: str
+    old_value: float | None = None
+    new_value: float | None = None
+    change: dict[str, list[object]] = {}
+    diff: str = ""
+
+
+class WithdrawnAnswer(Answer, frozen=True, kw_only=True):
+    """The record ``id`` is withdrawn by the record ``withdrawal``. Both stay in the log; the first ranks nowhere."""
+
+    schema: str = "autoresearch.withdrawn/1"
+    id: str
+    kind: str
+    withdrawal: str
+    reason: str = ""

@@ -1,0 +1,114 @@
+"""One run, one program, one step of a lineage. Record ids are CIDs, other hashes and keys hexadecimal."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.api.participants import NOBODY, MarkView, Who
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it."""
+
+    id: str
+    task: str
+    mode: str
+    status: str
+    state: str
+    reason: str = ""
+    value: float | None = None
+    metrics: dict[str, int | float] = {}
+    curve: list[float] = []
+    source: str
+    source_bytes: int = 0
+    source_digest: str
+    parent: str | None = None
+    base: str | None = None
+    replicate: int = 0
+    seed: int
+    budget: float
+    genome: dict[str, int | float | str | bool] = {}
+    title: str = ""
+    hypothesis: str = ""
+    expected: float | None = None
+    proposer: str = ""
+    log: str | None = None
+    checkpoint: str | None = None
+    checkpoint_bytes: int = 0
+    duration_ms: int = 0
+    cpu_ms: int = 0
+    peak_memory_bytes: int = 0
+    sandbox: int = 0
+    device: str = ""
+    environment: dict[str, str] = {}
+    author: str
+    seq: int
+    time_ms: int
+    forked: bool = False
+    who: Who = NOBODY
+
+
+class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
+    """All counted runs of one source with the task's full budget, of one device where trust names anybody.
+
+    ``id`` is the first of them, and identifies the program. ``mean`` and ``runs`` are reported. ``score`` ranks the
+    program, in the metric's unit: the mean made worse by the standard error. ``value`` is what others measured with
+    seeds fixed by the protocol: the median of ``others`` runs. ``margin`` is half of its 95 % interval, ``voters`` the
+    number of verifiers.
+
+    ``section`` is where the leaderboard shows it, empty where trust names nobody. ``position`` is 0 where it is not
+    ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: the end of an earlier
+    confirmation.
+
+    ``author`` is the device that signed, ``who`` the participant behind it. ``marks`` are that participant's marks,
+    null where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
+    ``copy_of`` is another participant's run that had this one's checkpoint or program before.
+    """
+
+    position: int
+    id: str
+    source_digest: str
+    runs: int
+    mean: float
+    score: float
+    state: str
+    title: str
+    author: str
+    parent: str | None
+    time_ms: int
+    value: float | None = None
+    margin: float | None = None
+    others: int = 0
+    voters: int = 0
+    section: str = ""
+    retest: bool = False
+    confirmed_until_ms: int | None = None
+    who: Who = NOBODY
+    marks: list[MarkView] | None = None
+    banned_until_ms: int | None = None
+    copy_of: str | None = None
+
+
+def best_value(program: ProgramView) -> float:
+    """A program's value: what others measured where they did, else what its authors say."""
+    return program.mean if program.value is None else program.value
+
+
+class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in the lineage of a run. ``delta`` is the change of the value from the step before.
+
+    ``value`` is what others measured with seeds fixed by the protocol, in ``others`` runs. ``margin`` is half of its
+    95 % interval, ``gain`` the improvement over the parent, ``voters`` the number of verifiers. ``retest``: the step
+    before was refuted, so the change means nothing.
+    """
+
+    run: RunView
+    mean: float | None
+    runs: int
+    delta: float | None
+    retest: bool = False
+    value: float | None = None
+    margin: float | None = None
+    gain: float | None = None
+    others: int = 0
+    voters: int = 0

@@ -1,0 +1,44 @@
+"""What the log here adds to the status of a node without a running daemon."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.answers import counts, task_status, untold, verifying_status, waiting, way_to_count
+from autoresearch.api import NOBODY, StatusAnswer, VerifyingStatus
+from autoresearch.errors import NotFound
+from autoresearch.log import Log
+from autoresearch.views import who
+from autoresearch_cli import here
+from autoresearch_cli.reading import open_notebook
+
+
+def with_log(answer: StatusAnswer) -> StatusAnswer:
+    """The same with the participant, the task and the records of the log."""
+    with open_notebook() as notebook:
+        try:
+            task = task_status(notebook.log, notebook.task(), author=notebook.me)
+        except NotFound:
+            task = None
+        me = notebook.me
+        whose = who(notebook.log, me, here.now_ms()) if me else NOBODY
+        attested = counts(notebook.log, me, here.now_ms()) if me else None
+        return msgspec.structs.replace(
+            answer,
+            participant=whose.participant,
+            who=whose,
+            attested=attested,
+            to_count=way_to_count(notebook.log, bytes.fromhex(whose.participant)) if attested is False else "",
+            device_key=me.hex() if me else "",
+            network=notebook.log.network.name,
+            records=notebook.log.count(),
+            mine=notebook.log.count(author=me) if me else 0,
+            task=task,
+            verifying=_verifying(notebook.log, me) if me else None,
+        )
+
+
+def _verifying(log: Log, me: bytes) -> VerifyingStatus:
+    """This node's part in verification, as its log has it."""
+    part = verifying_status(log, me, here.now_ms())
+    return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, here.now_ms())))
