@@ -157,7 +157,7 @@ class ApiHandlers:
         """Withdraw a run or a note of this device."""
         record = own_record(self.log, request.record, self.author())
         withdrawal = self._node.notebook.withdraw(record, now_ms(), reason=request.reason)
-        self._node.leading.look(now_ms(), again=True)
+        self._node.look_at_leaders(again=True)
         return withdrawn_answer(record, withdrawal)
 
     def take_trust(self) -> TrustAnswer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.leader_watch import LeaderWatch
 from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.manifest_watch import ManifestWatch
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.verification.controller import VerificationController
@@ -68,6 +69,7 @@ class Node:
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
         self.events = Events(self.local)
+        self.thread = LogThread(self.notebook.log)
         self.service = service.Service(
             workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms
         )
@@ -76,7 +78,7 @@ class Node:
             devices,
             on_message=self._heard,
             on_leaving=lambda worker: self.take(service.WorkerLeaves(worker)),
-            on_lost=lambda worker: self.take(service.WorkerLost(worker)),
+            on_lost=self._lost,
         )
         self._proposals: dict[str, protocol.Proposal] = {}
         self.tasks: dict[str, Task] = {}
@@ -86,6 +88,7 @@ class Node:
         self._standing = ""
         self.runs = Runs(
             self.notebook,
+            self.thread,
             self.local,
             self.events,
             paths.spool,
@@ -102,12 +105,12 @@ class Node:
             self.exchange = Exchange(
                 self.notebook,
                 host_options(paths.network, settings, self.notebook.manifest),
-                paths.network_socket,
+                paths,
+                settings.network,
                 self.keeper,
+                self.thread,
                 on_news=self._news,
                 on_attest=self.attesting.reply,
-                gossip=settings.network.gossip,
-                exchange_seconds=settings.network.exchange_seconds,
             )
             self.attesting.connect(self.exchange)
         self.verifying = VerificationController(
@@ -120,9 +123,10 @@ class Node:
             load=lambda folder: self.load(folder or settings.work.task),
             fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
-        self.leading = LeaderWatch(self.notebook.log, self.events)
+        self.leading = LeaderWatch(self.thread, self.events)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self._keepers: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # --- life ---
 
@@ -131,6 +135,7 @@ class Node:
         for folder in (None, self.paths.task_data):
             await asyncio.to_thread(sweep, folder)
         self.runs.sweep()
+        self.look_at_leaders()
         await self.pool.start()
         if self.exchange:
             self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
@@ -145,8 +150,8 @@ class Node:
             await self.exchange.first(ASK_PEERS_SECONDS)
             self.take(service.Blocked(Why.ASKING_PEERS, None))
         try:
-            self._renew()
-            self._block(self.runs.close_left_over())
+            await self._renew()
+            self._block(await self.runs.close_left_over())
         except AutoresearchError as error:
             self._block(error)
         self.take(service.Tick())
@@ -169,6 +174,8 @@ class Node:
         await self.pool.stop()
         if self.exchange:
             await self.exchange.stop()
+        await asyncio.gather(*self._tasks)
+        await asyncio.to_thread(self.thread.close)
         self.attesting.close()
         self.local.close()
         self.paths.remove_sockets()
@@ -186,23 +193,23 @@ class Node:
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
             self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
             self.trusting.look()
-            self.leading.look(now_ms())
+            await self.leading.look(now_ms())
             if self.exchange:
-                self.exchange.look()
+                await self.exchange.look()
             if now_ms() >= self._renew_ms:
                 try:
-                    self._renew()
+                    await self._renew()
                 except AutoresearchError as error:
                     self._block(error)
             if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
                 self.take(service.Blocked(Why.CANNOT_RECORD, None))
-                self._block(self.runs.record_waiting() or self.verifying.reveal())
+                self._block(await self.runs.record_waiting() or self.verifying.reveal())
             await asyncio.sleep(TICK_SECONDS)
 
-    def _renew(self) -> None:
+    async def _renew(self) -> None:
         """Publish who this device speaks for, and again in time; say so where only a person can."""
         self._renew_ms = now_ms() + RENEW_SECONDS * 1000
-        self.notebook.publish_identity(now_ms())
+        await self.thread.publish(self.notebook, lambda notebook: notebook.publish_identity(now_ms()))
         self._standing = standing(self.notebook.device(now_ms()), now_ms())
         if self._standing:
             logger.warning("identity", reason=self._standing)
@@ -243,7 +250,7 @@ class Node:
             case service.CloseAbandoned(worker):
                 lost = self._proposals.get(worker)
                 if lost:
-                    self._block(self.runs.close_lost(lost.assignment, "the worker process ended while it was in hand"))
+                    self._spawn(self._close_lost(lost.assignment))
             case service.Save():
                 self.local.save_asked(self.service.asked)
             case service.Tell(kind, text):
@@ -269,7 +276,10 @@ class Node:
     def _folder(self, assignment: service.Assignment) -> str:
         return assignment.task or self.settings.work.task
 
-    def _heard(self, worker: str, message: protocol.FromWorker) -> None:
+    async def _lost(self, worker: str) -> None:
+        self.take(service.WorkerLost(worker))
+
+    async def _heard(self, worker: str, message: protocol.FromWorker) -> None:
         match message:
             case protocol.Ready():
                 self.take(service.WorkerReady(worker, message.device))
@@ -285,7 +295,7 @@ class Node:
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
                 self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
             case protocol.Result():
-                self._block(self.runs.finish(message))
+                self._block(await self.runs.finish(message))
                 failed = message.measurement.status is not RunStatus.OK
                 self.take(service.Finished(worker, counted=counts(message), failed=failed))
             case protocol.Verified():
@@ -311,6 +321,9 @@ class Node:
             self._block(error)
         else:
             self.pool.send(worker, protocol.Approve(assignment=assignment))
+
+    async def _close_lost(self, assignment: str) -> None:
+        self._block(await self.runs.close_lost(assignment, "the worker process ended while it was in hand"))
 
     def _block(self, error: AutoresearchError | None) -> None:
         """Work cannot go on while nothing can be recorded."""
@@ -343,13 +356,22 @@ class Node:
         self._ceiling.check(task)
         return task
 
+    def look_at_leaders(self, *, again: bool = False) -> None:
+        """Have it told soon when the best that others confirmed changed; ``again``: also if no verification came."""
+        self._spawn(self.leading.look(now_ms(), again=again))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     # --- other nodes ---
 
     def _trust_changed(self) -> None:
         """Others count than before: who asks for the network is told so, and what leads and what is due may differ."""
         if self.exchange:
             self.exchange.offer(self.notebook.manifest)
-        self.leading.look(now_ms(), again=True)
+        self.look_at_leaders(again=True)
         self.verifying.wake()
 
     def _news(self, records: Sequence[Record]) -> None:
@@ -365,9 +387,10 @@ class Node:
                 self.events.tell(
                     "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.who.participant
                 )
-            elif isinstance(record.body, Claim) and self.notebook.is_outrun(record, now_ms()):
-                claim = record.body
-                self.take(service.Outrun((claim.task, claim.source_digest, claim.replicate)))
+            elif isinstance(record.body, Claim):
+                key = (record.body.task, record.body.source_digest, record.body.replicate)
+                if self.service.is_running(key) and self.notebook.is_outrun(record, now_ms()):
+                    self.take(service.Outrun(key))
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""

@@ -143,6 +143,10 @@ class Service:
             return Why.ASKED_FOR_RUNS
         return Why.ASKED if order.until_ms is None else Why.ASKED_FOR_TIME
 
+    def is_running(self, key: tuple[bytes, bytes, int]) -> bool:
+        """Whether a worker runs this: (task digest, source digest, replicate)."""
+        return any(worker.key == key for worker in self.workers.values())
+
     def reason(self, why: Why) -> str:
         """The sentence for a reason: what blocks, in its own words, or the words that all share."""
         return self.blocks.get(why, WHY_SENTENCES[why])
