@@ -33,6 +33,8 @@ AUTHORS = 50
 SPACING_MS = 1000
 LARGE_BYTES = 1 << 40
 POLL_SECONDS = 0.02
+# What the log shows of a peer takes seconds the first time, on a busy machine.
+PATIENCE_SECONDS = 60
 # More than a node writes about itself when it starts.
 OWN = 10
 
@@ -146,7 +148,7 @@ def daemon(paths: Paths, *bootstrap: str, loop_file: Path | None = None) -> Iter
 def peers(paths: Paths) -> PeersAnswer:
     """What a daemon says of its peers."""
     transport = httpx.HTTPTransport(uds=str(paths.socket))
-    with httpx.Client(transport=transport, base_url="http://daemon") as client:
+    with httpx.Client(transport=transport, base_url="http://daemon", timeout=PATIENCE_SECONDS) as client:
         return msgspec.json.decode(client.get("/v1/peers").content, type=PeersAnswer)
 
 

@@ -178,10 +178,10 @@ class ApiHandlers:
 
     def ready(self) -> Health:
         """Whether the node can do what it is asked, and why not."""
-        if self._node.level is None:
-            return Health(status="not ready", reason="the sandbox is being tested")
         if self._node.service.blocks:
             return Health(status="not ready", reason=next(iter(self._node.service.blocks.values())))
+        if self._node.level is None:
+            return Health(status="not ready", reason="the sandbox is being tested")
         return Health(status="ready")
 
     def status(self) -> StatusAnswer:

@@ -11,10 +11,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from autoresearch.answers import (
-    NetworkStatus,
-    record_view,
-)
+from autoresearch.answers import NetworkStatus, record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.identity import standing
 from autoresearch.notebook import Notebook
@@ -47,8 +44,6 @@ TICK_SECONDS = 5.0
 FETCH_SECONDS = 60.0
 # How often the node looks whether its delegation is due for renewal.
 RENEW_SECONDS = 3600
-# How long a record that could not be written waits before the next try.
-RETRY_SECONDS = 60
 # How long a start waits for a peer to tell what this device signed last; a node whose peers are all away goes on then.
 ASK_PEERS_SECONDS = 10.0
 # More records of others at once are catching up, not news.
@@ -83,7 +78,6 @@ class Node:
         self._proposals: dict[str, protocol.Proposal] = {}
         self.tasks: dict[str, Task] = {}
         self._ceiling = Ceiling.of(settings.work)
-        self._retry_ms = 0
         self._renew_ms = 0
         self._standing = ""
         self.runs = Runs(
@@ -141,20 +135,19 @@ class Node:
             self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
-        self.level = self.verifying.level = level
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
         if self.exchange:
             # An old copy of the whole data folder knows nothing of what this device signed since: peers do.
             await self.exchange.first(ASK_PEERS_SECONDS)
-            self.take(service.Blocked(Why.ASKING_PEERS, None))
         try:
             await self._renew()
             self._block(await self.runs.close_left_over())
         except AutoresearchError as error:
             self._block(error)
-        self.take(service.Tick())
+        self.level = self.verifying.level = level
+        self.take(service.Blocked(Why.ASKING_PEERS, None))
         keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
@@ -201,9 +194,7 @@ class Node:
                     await self._renew()
                 except AutoresearchError as error:
                     self._block(error)
-            if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
-                self.take(service.Blocked(Why.CANNOT_RECORD, None))
-                self._block(await self.runs.record_waiting() or self.verifying.reveal())
+            self.take(service.Tick())
             await asyncio.sleep(TICK_SECONDS)
 
     async def _renew(self) -> None:
@@ -234,12 +225,12 @@ class Node:
         match effect:
             case service.WantWorkers(count):
                 self.pool.want(count)
-            case service.Assign(worker, assignment):
+            case service.Assign(worker, assignment, run):
                 self.pool.send(worker, self._work_message(assignment))
-                if assignment.job and (seen := self.service.workers[worker].run):
-                    about = msgspec.to_builtins(seen)
+                if run:
+                    about = msgspec.to_builtins(run)
                     self.events.tell(
-                        "check_started", seen.title, now_ms(), worker=worker, assignment=assignment.name, **about
+                        "check_started", run.title, now_ms(), worker=worker, assignment=assignment.name, **about
                     )
             case service.Approve(worker, assignment):
                 self._approve(worker, assignment)
@@ -247,10 +238,12 @@ class Node:
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
             case service.Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
-            case service.CloseAbandoned(worker):
-                lost = self._proposals.get(worker)
-                if lost:
-                    self._spawn(self._close_lost(lost.assignment))
+            case service.CloseAbandoned(assignment):
+                self._spawn(self._close_lost(assignment))
+            case service.Verify():
+                self.verifying.want(effect)
+            case service.RecordWaiting():
+                self._spawn(self._record_waiting())
             case service.Save():
                 self.local.save_asked(self.service.asked)
             case service.Tell(kind, text):
@@ -270,7 +263,7 @@ class Node:
             replicate=assignment.replicate,
             level=int(self.level or 0),
             author=self.notebook.author,
-            check=self.verifying.check(assignment),
+            check=self.verifying.give(assignment),
         )
 
     def _folder(self, assignment: service.Assignment) -> str:
@@ -299,7 +292,7 @@ class Node:
                 failed = message.measurement.status is not RunStatus.OK
                 self.take(service.Finished(worker, counted=counts(message), failed=failed))
             case protocol.Verified():
-                self._block(self.verifying.finish(worker, message))
+                self._block(self.verifying.finish(message))
                 failed = message.verdict == "error" and not message.cancelled
                 self.take(service.Finished(worker, counted=False, failed=failed))
             case protocol.Dropped():
@@ -325,6 +318,9 @@ class Node:
     async def _close_lost(self, assignment: str) -> None:
         self._block(await self.runs.close_lost(assignment, "the worker process ended while it was in hand"))
 
+    async def _record_waiting(self) -> None:
+        self._block(await self.runs.record_waiting() or self.verifying.reveal())
+
     def _block(self, error: AutoresearchError | None) -> None:
         """Work cannot go on while nothing can be recorded."""
         match error:
@@ -336,7 +332,6 @@ class Node:
                 why = Why.TASK_BROKEN
             case _:
                 why = Why.CANNOT_RECORD
-                self._retry_ms = now_ms() + RETRY_SECONDS * 1000
         self.take(service.Blocked(why, f"{error} {error.hint}".strip()))
 
     def _task_of(self, plan: Plan) -> Task:
@@ -372,12 +367,12 @@ class Node:
         if self.exchange:
             self.exchange.offer(self.notebook.manifest)
         self.look_at_leaders(again=True)
-        self.verifying.wake()
+        self.take(service.VerificationsChanged())
 
     def _news(self, records: Sequence[Record]) -> None:
         """Records of others came in; so many at once that nobody reads them are told as one event."""
         if any(isinstance(record.body, Commitment | Verification) for record in records):
-            self.verifying.wake()
+            self.take(service.VerificationsChanged())
         many = len(records) > NEWS_MAX
         if many:
             self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))

@@ -240,7 +240,7 @@ def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Ma
     verifying = machine.verifying()
     with pytest.raises(Refused, match="nothing that others wrote"):
         asyncio.run(verifying.ask(format_id(machine.run.id)))
-    asyncio.run(verifying._look())
+    asyncio.run(verifying.look(service.Verify(task="", ready=None)))
 
 
 def test_without_a_daemon_it_is_the_same(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ from autoresearch_daemon.service.effects import (
     CloseAbandoned,
     Decline,
     Effect,
+    RecordWaiting,
     Save,
     Tell,
+    Verify,
     WantWorkers,
 )
 from autoresearch_daemon.service.inputs import (
@@ -29,13 +31,15 @@ from autoresearch_daemon.service.inputs import (
     RunAsked,
     StopAsked,
     Tick,
+    VerificationsChanged,
     WorkAsked,
     WorkerLeaves,
     WorkerLost,
     WorkerReady,
     WorkerStage,
 )
-from autoresearch_daemon.service.machine import Asked, Service, Worker
+from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.state import Asked, Worker
 
 __all__ = [
     "Approve",
@@ -58,6 +62,7 @@ __all__ = [
     "PauseAsked",
     "Progressed",
     "Proposed",
+    "RecordWaiting",
     "ResumeAsked",
     "RunAsked",
     "Save",
@@ -65,6 +70,8 @@ __all__ = [
     "StopAsked",
     "Tell",
     "Tick",
+    "VerificationsChanged",
+    "Verify",
     "WantWorkers",
     "WorkAsked",
     "Worker",

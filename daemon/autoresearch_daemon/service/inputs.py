@@ -82,6 +82,11 @@ class JobReady:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationsChanged:
+    """A verification was done here, others committed themselves or revealed, or others are trusted than before."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReady:
     """A worker process is up and has nothing to do."""
 
@@ -190,6 +195,7 @@ Input = (
     | StopAsked
     | RunAsked
     | JobReady
+    | VerificationsChanged
     | WorkerReady
     | WorkerStage
     | Proposed
