@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from autoresearch.log import Log
 from autoresearch.notebook import Notebook
@@ -15,6 +15,13 @@ Key = tuple[int, bytes]
 Result = TypeVar("Result")
 # The loop hears of so many keys at a time and turns to others in between.
 KEYS_AT_ONCE = 250
+
+
+class Asking(Protocol):
+    """Where functions of the log are run."""
+
+    async def run(self, work: Callable[[Log], Result]) -> Result:
+        """What ``work`` returns, given the log."""
 
 
 class LogThread:

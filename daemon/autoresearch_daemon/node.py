@@ -34,6 +34,7 @@ from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.manifest_watch import ManifestWatch
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.verification.controller import VerificationController
+from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import Pool, protocol
 
 logger = structlog.get_logger()
@@ -109,13 +110,13 @@ class Node:
             self.attesting.connect(self.exchange)
         self.verifying = VerificationController(
             self.notebook,
+            VerificationQueue(self.notebook, self.thread, lambda blob: self.fetch(blob, FETCH_SECONDS)),
             self.events,
             self.service,
             paths,
             self.local,
             take=self.take,
             load=lambda folder: self.load(folder or settings.work.task),
-            fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
         self.leading = LeaderWatch(self.thread, self.events)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
@@ -184,7 +185,8 @@ class Node:
             free_mib = shutil.disk_usage(self.paths.data).free >> 20
             low = free_mib < self.settings.storage.minimum_free_mib
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
-            self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            behind = self.notebook.is_behind()
+            self.take(service.Blocked(Why.LOG_BEHIND, WHY_SENTENCES[Why.LOG_BEHIND] if behind else None))
             self.trusting.look()
             await self.leading.look(now_ms())
             if self.exchange:
@@ -210,9 +212,6 @@ class Node:
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
         told = [text for text in (self._standing, self.trusting.problem) if text]
         return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
-
-    def _behind(self) -> str | None:
-        return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
 
     # --- the service's inputs and effects ---
 

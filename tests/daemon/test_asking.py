@@ -12,6 +12,7 @@ from autoresearch_daemon import service
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.verification import controller as verifying_room
 from autoresearch_daemon.verification.controller import VerificationController
+from autoresearch_daemon.verification.queue import VerificationQueue
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log import BlobStore
@@ -75,13 +76,13 @@ class Elsewhere:
 
         verifying = VerificationController(
             self.place.notebook,
+            VerificationQueue(self.place.notebook, self.place.thread, fetch),
             Events(self.place.local),
             self.machine,
             self.place.paths,
             self.place.local,
             take=self.taken.append,
             load=load,
-            fetch=fetch,
         )
         verifying.level = Level.LANDLOCK
         return verifying
@@ -111,6 +112,7 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     verifying = elsewhere.verifying()
     ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
+    elsewhere.machine.handle(service.JobReady(*ready), 0)
     wanted = service.Verify(task=None, ready=ready[0])
     asyncio.run(verifying.look(wanted))
     assert elsewhere.taken == []

@@ -121,6 +121,10 @@ class Service:
         """Whether a worker runs this: (task digest, source digest, replicate)."""
         return any(worker.key == key for worker in self.workers.values())
 
+    def is_ready(self, job: str) -> bool:
+        """Whether this is the verification at hand, which no worker has yet."""
+        return self.job is not None and self.job.job == job
+
     def jobs(self) -> list[str]:
         """The verifications that are in hand or queued."""
         given = [worker.assignment for worker in self.in_hand if worker.assignment]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -24,7 +24,7 @@ from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
+from autoresearch.records import Verification, format_id, parse_id, short_id
 from autoresearch.running import Level, permit
 from autoresearch.tasks import MAX_FILE_BYTES, Task
 from autoresearch.views import judgement, pending
@@ -47,7 +47,7 @@ class VerificationController:
     """Between the node's state machine and its jobs.
 
     ``take(event)`` gives the machine an event, ``load(folder)`` reads a task folder (empty: the configured one or the
-    one that ships), ``fetch(blob)`` gets a blob from other nodes.
+    one that ships).
 
     ``level`` is how well runs are walled in here, as soon as that is known.
     """
@@ -55,6 +55,7 @@ class VerificationController:
     def __init__(
         self,
         notebook: Notebook,
+        jobs: VerificationQueue,
         events: Events,
         machine: service.Service,
         paths: Paths,
@@ -62,7 +63,6 @@ class VerificationController:
         *,
         take: Callable[[service.Input], None],
         load: Callable[[str], Task],
-        fetch: Callable[[BlobRef], Awaitable[None]],
     ) -> None:
         self._notebook = notebook
         self._events = events
@@ -70,9 +70,8 @@ class VerificationController:
         self._paths = paths
         self._take = take
         self._load = load
-        self._fetch = fetch
         self.level = Level.NONE
-        self._jobs = VerificationQueue(notebook, fetch)
+        self._jobs = jobs
         self._reveals = Reveals(notebook, local)
         self._wanted = service.Verify(task=None, ready=None)
         self._news = asyncio.Event()
@@ -100,7 +99,11 @@ class VerificationController:
 
     async def look(self, wanted: service.Verify) -> None:
         """Put back what is ready when something else goes before it; find the next and make it ready."""
-        if wanted.ready is not None and not self._jobs.is_next(wanted.ready, now_ms()):
+        if (
+            wanted.ready is not None
+            and not await self._jobs.is_next(wanted.ready, now_ms())
+            and self._machine.is_ready(wanted.ready)  # no worker has got it meanwhile
+        ):
             self._jobs.put_back(wanted.ready, now_ms())
             self._take(service.JobReady(None))
         if self.level < Level.LANDLOCK:
@@ -259,5 +262,5 @@ class VerificationController:
             except MissingBlob as missing:
                 if missing.blob.size > MAX_FILE_BYTES:
                     raise Refused("The run's task has files that are larger than those of any task.") from missing
-                await self._fetch(missing.blob)
+                await self._jobs.fetch(missing.blob)
         return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
