@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -105,6 +106,12 @@ class Notebook:
     def close(self) -> None:
         """Close the files and let go of the key."""
         self._opened.close()
+
+    def beside(self, log: Log, announce: Callable[[Record], None]) -> Notebook:
+        """The same over another connection to its log, for another thread, where ``announce`` is called."""
+        other = copy(self)
+        other.log, other.announce = log, announce
+        return other
 
     def take_trust(self) -> bool:
         """Trust whom the manifest's file trusts by now; whether that are others than before.

@@ -24,6 +24,7 @@ from autoresearch.identity import KeyPair
 from autoresearch.log import Log
 from autoresearch.paths import Paths
 from autoresearch.records import DEFAULT_NETWORK, seal
+from benchmarks import loop_watch
 from benchmarks.idle import wait_until_ready
 from benchmarks.ingest import BATCH, run_body
 
@@ -32,18 +33,24 @@ AUTHORS = 50
 SPACING_MS = 1000
 LARGE_BYTES = 1 << 40
 POLL_SECONDS = 0.02
+# What the log shows of a peer takes seconds the first time, on a busy machine.
+PATIENCE_SECONDS = 60
 # More than a node writes about itself when it starts.
 OWN = 10
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Records a second from the first that arrives to the last, and bytes on the wire; plain names: the largest log."""
+    """Records a second from the first that arrives to the last, bytes on the wire and written; what held the loop.
+
+    Plain names: the largest log.
+    """
     sizes = [3_000] if quick else [10_000, 100_000]
     figures: dict[str, float] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             figures |= {f"{name}_{size}": value for name, value in catch_up(Path(folder), size).items()}
-    return {name: figures[f"{name}_{sizes[-1]}"] for name in ("records_per_second", "bytes_per_record")} | figures
+    plain = ("records_per_second", "bytes_per_record", "written_bytes_per_record", "loop_cpu_ms_longest")
+    return {name: figures[f"{name}_{sizes[-1]}"] for name in plain} | figures
 
 
 def catch_up(folder: Path, size: int) -> dict[str, float]:
@@ -56,25 +63,30 @@ def catch_up(folder: Path, size: int) -> dict[str, float]:
         wait_until(lambda: bool(peers(full).addresses))
         # A node asks its peers before it is ready: by then all may have come.
         with (
-            daemon(empty, peers(full).addresses[0]) as second,
+            daemon(empty, peers(full).addresses[0], loop_file=folder / "loop.json") as second,
             Log.open(empty.log, DEFAULT_NETWORK, read_only=True) as log,
         ):
             wait_until(lambda: log.count() > OWN)
-            before, began = log.count(), time.monotonic()
+            before, began = log.count(), time.time()
             wait_until(lambda: log.count() >= size)
-            came, seconds = log.count() - before, time.monotonic() - began
+            came, ended = log.count() - before, time.time()
             if came <= 0:
                 raise RuntimeError(f"all {size} records came between two looks: too few to measure")
             wait_until_ready(empty.socket)
+            written = second.io_counters().write_bytes
             spent = {f"cpu_seconds_{name}": value for name, value in processor_seconds(first, second).items()}
             # The network process tells its figures every two seconds.
             time.sleep(3)
             peer = next(peer for peer in peers(empty).peers if peer.connected)
-    moved = peer.bytes_in + peer.bytes_out
+    held = loop_watch.read(folder / "loop.json", began, ended)
     return {
-        "records_per_second": came / seconds,
-        "bytes_per_record": moved / size,
+        "records_per_second": came / (ended - began),
+        "bytes_per_record": (peer.bytes_in + peer.bytes_out) / size,
         "record_bytes": record_bytes,
+        "written_bytes_per_record": written / size,
+        "loop_held_ms_longest": max((one.ms for one in held), default=0.0),
+        "loop_held_over_50_ms": sum(one.ms > 50 for one in held),
+        "loop_cpu_ms_longest": max((one.cpu_ms for one in held), default=0.0),
         **spent,
     }
 
@@ -112,8 +124,8 @@ def fill(paths: Paths, size: int) -> float:
 
 
 @contextmanager
-def daemon(paths: Paths, *bootstrap: str) -> Iterator[psutil.Process]:
-    """A daemon that was started."""
+def daemon(paths: Paths, *bootstrap: str, loop_file: Path | None = None) -> Iterator[psutil.Process]:
+    """A daemon that was started; with a ``loop_file`` it writes there at its end what held its event loop."""
     environment = {
         **os.environ,
         "AUTORESEARCH_HOME": str(paths.data.parent),
@@ -122,7 +134,10 @@ def daemon(paths: Paths, *bootstrap: str) -> Iterator[psutil.Process]:
         "AUTORESEARCH_NETWORK_LISTEN": "/ip4/127.0.0.1/tcp/0",
         "AUTORESEARCH_NETWORK_BOOTSTRAP": ",".join(bootstrap),
     }
-    process = subprocess.Popen([sys.executable, "-m", "autoresearch_daemon"], env=environment)
+    module = "autoresearch_daemon"
+    if loop_file:
+        module, environment[loop_watch.FILE_VARIABLE] = "benchmarks.loop_watch", str(loop_file)
+    process = subprocess.Popen([sys.executable, "-m", module], env=environment)
     try:
         yield psutil.Process(process.pid)
     finally:
@@ -133,7 +148,7 @@ def daemon(paths: Paths, *bootstrap: str) -> Iterator[psutil.Process]:
 def peers(paths: Paths) -> PeersAnswer:
     """What a daemon says of its peers."""
     transport = httpx.HTTPTransport(uds=str(paths.socket))
-    with httpx.Client(transport=transport, base_url="http://daemon") as client:
+    with httpx.Client(transport=transport, base_url="http://daemon", timeout=PATIENCE_SECONDS) as client:
         return msgspec.json.decode(client.get("/v1/peers").content, type=PeersAnswer)
 
 

@@ -24,7 +24,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Admit these records of the peer, keep what is admitted, and add their keys to the index."""
+    """Admit these records of the peer, keep what is admitted, and add their keys to the index, now or by the end."""
 
     records: tuple[Pair, ...]
 

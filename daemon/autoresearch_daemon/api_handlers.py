@@ -213,7 +213,7 @@ class ApiHandlers:
         """Withdraw a run or a note of this device."""
         record = own_record(self.log, request.record, self.author())
         withdrawal = self._node.notebook.withdraw(record, now_ms(), reason=request.reason)
-        self._node.leading.look(now_ms(), again=True)
+        self._node.look_at_leaders(again=True)
         return withdrawn_answer(record, withdrawal)
 
     def trust(self) -> TrustAnswer:
@@ -239,10 +239,10 @@ class ApiHandlers:
 
     def ready(self) -> Health:
         """Whether the node can do what it is asked, and why not."""
-        if self._node.level is None:
-            return Health(status="not ready", reason="the sandbox is being tested")
         if self._node.service.blocks:
             return Health(status="not ready", reason=next(iter(self._node.service.blocks.values())))
+        if self._node.level is None:
+            return Health(status="not ready", reason="the sandbox is being tested")
         return Health(status="ready")
 
     def status(self) -> StatusAnswer:

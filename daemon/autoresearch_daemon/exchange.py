@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -16,17 +17,21 @@ import structlog
 from autoresearch import __version__
 from autoresearch.api import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError
-from autoresearch.log import NAMING, State, Verdict
+from autoresearch.log import NAMING, Log, Revision, State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Record, Run, Task, parse_stored
 from autoresearch.research import device_name
+from autoresearch.settings import Network as NetworkSettings
 from autoresearch.settings import Settings, named_devices
 from autoresearch.sync import Finished, KeyIndex
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.dropped_keys import DroppedKeys
 from autoresearch_daemon.early_records import EarlyRecords
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
+from autoresearch_daemon.ingesting import Arrived, Ingester
+from autoresearch_daemon.log_thread import KEYS_AT_ONCE, Key, LogThread
 from autoresearch_daemon.net import Handlers as NetworkHandlers
 from autoresearch_daemon.net import HostOptions, Network, device_statement, load_book
 from autoresearch_daemon.peer_lookup import check_dialled, named_peer
@@ -50,30 +55,31 @@ class Exchanged(NamedTuple):
 class Exchange:
     """The node's traffic of records and blobs. ``on_news(records)`` is told what came from others and is stored.
 
-    Every ``exchange_seconds`` a random peer is asked what it has that is missing here. ``gossip`` carries the news, the
-    exchange makes it complete. ``room`` watches over the disk.
+    Every ``settings.exchange_seconds`` a random peer is asked what it has that is missing here. Gossip carries the
+    news, the exchange makes it complete. ``room`` watches over the disk. The ``thread`` of the log stores what comes.
     """
 
     def __init__(
         self,
         notebook: Notebook,
         options: HostOptions,
-        socket: Path,
+        paths: Paths,
+        settings: NetworkSettings,
         room: Room,
+        thread: LogThread,
         *,
         on_news: Callable[[Sequence[Record]], None],
         on_attest: Callable[[str, bytes], Awaitable[bytes | None]] | None = None,
-        gossip: bool = True,
-        exchange_seconds: float = 60.0,
     ) -> None:
         self._notebook = notebook
         self._log = notebook.log
         self._on_news = on_news
-        self._gossip = gossip
-        self._exchange_seconds = exchange_seconds
-        self._last_row = self._log.last_row()
+        self._settings = settings
+        self._thread = thread
+        self._ingester = Ingester(thread, self._stored)
+        self._seen = self._log.revision()
         self._index = KeyIndex(self._log.iter_keys())
-        self._log.on_change = self._changed
+        self._log.on_change = thread.on_change = self._changed
         self._met: set[str] = set()
         self._exchanged: dict[str, Exchanged] = {}
         self._early = EarlyRecords()
@@ -86,7 +92,7 @@ class Exchange:
             self._log,
             lambda: self._index,
             lambda ids: [*self._log.raw(ids), *self._early.raw(ids)],
-            self._ingest,
+            self._ingester,
             refused=self._refused.of,
             on_finished=self._finished,
             open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
@@ -94,7 +100,7 @@ class Exchange:
         )
         self.network = Network(
             msgspec.structs.replace(options, device_key=notebook.author),
-            socket,
+            paths.network_socket,
             NetworkHandlers(
                 on_record=self._heard,
                 on_sync=self._sessions.answer,
@@ -111,6 +117,7 @@ class Exchange:
         """Start the network, announce what is appended here from now on, and begin the rounds."""
         self._notebook.announce = self._announce
         await self.network.start()
+        self._spawn(self._ingester.keep())
         self._spawn(self._rounds())
         self._spawn(self._wishes.keep())
 
@@ -137,9 +144,9 @@ class Exchange:
         """What a peer replies as an attestor. Raises AutoresearchError, also when it is none."""
         return await self.network.ask_attestor(peer, data)
 
-    def take_in(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
-        """Store records that a peer gave, as if they had been announced."""
-        self._ingest(pairs, peer)
+    async def take_in(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
+        """Store records that a peer gave, as if they had been announced. Raises AutoresearchError."""
+        await self._ingester.store(pairs, peer)
 
     async def first(self, seconds: float) -> None:
         """Wait for the first exchange of records that comes to its end; without known peers, or then, no longer."""
@@ -216,7 +223,7 @@ class Exchange:
     # --- what peers do ---
 
     async def _heard(self, raw: bytes, signature: bytes, peer: str) -> None:
-        self._ingest([(raw, signature)], peer)
+        await self._ingester.take([(raw, signature)], peer)
 
     async def _blob(self, name: bytes, offset: int, length: int) -> bytes | None:
         return await serve_part(self._notebook.blobs, name, offset, length)
@@ -238,8 +245,8 @@ class Exchange:
         while len(self._exchanged) > PEERS_REMEMBERED:
             del self._exchanged[next(iter(self._exchanged))]
 
-    def _ingest(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
-        verdicts = self._log.ingest(pairs, now_ms=now_ms())
+    def _stored(self, arrived: Arrived) -> None:
+        peer, pairs, verdicts = arrived
         self._refused.add(peer, verdicts)
         if refused := [verdict for verdict in verdicts if verdict.state is State.REFUSED]:
             logger.warning(
@@ -270,12 +277,12 @@ class Exchange:
         for time_ms, record_id in self._early.add((record.time, record.id), (raw, signature)):
             self._index.discard(time_ms, record_id)
 
-    def _take_due(self) -> None:
+    async def _take_due(self) -> None:
         """Store the early records whose time has come; what is not stored is not offered any more."""
         due = self._early.due(now_ms() + self._log.network.ahead_ms)
         if not due:
             return
-        self._ingest([pair for _, pair in due], "those that waited")
+        await self._ingester.store([pair for _, pair in due], "those that waited")
         there = self._log.has([record_id for (_, record_id), _ in due])
         for (time_ms, record_id), _ in due:
             if record_id not in there:
@@ -283,17 +290,20 @@ class Exchange:
 
     # --- what happens here ---
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Take notice of records that another process has put into the log: an import."""
-        if not self._log.changed_elsewhere():
+        found = await self._thread.run(partial(_added_elsewhere, since=self._seen))
+        if found is None:
             return
-        before, self._last_row = self._last_row, self._log.last_row()
-        self._index.update(self._log.keys_after(before))
-        if len(self._index) != self._log.count() + len(self._early) + len(self._passed):  # the quota took some
+        self._seen, news = found
+        if isinstance(news, KeyIndex):
             self._passed.clear()
-            self._index = KeyIndex(self._log.iter_keys())
-            self._index.update(self._early.keys())
-        logger.info("another process added records", records=len(self._index))
+            self._index = news
+            news = [*self._early.keys(), *self._log.keys_after(self._seen.row)]
+        for start in range(0, len(news), KEYS_AT_ONCE):
+            self._index.update(news[start : start + KEYS_AT_ONCE])
+            await asyncio.sleep(0)
+        logger.info("others added records to the log", records=len(self._index))
 
     def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
         self._index.update(came)
@@ -301,14 +311,14 @@ class Exchange:
         self._pass_over(went)
 
     def _announce(self, record: Record) -> None:
-        if not self._gossip:
+        if not self._settings.gossip:
             return
         self._spawn(self._quietly(self.network.publish(record), "everybody"))
 
     async def _rounds(self) -> None:
         while True:
-            await asyncio.sleep(self._exchange_seconds * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
-            self._take_due()
+            await asyncio.sleep(self._settings.exchange_seconds * random.uniform(0.75, 1.25))  # noqa: S311 - jitter, no secret
+            await self._quietly(self._take_due(), "those that waited")
             if connected := self.connected():
                 peer = random.choice(connected)  # noqa: S311
                 await self._quietly(self.synchronise(peer), peer)
@@ -323,6 +333,14 @@ class Exchange:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _added_elsewhere(log: Log, *, since: Revision) -> tuple[Revision, list[Key] | KeyIndex] | None:
+    """The keys that came after a revision, or all of them when some went; None when nobody else wrote since."""
+    if not log.changed_elsewhere():
+        return None
+    with log.snapshot() as now:
+        return now, log.keys_after(since.row) if now.drops == since.drops else KeyIndex(log.iter_keys())
 
 
 def carried(record: Record) -> list[BlobRef]:

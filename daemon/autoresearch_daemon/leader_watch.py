@@ -2,54 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+from typing import NamedTuple
+
 from autoresearch.log import Log
 from autoresearch.records import Run, format_id, short_id
 from autoresearch.views import backed, state_of, trust_context
 from autoresearch.words import RunState
 from autoresearch_daemon.events import Events
+from autoresearch_daemon.log_thread import LogThread
+
+
+class _Seen(NamedTuple):
+    """How many verifications there were, and the best confirmed run of each task."""
+
+    verifications: int
+    best: dict[bytes, bytes]
+
+
+class _Change(NamedTuple):
+    """What is told: an event's kind, its text, and a run with its state."""
+
+    kind: str
+    text: str
+    data: dict[str, str | None]
 
 
 class LeaderWatch:
-    """The best confirmed run of each task, as it was when the node looked last."""
+    """The best confirmed run of each task at the last look. It looks in the thread of the log; the first is no news."""
 
-    def __init__(self, log: Log, events: Events) -> None:
-        self._log = log
+    def __init__(self, thread: LogThread, events: Events) -> None:
+        self._thread = thread
         self._events = events
-        self._verifications = log.count("verification")
-        self._best = self._look() if self._verifications else {}
+        self._turn = asyncio.Lock()
+        self._seen: _Seen | None = None
 
-    def look(self, now_ms: int, *, again: bool = False) -> None:
+    async def look(self, now_ms: int, *, again: bool = False) -> None:
         """Tell what changed since the last look; quick when no verification came, unless ``again``."""
-        count = self._log.count("verification")
-        if count == self._verifications and not again:
-            return
-        self._verifications = count
-        before, self._best = self._best, self._look()
-        for task in before.keys() | self._best.keys():
-            old, new = before.get(task), self._best.get(task)
-            if old != new:
-                self._tell(old, new, now_ms)
+        async with self._turn:
+            self._seen, changes = await self._thread.run(partial(_look, before=self._seen, again=again))
+        for change in changes:
+            self._events.tell(change.kind, change.text, now_ms, **change.data)
 
-    def _tell(self, old: bytes | None, new: bytes | None, now_ms: int) -> None:
-        state = state_of(self._log, old) if old and self._log.has([old]) else ""
-        best = {"best_id": format_id(new) if new else None}
-        if old and state != RunState.CONFIRMED:
-            told = {"id": format_id(old), "state": state or "withdrawn"} | best
-            text = f"{short_id(old)}{self._title(old)} was the best confirmed run and is {told['state']} now"
-            self._events.tell("demoted", text, now_ms, **told)
-        elif new:
-            text = f"{short_id(new)}{self._title(new)} is the best confirmed run now"
-            self._events.tell("confirmed", text, now_ms, id=format_id(new), state=RunState.CONFIRMED.value)
 
-    def _title(self, run: bytes) -> str:
-        record = self._log.find(run)
-        return f" “{record.body.title}”" if record and isinstance(record.body, Run) and record.body.title else ""
+def _look(log: Log, *, before: _Seen | None, again: bool) -> tuple[_Seen, list[_Change]]:
+    with log.snapshot():
+        count = log.count("verification")
+        if before and count == before.verifications and not again:
+            return before, []
+        seen = _Seen(count, _confirmed(log) if count else {})
+        if before is None:
+            return seen, []
+        pairs = [(before.best.get(task), seen.best.get(task)) for task in before.best.keys() | seen.best.keys()]
+        return seen, [_change(log, old, new) for old, new in pairs if old != new]
 
-    def _look(self) -> dict[bytes, bytes]:
-        with self._log.snapshot():
-            here, found = trust_context(self._log), {}
-            for task in {row.digest for row in self._log.tasks()}:
-                confirmed = backed(self._log, task, here, RunState.CONFIRMED)
-                if confirmed:
-                    found[task] = confirmed[0].row.first
-            return found
+
+def _confirmed(log: Log) -> dict[bytes, bytes]:
+    here, found = trust_context(log), {}
+    for task in {row.digest for row in log.tasks()}:
+        if confirmed := backed(log, task, here, RunState.CONFIRMED):
+            found[task] = confirmed[0].row.first
+    return found
+
+
+def _change(log: Log, old: bytes | None, new: bytes | None) -> _Change:
+    state = state_of(log, old) if old and log.has([old]) else ""
+    if old and (new is None or state != RunState.CONFIRMED):
+        word = str(state or "withdrawn")
+        text = f"{short_id(old)}{_title(log, old)} was the best confirmed run and is {word} now"
+        best = format_id(new) if new else None
+        return _Change("demoted", text, {"id": format_id(old), "state": word, "best_id": best})
+    assert new is not None
+    text = f"{short_id(new)}{_title(log, new)} is the best confirmed run now"
+    return _Change("confirmed", text, {"id": format_id(new), "state": RunState.CONFIRMED.value})
+
+
+def _title(log: Log, run: bytes) -> str:
+    record = log.find(run)
+    return f" “{record.body.title}”" if record and isinstance(record.body, Run) and record.body.title else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,10 +31,12 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.leader_watch import LeaderWatch
 from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.manifest_watch import ManifestWatch
 from autoresearch_daemon.proposals import Proposals
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.verification.controller import VerificationController
+from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import Pool, protocol
 
 logger = structlog.get_logger()
@@ -45,8 +47,6 @@ TICK_SECONDS = 5.0
 FETCH_SECONDS = 60.0
 # How often the node looks whether its delegation is due for renewal.
 RENEW_SECONDS = 3600
-# How long a record that could not be written waits before the next try.
-RETRY_SECONDS = 60
 # How long a start waits for a peer to tell what this device signed last; a node whose peers are all away goes on then.
 ASK_PEERS_SECONDS = 10.0
 # More records of others at once are catching up, not news.
@@ -67,6 +67,7 @@ class Node:
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
         self.events = Events(self.local)
+        self.thread = LogThread(self.notebook.log)
         self.service = service.Service(
             workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms
         )
@@ -75,17 +76,17 @@ class Node:
             devices,
             on_message=self._heard,
             on_leaving=lambda worker: self.take(service.WorkerLeaves(worker)),
-            on_lost=lambda worker: self.take(service.WorkerLost(worker)),
+            on_lost=self._lost,
         )
         self._planned: dict[str, protocol.Proposal] = {}
         self.proposals = Proposals(self.local)
         self.tasks: dict[str, Task] = {}
         self._ceiling = Ceiling.of(settings.work)
-        self._retry_ms = 0
         self._renew_ms = 0
         self._standing = ""
         self.runs = Runs(
             self.notebook,
+            self.thread,
             self.local,
             self.events,
             paths.spool,
@@ -102,27 +103,28 @@ class Node:
             self.exchange = Exchange(
                 self.notebook,
                 host_options(paths.network, settings, self.notebook.manifest),
-                paths.network_socket,
+                paths,
+                settings.network,
                 self.keeper,
+                self.thread,
                 on_news=self._news,
                 on_attest=self.attesting.reply,
-                gossip=settings.network.gossip,
-                exchange_seconds=settings.network.exchange_seconds,
             )
             self.attesting.connect(self.exchange)
         self.verifying = VerificationController(
             self.notebook,
+            VerificationQueue(self.notebook, self.thread, lambda blob: self.fetch(blob, FETCH_SECONDS)),
             self.events,
             self.service,
             paths,
             self.local,
             take=self.take,
             load=lambda folder: self.load(folder or settings.work.task),
-            fetch=lambda blob: self.fetch(blob, FETCH_SECONDS),
         )
-        self.leading = LeaderWatch(self.notebook.log, self.events)
+        self.leading = LeaderWatch(self.thread, self.events)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self._keepers: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # --- life ---
 
@@ -131,27 +133,27 @@ class Node:
         for folder in (None, self.paths.task_data):
             await asyncio.to_thread(sweep, folder)
         self.runs.sweep()
+        self.look_at_leaders()
         await self.pool.start()
         if self.exchange:
             self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
-        self.level = self.verifying.level = level
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
             self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
         if self.exchange:
             # An old copy of the whole data folder knows nothing of what this device signed since: peers do.
             await self.exchange.first(ASK_PEERS_SECONDS)
-            self.take(service.Blocked(Why.ASKING_PEERS, None))
         try:
-            self._renew()
-            self._block(self.runs.close_left_over())
+            await self._renew()
+            self._block(await self.runs.close_left_over())
         except AutoresearchError as error:
             self._block(error)
+        self.level = self.verifying.level = level
+        self.take(service.Blocked(Why.ASKING_PEERS, None))
         for assignment in self.proposals.left_over():
             self.take(service.RunAsked(assignment))
-        self.take(service.Tick())
         keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
@@ -171,6 +173,8 @@ class Node:
         await self.pool.stop()
         if self.exchange:
             await self.exchange.stop()
+        await asyncio.gather(*self._tasks)
+        await asyncio.to_thread(self.thread.close)
         self.attesting.close()
         self.local.close()
         self.paths.remove_sockets()
@@ -186,25 +190,24 @@ class Node:
             free_mib = shutil.disk_usage(self.paths.data).free >> 20
             low = free_mib < self.settings.storage.minimum_free_mib
             self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
-            self.take(service.Blocked(Why.LOG_BEHIND, self._behind()))
+            behind = self.notebook.is_behind()
+            self.take(service.Blocked(Why.LOG_BEHIND, WHY_SENTENCES[Why.LOG_BEHIND] if behind else None))
             self.trusting.look()
-            self.leading.look(now_ms())
+            await self.leading.look(now_ms())
             if self.exchange:
-                self.exchange.look()
+                await self.exchange.look()
             if now_ms() >= self._renew_ms:
                 try:
-                    self._renew()
+                    await self._renew()
                 except AutoresearchError as error:
                     self._block(error)
-            if Why.CANNOT_RECORD in self.service.blocks and now_ms() >= self._retry_ms:
-                self.take(service.Blocked(Why.CANNOT_RECORD, None))
-                self._block(self.runs.record_waiting() or self.verifying.reveal())
+            self.take(service.Tick())
             await asyncio.sleep(TICK_SECONDS)
 
-    def _renew(self) -> None:
+    async def _renew(self) -> None:
         """Publish who this device speaks for, and again in time; say so where only a person can."""
         self._renew_ms = now_ms() + RENEW_SECONDS * 1000
-        self.notebook.publish_identity(now_ms())
+        await self.thread.publish(self.notebook, lambda notebook: notebook.publish_identity(now_ms()))
         self._standing = standing(self.notebook.device(now_ms()), now_ms())
         if self._standing:
             logger.warning("identity", reason=self._standing)
@@ -214,9 +217,6 @@ class Node:
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
         told = [text for text in (self._standing, self.trusting.problem) if text]
         return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
-
-    def _behind(self) -> str | None:
-        return WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else None
 
     # --- the service's inputs and effects ---
 
@@ -229,12 +229,12 @@ class Node:
         match effect:
             case service.WantWorkers(count):
                 self.pool.want(count)
-            case service.Assign(worker, assignment):
+            case service.Assign(worker, assignment, run):
                 self.pool.send(worker, self._work_message(assignment))
-                if assignment.job and (seen := self.service.workers[worker].run):
-                    about = msgspec.to_builtins(seen)
+                if run:
+                    about = msgspec.to_builtins(run)
                     self.events.tell(
-                        "check_started", seen.title, now_ms(), worker=worker, assignment=assignment.name, **about
+                        "check_started", run.title, now_ms(), worker=worker, assignment=assignment.name, **about
                     )
             case service.Approve(worker, assignment):
                 self._approve(worker, assignment)
@@ -242,10 +242,12 @@ class Node:
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
             case service.Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
-            case service.CloseAbandoned(worker):
-                lost = self._planned.get(worker)
-                if lost:
-                    self._block(self.runs.close_lost(lost.assignment, "the worker process ended while it was in hand"))
+            case service.CloseAbandoned(assignment):
+                self._spawn(self._close_lost(assignment))
+            case service.Verify():
+                self.verifying.want(effect)
+            case service.RecordWaiting():
+                self._spawn(self._record_waiting())
             case service.Save():
                 self.local.save_asked(self.service.asked)
             case service.Tell(kind, text):
@@ -264,13 +266,16 @@ class Node:
             plan=self.proposals.plan(assignment.name),
             level=int(self.level or 0),
             author=self.notebook.author,
-            check=self.verifying.check(assignment),
+            check=self.verifying.give(assignment),
         )
 
     def _folder(self, assignment: service.Assignment) -> str:
         return assignment.task or self.settings.work.task
 
-    def _heard(self, worker: str, message: protocol.FromWorker) -> None:
+    async def _lost(self, worker: str) -> None:
+        self.take(service.WorkerLost(worker))
+
+    async def _heard(self, worker: str, message: protocol.FromWorker) -> None:
         match message:
             case protocol.Ready():
                 self.take(service.WorkerReady(worker, message.device))
@@ -286,11 +291,11 @@ class Node:
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
                 self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
             case protocol.Result():
-                self._block(self.runs.finish(message))
+                self._block(await self.runs.finish(message))
                 failed = message.measurement.status is not RunStatus.OK
                 self.take(service.Finished(worker, counted=counts(message), failed=failed))
             case protocol.Verified():
-                self._block(self.verifying.finish(worker, message))
+                self._block(self.verifying.finish(message))
                 failed = message.verdict == "error" and not message.cancelled
                 self.take(service.Finished(worker, counted=False, failed=failed))
             case protocol.Dropped():
@@ -315,6 +320,12 @@ class Node:
         else:
             self.pool.send(worker, protocol.Approve(assignment=assignment))
 
+    async def _close_lost(self, assignment: str) -> None:
+        self._block(await self.runs.close_lost(assignment, "the worker process ended while it was in hand"))
+
+    async def _record_waiting(self) -> None:
+        self._block(await self.runs.record_waiting() or self.verifying.reveal())
+
     def _block(self, error: AutoresearchError | None) -> None:
         """Work cannot go on while nothing can be recorded."""
         match error:
@@ -326,7 +337,6 @@ class Node:
                 why = Why.TASK_BROKEN
             case _:
                 why = Why.CANNOT_RECORD
-                self._retry_ms = now_ms() + RETRY_SECONDS * 1000
         self.take(service.Blocked(why, f"{error} {error.hint}".strip()))
 
     def _task_of(self, plan: Plan) -> Task:
@@ -366,19 +376,28 @@ class Node:
         self._ceiling.check(task)
         return task
 
+    def look_at_leaders(self, *, again: bool = False) -> None:
+        """Have it told soon when the best that others confirmed changed; ``again``: also if no verification came."""
+        self._spawn(self.leading.look(now_ms(), again=again))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     # --- other nodes ---
 
     def _trust_changed(self) -> None:
         """Others count than before: who asks for the network is told so, and what leads and what is due may differ."""
         if self.exchange:
             self.exchange.offer(self.notebook.manifest)
-        self.leading.look(now_ms(), again=True)
-        self.verifying.wake()
+        self.look_at_leaders(again=True)
+        self.take(service.VerificationsChanged())
 
     def _news(self, records: Sequence[Record]) -> None:
         """Records of others came in; so many at once that nobody reads them are told as one event."""
         if any(isinstance(record.body, Commitment | Verification) for record in records):
-            self.verifying.wake()
+            self.take(service.VerificationsChanged())
         many = len(records) > NEWS_MAX
         if many:
             self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))
@@ -388,9 +407,10 @@ class Node:
                 self.events.tell(
                     "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.who.participant
                 )
-            elif isinstance(record.body, Claim) and self.notebook.is_outrun(record, now_ms()):
-                claim = record.body
-                self.take(service.Outrun((claim.task, claim.source_digest, claim.replicate)))
+            elif isinstance(record.body, Claim):
+                key = (record.body.task, record.body.source_digest, record.body.replicate)
+                if self.service.is_running(key) and self.notebook.is_outrun(record, now_ms()):
+                    self.take(service.Outrun(key))
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +21,7 @@ from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.folders import run_folder
 from autoresearch_daemon.local_state import InHand, LocalState
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
@@ -28,15 +31,24 @@ class Runs:
     """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
 
     def __init__(
-        self, notebook: Notebook, local: LocalState, events: Events, spool: Path, *, keep_checkpoints: bool
+        self,
+        notebook: Notebook,
+        thread: LogThread,
+        local: LocalState,
+        events: Events,
+        spool: Path,
+        *,
+        keep_checkpoints: bool,
     ) -> None:
         self._notebook = notebook
+        self._thread = thread
         self._spool = spool
         self._local = local
         self._events = events
         self._keep_checkpoints = keep_checkpoints
         self._in_hand: dict[str, InHand] = {}
         self._waiting: dict[str, InHand] = {}
+        self._turn = asyncio.Lock()
 
     def begin(self, worker: str, proposal: protocol.Proposal) -> None:
         """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
@@ -49,7 +61,7 @@ class Runs:
         seen = msgspec.to_builtins(run_in_hand(plan))
         self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=run.assignment, **seen)
 
-    def finish(self, result: protocol.Result) -> AutoresearchError | None:
+    async def finish(self, result: protocol.Result) -> AutoresearchError | None:
         """Record how a run ended. An error means that the record waits, and why."""
         run = msgspec.structs.replace(
             self._in_hand.pop(result.assignment),
@@ -57,12 +69,12 @@ class Runs:
             folder=result.folder,
             checkpoint=result.checkpoint,
         )
-        return self._record(run)
+        return await self._record(run)
 
-    def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
+    async def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
         """Record that nobody saw a run's end."""
         run = self._in_hand.pop(assignment, None)
-        return None if run is None else self._record(with_end(run, reason))
+        return None if run is None else await self._record(with_end(run, reason))
 
     def sweep(self) -> None:
         """Remove what dead workers left that no record waits for. To be called before there is a worker."""
@@ -71,52 +83,61 @@ class Runs:
             if str(folder) not in waiting:
                 remove_tree(folder)
 
-    def close_left_over(self) -> AutoresearchError | None:
+    async def close_left_over(self) -> AutoresearchError | None:
         """Record what a dead daemon left: runs that ended as they ended, the others as abandoned."""
         for run in self._local.in_hand():
             if self._notebook.has_run_since(run.plan, run.started_ms):
-                self._ended(run)
+                await self._ended(run)
             else:
-                self._record(with_end(run, "the daemon ended while it was in hand"))
-        return self.record_waiting()
+                await self._record(with_end(run, "the daemon ended while it was in hand"))
+        return await self.record_waiting()
 
-    def record_waiting(self) -> AutoresearchError | None:
+    async def record_waiting(self) -> AutoresearchError | None:
         """Try again to record what had to wait; the first error, if there is one."""
-        errors = [self._record(run) for run in list(self._waiting.values())]
+        errors = [await self._publish(assignment) for assignment in list(self._waiting)]
         return next((error for error in errors if error), None)
 
-    def _record(self, run: InHand) -> AutoresearchError | None:
+    async def _record(self, run: InHand) -> AutoresearchError | None:
         self._waiting[run.assignment] = run
         try:
             self._local.keep(run)
         except sqlite3.Error as error:
             logger.warning("the daemon's own memory cannot be written", reason=str(error))
-        try:
-            published = self._publish(run)
-        except AutoresearchError as error:
-            logger.warning("a run waits to be recorded", assignment=run.assignment, reason=str(error))
-            return error
-        del self._waiting[run.assignment]
-        self._ended(run)
-        self._events.tell("run_finished", published.text, now_ms(), assignment=run.assignment, **published.data)
+        return await self._publish(run.assignment)
+
+    async def _publish(self, assignment: str) -> AutoresearchError | None:
+        """Record a run that waits, unless that happened meanwhile."""
+        async with self._turn:
+            run = self._waiting.get(assignment)
+            if run is None:
+                return None
+            try:
+                published = await self._thread.publish(self._notebook, partial(self._published, run))
+            except AutoresearchError as error:
+                logger.warning("a run waits to be recorded", assignment=assignment, reason=str(error))
+                return error
+            del self._waiting[assignment]
+            await self._ended(run)
+        self._events.tell("run_finished", published.text, now_ms(), assignment=assignment, **published.data)
         if published.is_best:
             self._events.tell("best", published.text, now_ms(), **published.data)
         return None
 
-    def _ended(self, run: InHand) -> None:
+    async def _ended(self, run: InHand) -> None:
         self._local.end(run.assignment)
         if run.folder:
-            remove_tree(Path(run.folder))
+            await asyncio.to_thread(remove_tree, Path(run.folder))
 
-    def _publish(self, run: InHand) -> Published:
+    def _published(self, run: InHand, notebook: Notebook) -> Published:
+        """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
         assert run.measurement is not None
-        log = Path(run.folder, "log")
+        said = Path(run.folder, "log")
         checkpoint = Path(run.checkpoint) if run.checkpoint else None
-        return self._notebook.publish_run(
+        return notebook.publish_run(
             run.plan,
             run.measurement,
             now_ms(),
-            log=log.read_bytes() if run.folder and log.exists() else b"",
+            log=said.read_bytes() if run.folder and said.exists() else b"",
             checkpoint=checkpoint if checkpoint and checkpoint.exists() else None,
             keep_all=self._keep_checkpoints,
         )

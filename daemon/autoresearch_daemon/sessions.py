@@ -10,6 +10,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -52,10 +53,20 @@ class _Opened:
     received: int = 0
 
 
+class Ingesting(Protocol):
+    """What sessions need of whoever stores records."""
+
+    async def gather(self, pairs: Pairs, peer: str) -> None:
+        """Take records of a peer, to be in the log and the index soon."""
+
+    async def settle(self) -> None:
+        """Until those that were given before are there. Raises AutoresearchError when nothing can be written."""
+
+
 class Sessions:
     """Drives sessions over streams. ``index`` gives the keys that are offered now, ``raw`` the records for their ids.
 
-    ``store`` takes records from a peer. ``refused`` has the ids that are not to be asked of a peer again.
+    ``ingester`` takes the records of a peer. ``refused`` has the ids that are not to be asked of a peer again.
 
     ``on_finished(peer, how)`` is told of each session that came to its end.
 
@@ -67,7 +78,7 @@ class Sessions:
         log: Log,
         index: Callable[[], KeyIndex],
         raw: Callable[[Sequence[bytes]], Pairs],
-        store: Callable[[Pairs, str], None],
+        ingester: Ingesting,
         *,
         refused: Callable[[str], Collection[bytes]],
         on_finished: Callable[[str, Finished], None],
@@ -77,7 +88,7 @@ class Sessions:
         self._log = log
         self._index = index
         self._raw = raw
-        self._store = store
+        self._ingester = ingester
         self._refused = refused
         self._on_finished = on_finished
         self._open_stream = open_stream
@@ -164,8 +175,9 @@ class Sessions:
                 case Store(records):
                     if stream.peer in self._opened:
                         self._opened[stream.peer].received += len(records)
-                    self._store(records, stream.peer)
+                    await self._ingester.gather(records, stream.peer)
                 case Finished() as finished:
+                    await self._ingester.settle()
                     self._on_finished(stream.peer, finished)
                     logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)
                 case Violation(sentence):

@@ -188,7 +188,7 @@ async def test_a_device_whose_delegation_expired_is_refused(place: Town) -> None
 
 async def test_an_attestor_that_has_not_heard_of_the_device_hears_of_it_first(place: Town) -> None:
     newcomer = place.add("newcomer", share=False)
-    newcomer.take_in(pairs(place.houses["attestor-0"].notebook), "an invite's node")
+    newcomer.hear(pairs(place.houses["attestor-0"].notebook))
     await become_attested(place, newcomer)
     assert newcomer.is_attested()
 

@@ -110,10 +110,13 @@ class House:
 
     async def synchronise(self, peer: str) -> None:
         other = self._town.houses[peer]
-        other.take_in(pairs(self.notebook), self.peer)
-        self.take_in(pairs(other.notebook), peer)
+        other.hear(pairs(self.notebook))
+        self.hear(pairs(other.notebook))
 
-    def take_in(self, records: Sequence[tuple[bytes, bytes]], peer: str) -> None:
+    async def take_in(self, records: Sequence[tuple[bytes, bytes]], peer: str) -> None:
+        self.hear(records)
+
+    def hear(self, records: Sequence[tuple[bytes, bytes]]) -> None:
         self.notebook.log.ingest(records, now_ms=self._town.clock())
 
 
@@ -140,7 +143,7 @@ class Town:
         """Everybody gets every record."""
         everything = [pair for house in self.houses.values() for pair in pairs(house.notebook)]
         for house in self.houses.values():
-            house.take_in(everything, "the town")
+            house.hear(everything)
 
     def written(self) -> bytes:
         """All that any node has on its disk, write-ahead logs included."""

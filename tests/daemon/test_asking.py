@@ -12,6 +12,7 @@ from autoresearch_daemon import service
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.verification import controller as verifying_room
 from autoresearch_daemon.verification.controller import VerificationController
+from autoresearch_daemon.verification.queue import VerificationQueue
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log import BlobStore
@@ -75,13 +76,13 @@ class Elsewhere:
 
         verifying = VerificationController(
             self.place.notebook,
+            VerificationQueue(self.place.notebook, self.place.thread, fetch),
             Events(self.place.local),
             self.machine,
             self.place.paths,
             self.place.local,
             take=self.taken.append,
             load=load,
-            fetch=fetch,
         )
         verifying.level = Level.LANDLOCK
         return verifying
@@ -111,14 +112,15 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     verifying = elsewhere.verifying()
     ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
-    elsewhere.machine.job = service.JobReady(*ready)
-    asyncio.run(verifying._look())
+    elsewhere.machine.handle(service.JobReady(*ready), 0)
+    wanted = service.Verify(task=None, ready=ready[0])
+    asyncio.run(verifying.look(wanted))
     assert elsewhere.taken == []
     for who in OTHERS:
         proof = ecvrf.prove(bytes(who.key), question(elsewhere.run.id, EVALUATE, 0))
         body = Verification(run=elsewhere.run.id, stage=EVALUATE, verdict="pass", value=0.61, proof=proof)
         place.comes(who, commitment(who, body), "commitment", seq=2)
-    asyncio.run(verifying._look())
+    asyncio.run(verifying.look(wanted))
     assert elsewhere.taken == [service.JobReady(None)]
 
 
@@ -167,7 +169,7 @@ def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
     assert (queued.assignment.name, accepted.note) == (accepted.assignment, "")
     assert queued.assignment.shown is not None
     assert queued.assignment.shown.checked == format_id(elsewhere.run.id)
-    verifying._machine.handle(queued, 0)
+    elsewhere.machine.handle(queued, 0)
     with pytest.raises(Refused, match="is being measured here already") as caught:
         asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
     assert caught.value.hint == "autoresearch status"
@@ -176,10 +178,9 @@ def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
 def test_a_node_that_is_paused_or_blocked_says_so_before_anything_is_fetched(tmp_path: Path, place: Place) -> None:
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
-    machine = verifying._machine
     blocked = service.Blocked(Why.DISK_LOW, "the disk is full")
     for event, said in ((service.PauseAsked(), "paused"), (service.ResumeAsked(), ""), (blocked, "the disk is full")):
-        machine.handle(event, 0)
+        elsewhere.machine.handle(event, 0)
         if said:
             with pytest.raises(Refused, match=said):
                 asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
@@ -198,12 +199,12 @@ def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
     assert elsewhere.taken == []
 
     elsewhere.configured = str(elsewhere.task.folder)
-    elsewhere.machine.handle(service.WorkAsked(service.Order(verify_share=1)), 0)
+    wanted = service.Verify(task="", ready=None)
     fetched = len(elsewhere.asked)
-    asyncio.run(elsewhere.verifying()._look())
+    asyncio.run(elsewhere.verifying().look(wanted))
     assert elsewhere.taken == [service.Blocked(Why.TASK_BROKEN, f"{caught.value} {caught.value.hint}")]
     assert len(elsewhere.asked) == fetched
     elsewhere.ceiling = Ceiling.of(Work())
     elsewhere.taken.clear()
-    asyncio.run(elsewhere.verifying()._look())
+    asyncio.run(elsewhere.verifying().look(wanted))
     assert [type(event) for event in elsewhere.taken] == [service.JobReady], "it is there to be done otherwise"

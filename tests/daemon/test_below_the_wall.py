@@ -12,6 +12,7 @@ import pytest
 from autoresearch_daemon import service
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.verification.controller import VerificationController
+from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.assignment import Workplace, carry_out
 
@@ -131,13 +132,13 @@ class Machine:
         machine = service.Service(workers_wanted=1)
         return VerificationController(
             self.place.notebook,
+            VerificationQueue(self.place.notebook, self.place.thread, fetch),
             Events(self.place.local),
             machine,
             self.place.paths,
             self.place.local,
             take=lambda event: None,
             load=lambda folder: self.task,
-            fetch=fetch,
         )
 
 
@@ -240,7 +241,7 @@ def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Ma
     verifying = machine.verifying()
     with pytest.raises(Refused, match="nothing that others wrote"):
         asyncio.run(verifying.ask(format_id(machine.run.id)))
-    asyncio.run(verifying._look())
+    asyncio.run(verifying.look(service.Verify(task="", ready=None)))
 
 
 def _idea(folder: Path) -> Idea:

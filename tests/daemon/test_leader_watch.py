@@ -6,6 +6,7 @@ import pytest
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.leader_watch import LeaderWatch
 from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.log_thread import LogThread
 
 from autoresearch.records import format_id
 from tests.views.village import ANN, BEN, EVE, Village
@@ -25,17 +26,25 @@ def local(tmp_path):
     state.close()
 
 
-def test_a_new_best_is_told_once_and_its_fall_too(village, local):
+@pytest.fixture
+def thread(village):
+    made = LogThread(village.log)
+    yield made
+    made.close()
+
+
+async def test_a_new_best_is_told_once_and_its_fall_too(village, local, thread):
     events = Events(local)
-    leading = LeaderWatch(village.log, events)
+    leading = LeaderWatch(thread, events)
+    await leading.look(0)
     first, second = village.run(1.5, "first", by=ANN), village.run(1.2, "second", by=BEN)
     village.confirm(first, 2.0, 1.5)
-    leading.look(1)
+    await leading.look(1)
     village.confirm(second, 2.0, 1.2)
-    leading.look(2)
-    leading.look(3)
+    await leading.look(2)
+    await leading.look(3)
     village.evaluate(second, 1.9, EVE)
-    leading.look(4)
+    await leading.look(4)
     told = [(event.kind, event.time_ms, event.data["id"], event.data["state"]) for event in events.since(0)]
     assert told == [
         ("confirmed", 1, format_id(first.id), "confirmed"),
@@ -46,10 +55,11 @@ def test_a_new_best_is_told_once_and_its_fall_too(village, local):
     assert "“second” was the best confirmed run and is disputed now" in events.since(0)[-1].text
 
 
-def test_what_was_so_at_the_start_is_no_news(village, local):
+async def test_what_was_so_at_the_first_look_is_no_news(village, local, thread):
     village.confirm(village.run(1.5, "first"), 2.0, 1.5)
     events = Events(local)
-    leading = LeaderWatch(village.log, events)
+    leading = LeaderWatch(thread, events)
+    await leading.look(0)
     village.evaluate(village.run(1.4, "other"), 1.4, ANN)
-    leading.look(1)
+    await leading.look(1)
     assert events.since(0) == []

@@ -50,7 +50,10 @@ async def scene(
     heard: list[protocol.FromWorker] = []
     gone = asyncio.Event()
 
-    def on_message(worker: str, message: protocol.FromWorker) -> None:
+    async def on_lost(_: str) -> None:
+        gone.set()
+
+    async def on_message(worker: str, message: protocol.FromWorker) -> None:
         heard.append(message)
         if isinstance(message, protocol.Ready):
             work = protocol.Work(assignment="a", task=str(task), plan=plan, level=int(level), author=author)
@@ -60,9 +63,7 @@ async def scene(
             for answer in answers:
                 pool.send(worker, answer)
 
-    pool = Pool(
-        paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=lambda _: gone.set()
-    )
+    pool = Pool(paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=on_lost)
     await pool.start()
     pool.want(1)
     async with asyncio.timeout(60):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from autoresearch_daemon.local_state import LocalState, Unrevealed
@@ -11,6 +12,7 @@ from autoresearch_daemon.verification.reveals import Reveals
 
 from autoresearch.errors import Refused
 from autoresearch.identity import KeyPair, Trust, create_identity
+from autoresearch.log import Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
@@ -22,6 +24,17 @@ from tests.records.making import NOW_MS, commitment, key, run_body, sealed, task
 NETWORK = Network(name="friends", nonce=bytes(16))
 AUTHOR, *OTHERS = (key(number) for number in range(1, 5))
 LATER_MS = NOW_MS + 60_000
+Result = TypeVar("Result")
+
+
+class Here:
+    """What takes long about a log is done at once."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    async def run(self, work: Callable[[Log], Result]) -> Result:
+        return work(self._log)
 
 
 class Place:
@@ -42,6 +55,7 @@ class Place:
         self.comes(AUTHOR, task_body(), "task", seq=2)
         self.run = self.comes(AUTHOR, run_body(1.2), "run", seq=3)
         self.local = LocalState(self.paths.local)
+        self.thread = Here(self.notebook.log)
 
     def comes(self, author: KeyPair, body: object, kind: str, *, seq: int = 1, links: tuple[bytes, ...] = ()) -> Record:
         record = sealed(author, body, kind=kind, seq=seq, links=links, network=NETWORK)

@@ -122,9 +122,10 @@ def test_finish_lets_the_run_in_hand_end_and_takes_no_other() -> None:
 
 def test_a_lost_worker_has_its_run_closed() -> None:
     node = started(1)
-    node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
+    name = assignment_of(node, "w1")
+    node.handle(service.Proposed("w1", name, key(1), RUN), 0)
 
-    assert service.CloseAbandoned("w1") in node.handle(service.WorkerLost("w1"), 0)
+    assert service.CloseAbandoned(name) in node.handle(service.WorkerLost("w1"), 0)
 
 
 def test_a_worker_lost_before_its_run_began_leaves_nothing_to_close() -> None:
@@ -468,3 +469,31 @@ def test_a_lost_verifier_leaves_no_abandoned_run() -> None:
     node.handle(service.JobReady("job", RUN), 0)
     assert assignment_of(node, "w1").startswith("verify")
     assert of(service.CloseAbandoned, node.handle(service.WorkerLost("w1"), 1)) == []
+
+
+def test_what_is_wanted_of_verification_is_said_at_every_tick_and_change() -> None:
+    node = Service(workers_wanted=1)
+    assert service.Verify(task=None, ready=None) in node.handle(service.Tick(), 0)
+    node.handle(service.WorkAsked(Order(task="/task")), 0)
+    assert service.Verify(task="/task", ready=None) in node.handle(service.VerificationsChanged(), 0)
+    node.handle(service.JobReady("job", RUN), 0)
+    assert service.Verify(task=None, ready="job") in node.handle(service.Tick(), 0)
+    node.handle(service.WorkAsked(Order(verify_share=0)), 0)
+    node.handle(service.JobReady(None), 0)
+    assert service.Verify(task=None, ready=None) in node.handle(service.Tick(), 0)
+
+
+def test_what_could_not_be_recorded_is_tried_again_after_a_minute() -> None:
+    node = started(1)
+    node.handle(service.Blocked(Why.CANNOT_RECORD, "the disk is full"), 1000)
+    assert of(service.RecordWaiting, node.handle(service.Tick(), 60_999)) == []
+    assert of(service.RecordWaiting, node.handle(service.Tick(), 61_000)) == [service.RecordWaiting()]
+    assert node.state()[0] is WorkState.WORKING
+    assert of(service.RecordWaiting, node.handle(service.Tick(), 200_000)) == []
+
+
+def test_what_is_measured_or_queued_here_has_its_jobs_named() -> None:
+    node = started(1, Order(verify_share=1))
+    node.handle(service.JobReady("first", RUN), 0)
+    node.handle(service.RunAsked(Assignment("check-1", "/task", job="second")), 0)
+    assert sorted(node.jobs()) == ["first", "second"]

@@ -27,7 +27,7 @@ def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_
     async def fetch(_: BlobRef) -> None:
         return None
 
-    jobs = VerificationQueue(place.notebook, fetch)
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
     found = asyncio.run(jobs.find(body.task, LATER_MS))
 
     assert found is not None
@@ -45,7 +45,7 @@ def test_what_others_did_meanwhile_or_something_better_goes_before_what_is_ready
     async def fetch(_: BlobRef) -> None:
         return None
 
-    jobs = VerificationQueue(place.notebook, fetch)
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
 
     def find() -> tuple[str, bytes]:
         name, shown = asyncio.run(jobs.find(better.task, LATER_MS)) or ("", None)
@@ -53,18 +53,18 @@ def test_what_others_did_meanwhile_or_something_better_goes_before_what_is_ready
 
     first, program = find()
     assert program == run.id
-    assert jobs.is_next(first, LATER_MS)
+    assert asyncio.run(jobs.is_next(first, LATER_MS))
     better_run = place.comes(AUTHOR, better, "run", seq=5)
-    assert not jobs.is_next(first, LATER_MS)
+    assert not asyncio.run(jobs.is_next(first, LATER_MS))
     jobs.put_back(first, LATER_MS)
     second, program = find()
     assert program == better_run.id
     for who in OTHERS:
-        assert jobs.is_next(second, LATER_MS)
+        assert asyncio.run(jobs.is_next(second, LATER_MS))
         proof = ecvrf.prove(bytes(who.key), question(better_run.id, EVALUATE, 0))
         body = Verification(run=better_run.id, stage=EVALUATE, verdict="pass", value=0.6, proof=proof)
         place.comes(who, commitment(who, body), "commitment", seq=2)
-    assert not jobs.is_next(second, LATER_MS)
+    assert not asyncio.run(jobs.is_next(second, LATER_MS))
     jobs.put_back(second, LATER_MS)
     assert find()[1] == run.id
 
@@ -82,7 +82,7 @@ def test_files_larger_than_any_run_has_are_not_even_asked_for(tmp_path: Path, fi
     async def fetch(blob: BlobRef) -> None:
         asked.append(blob)
 
-    jobs = VerificationQueue(place.notebook, fetch)
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
     with pytest.raises(Refused, match="the most there are"):
         asyncio.run(jobs.ask(run.id, LATER_MS))
     assert asyncio.run(jobs.find(task.digest, LATER_MS)) is None
@@ -98,7 +98,7 @@ def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> Non
         asked.append(now_ms)
         raise NotFound("nobody has it")
 
-    jobs = VerificationQueue(place.notebook, fetch)
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
     for _ in range(60):
         now_ms += AGAIN_MS // 2
         assert asyncio.run(jobs.find(place.run.body.task, now_ms)) is None  # type: ignore[union-attr]
@@ -130,7 +130,7 @@ def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier
         if blob.sha256 in missing:
             raise NotFound("nobody has it")
 
-    jobs = VerificationQueue(place.notebook, fetch)
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
 
     def again(body: Verification, seq: int) -> protocol.Check:
         record = place.comes(OTHERS[0], body, "verification", seq=seq)
@@ -155,7 +155,7 @@ def test_a_person_is_told_that_a_run_can_t_be_had_and_what_to_do(tmp_path: Path)
     async def fetch(_: BlobRef) -> None:
         raise NotFound("none of 2 connected peers has it", hint="autoresearch peers")
 
-    jobs = VerificationQueue(place.notebook, fetch)
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
     with pytest.raises(NotFound, match="can't be measured here now: none of 2 connected peers has it") as caught:
         asyncio.run(jobs.ask(place.run.id, LATER_MS))
     assert "must be connected: autoresearch peers" in caught.value.hint
@@ -170,11 +170,11 @@ def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path)
     async def fetch(_: BlobRef) -> None:
         return None
 
-    wanted = asyncio.run(VerificationQueue(place.notebook, fetch).ask(run.id, LATER_MS))
+    wanted = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).ask(run.id, LATER_MS))
     assert wanted.note == ""
     shown = wanted.shown
     assert (shown.checked, shown.stage, shown.reason) == (format_id(run.id), "evaluate", "you asked for it")
     assert shown.who.participant == key(100).public.hex()
-    found = asyncio.run(VerificationQueue(place.notebook, fetch).find(body.task, LATER_MS))
+    found = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).find(body.task, LATER_MS))
     assert found is not None
     assert found[1].reason == "drawn by VRF"

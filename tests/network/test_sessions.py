@@ -61,6 +61,7 @@ class Node:
         self.lies = {}
         self.known = {}
         self.taken = []
+        self.gathered = []
         self.refused = RefusedRecords()
         self.streams = []
         self.finished = []
@@ -70,7 +71,7 @@ class Node:
             self.log,
             lambda: self.index,
             self.raw,
-            self.store,
+            self,
             refused=self.refused.of,
             on_finished=lambda peer, _: self.finished.append(peer),
             open_stream=self.open_stream,
@@ -85,9 +86,15 @@ class Node:
         self.lies[record.id] = pair
         self.index.update([(record.time, record.id)])
 
-    def store(self, records, peer):
+    async def gather(self, records, peer):
+        """As the daemon does: what comes is in the log, and its keys in the index, later."""
         self.taken += [(raw, peer) for raw, _ in records]
-        self.refused.add(peer, self.log.ingest(records, now_ms=NOW_MS))
+        self.gathered.append((records, peer))
+
+    async def settle(self):
+        for records, peer in self.gathered:
+            self.refused.add(peer, self.log.ingest(records, now_ms=NOW_MS))
+        self.gathered.clear()
 
     async def open_stream(self, peer):
         there, back = asyncio.Queue(), asyncio.Queue()
@@ -196,6 +203,7 @@ async def test_a_record_that_is_none_is_asked_of_nobody_again(tmp_path):
             node.offer(foreign, (foreign.raw, foreign.signature))
         for node in (a, a, b):
             await node.sessions.open("c")
+            await asyncio.gather(*node.tasks)
         assert c.taken == [(foreign.raw, "a")]
         assert (a.finished, b.finished) == (["c", "c"], ["c"])
 
@@ -207,5 +215,6 @@ async def test_a_record_with_a_wrong_signature_is_still_asked_of_others(tmp_path
         b.log.ingest(pairs([good]), now_ms=NOW_MS)
         for node in (a, a, b):
             await node.sessions.open("c")
+            await asyncio.gather(*node.tasks)
         assert c.taken == [(good.raw, "a"), (good.raw, "b")]
         assert c.log.has([good.id])

@@ -67,8 +67,8 @@ class Line(Protocol):
     async def synchronise(self, peer: str) -> None:
         """Have both logs equal. Raises AutoresearchError."""
 
-    def take_in(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
-        """Store what a peer gave."""
+    async def take_in(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
+        """Store what a peer gave. Raises AutoresearchError."""
 
 
 class Found(NamedTuple):
@@ -128,7 +128,7 @@ class Participant:
         match reply:
             case Attested(raw=raw, signature=sealed):
                 self._forget(code)  # whatever it sent, it has seen the answer
-                self._take_in(raw, sealed, code)
+                await self._take_in(raw, sealed, code)
             case No(why=why):
                 if why in VOID:
                     self._forget(code)
@@ -244,7 +244,7 @@ class Participant:
             return standing(device, now_ms)
         return ""
 
-    def _take_in(self, raw: bytes, sealed: bytes, code: CodeView) -> None:
+    async def _take_in(self, raw: bytes, sealed: bytes, code: CodeView) -> None:
         """Keep the attestation. Raises AutoresearchError when it is another record, or none."""
         record = admit(raw, sealed, self._notebook.log.network, now_ms=self._now_ms())
         if isinstance(record, Record):
@@ -254,7 +254,7 @@ class Participant:
                 raise AutoresearchError("the attestor gave something else than its word for this participant")
         elif record.code != "early":  # which waits in the log for its time
             raise AutoresearchError(f"the attestor's word can't be used: {record.sentence}")
-        self._line.take_in([(raw, sealed)], code.attestor_peer)
+        await self._line.take_in([(raw, sealed)], code.attestor_peer)
 
     def _remember(self, attestor: Found, token: bytes, until_ms: int) -> None:
         now_ms = self._now_ms()

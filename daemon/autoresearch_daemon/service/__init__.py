@@ -7,8 +7,10 @@ from autoresearch_daemon.service.effects import (
     CloseAbandoned,
     Decline,
     Effect,
+    RecordWaiting,
     Save,
     Tell,
+    Verify,
     WantWorkers,
 )
 from autoresearch_daemon.service.inputs import (
@@ -30,13 +32,15 @@ from autoresearch_daemon.service.inputs import (
     RunDropped,
     StopAsked,
     Tick,
+    VerificationsChanged,
     WorkAsked,
     WorkerLeaves,
     WorkerLost,
     WorkerReady,
     WorkerStage,
 )
-from autoresearch_daemon.service.machine import Asked, Service, Worker
+from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.state import Asked, Worker
 
 __all__ = [
     "Approve",
@@ -59,6 +63,7 @@ __all__ = [
     "PauseAsked",
     "Progressed",
     "Proposed",
+    "RecordWaiting",
     "ResumeAsked",
     "RunAsked",
     "RunDropped",
@@ -67,6 +72,8 @@ __all__ = [
     "StopAsked",
     "Tell",
     "Tick",
+    "VerificationsChanged",
+    "Verify",
     "WantWorkers",
     "WorkAsked",
     "Worker",

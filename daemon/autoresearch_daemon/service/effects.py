@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autoresearch.api import RunInHand
 from autoresearch_daemon.service.inputs import Assignment
 
 
@@ -16,10 +17,11 @@ class WantWorkers:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Give a worker something to do."""
+    """Give a worker something to do; ``run`` is a verification's, as people see it."""
 
     worker: str
     assignment: Assignment
+    run: RunInHand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,24 @@ class Cancel:
 class CloseAbandoned:
     """Publish the run that a lost worker had in hand as abandoned."""
 
-    worker: str
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """Reveal what may be revealed, and have the next verification ready.
+
+    ``ready`` is the one that is ready by now: it is to be put back when something else goes before it. ``task`` is the
+    folder of the task to find one on (empty: the configured one), None when none is wanted.
+    """
+
+    task: str | None
+    ready: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWaiting:
+    """Try again to record what could not be recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +85,4 @@ class Tell:
     text: str
 
 
-Effect = WantWorkers | Assign | Approve | Decline | Cancel | CloseAbandoned | Save | Tell
+Effect = WantWorkers | Assign | Approve | Decline | Cancel | CloseAbandoned | Verify | RecordWaiting | Save | Tell

@@ -88,6 +88,11 @@ class JobReady:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationsChanged:
+    """A verification was done here, others committed themselves or revealed, or others are trusted than before."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReady:
     """A worker process is up and has nothing to do."""
 
@@ -197,6 +202,7 @@ Input = (
     | RunAsked
     | RunDropped
     | JobReady
+    | VerificationsChanged
     | WorkerReady
     | WorkerStage
     | Proposed

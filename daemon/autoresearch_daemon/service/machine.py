@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from autoresearch.api import RunInHand
+from autoresearch.errors import Refused
 from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Approve,
@@ -20,8 +21,10 @@ from autoresearch_daemon.service.effects import (
     CloseAbandoned,
     Decline,
     Effect,
+    RecordWaiting,
     Save,
     Tell,
+    Verify,
     WantWorkers,
 )
 from autoresearch_daemon.service.inputs import (
@@ -43,12 +46,14 @@ from autoresearch_daemon.service.inputs import (
     RunDropped,
     StopAsked,
     Tick,
+    VerificationsChanged,
     WorkAsked,
     WorkerLeaves,
     WorkerLost,
     WorkerReady,
     WorkerStage,
 )
+from autoresearch_daemon.service.state import Asked, Spent, Worker
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
 PROPOSALS_PER_ASSIGNMENT = 5
@@ -58,40 +63,8 @@ YIELD_MS = 30_000
 # fails at once would otherwise fill everybody's log with failures.
 FAILURES = 3
 FAILURES_MS = 60_000
-
-
-@dataclass(slots=True)
-class Worker:
-    """What the node knows of one worker."""
-
-    device: str = ""
-    ready: bool = False
-    why: Why = Why.STARTING
-    assignment: Assignment | None = None
-    key: tuple[bytes, bytes, int] | None = None
-    run: RunInHand | None = None
-    refused: int = 0
-    yielded: bool = False
-    leaving: bool = False
-    since_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What survives a restart: whether to work, on what, and whether paused."""
-
-    working: bool = False
-    order: Order = field(default_factory=Order)
-    paused: bool = False
-    paused_until_ms: int | None = None
-
-
-@dataclass(slots=True)
-class Spent:
-    """What the workers' time went to since the start."""
-
-    search: int = 0
-    verification: int = 0
+# How long a record that could not be written waits before the next try.
+RETRY_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -107,6 +80,7 @@ class Service:
     workers: dict[str, Worker] = field(default_factory=dict)
     queue: deque[Assignment] = field(default_factory=deque)
     blocks: dict[Why, str] = field(default_factory=dict)
+    retry_ms: int = 0
     job: JobReady | None = None
     failures: deque[int] = field(default_factory=deque)
     spent_ms: Spent = field(default_factory=Spent)
@@ -145,6 +119,30 @@ class Service:
         if order.runs_left is not None:
             return Why.ASKED_FOR_RUNS
         return Why.ASKED if order.until_ms is None else Why.ASKED_FOR_TIME
+
+    def is_running(self, key: tuple[bytes, bytes, int]) -> bool:
+        """Whether a worker runs this: (task digest, source digest, replicate)."""
+        return any(worker.key == key for worker in self.workers.values())
+
+    def is_ready(self, job: str) -> bool:
+        """Whether this is the verification at hand, which no worker has yet."""
+        return self.job is not None and self.job.job == job
+
+    def jobs(self) -> list[str]:
+        """The verifications that are in hand or queued."""
+        given = [worker.assignment for worker in self.in_hand if worker.assignment]
+        return [assignment.job for assignment in (*given, *self.queue) if assignment.job]
+
+    def check_measuring(self) -> None:
+        """Whether a worker would take up what a person asks to have measured. Raises Refused."""
+        if self.asked.paused:
+            raise Refused("This node is paused, so it measures nothing.", hint="autoresearch resume")
+        if self.workers_wanted == 0:
+            hint = "autoresearch config set work.workers 1, then autoresearch down && autoresearch up"
+            raise Refused("This node has no workers, so it measures nothing.", hint=hint)
+        # A task that could not be worked on is tried again when somebody asks for something by name.
+        if found := [reason for why, reason in self.blocks.items() if why is not Why.TASK_BROKEN]:
+            raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
 
     def reason(self, why: Why) -> str:
         """The sentence for a reason: what blocks, in its own words, or the words that all share."""
@@ -189,14 +187,16 @@ class Service:
             case Blocked(why, sentence):
                 if sentence is None:
                     self.blocks.pop(why, None)
-                else:
-                    self.blocks[why] = sentence
+                    return []
+                self.blocks[why] = sentence
+                if why is Why.CANNOT_RECORD:
+                    self.retry_ms = now_ms + RETRY_MS
                 return []
             case JobReady(name):
                 self.job = event if name is not None else None
                 return []
-            case Tick():
-                return []
+            case VerificationsChanged() | Tick():
+                return [self._verify(), *self._retry(now_ms)]
             case _:
                 return self._worker_event(event, now_ms)
 
@@ -262,9 +262,19 @@ class Service:
         if lost is None or lost.key is None:
             return []
         self.failures.append(now_ms)
-        return [CloseAbandoned(event.worker)]
+        return [CloseAbandoned(lost.assignment.name)] if lost.assignment else []
 
     # --- parts ---
+
+    def _verify(self) -> Verify:
+        wanted = self.asked.working and self.asked.order.verify_share > 0 and self.job is None
+        return Verify(self.asked.order.task if wanted else None, self.job.job if self.job else None)
+
+    def _retry(self, now_ms: int) -> list[Effect]:
+        if Why.CANNOT_RECORD not in self.blocks or now_ms < self.retry_ms:
+            return []
+        del self.blocks[Why.CANNOT_RECORD]
+        return [RecordWaiting()]
 
     def _worker(self, name: str) -> Worker:
         return self.workers.setdefault(name, Worker())
@@ -363,7 +373,7 @@ class Service:
                 break
             worker.assignment, worker.since_ms = assignment, now_ms
             worker.why = Why.VERIFYING if assignment.job else Why.PROPOSING
-            effects.append(Assign(name, assignment))
+            effects.append(Assign(name, assignment, worker.run if assignment.job else None))
         return effects
 
     def _may_fail(self, now_ms: int) -> bool:

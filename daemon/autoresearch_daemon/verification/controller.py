@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -16,7 +16,7 @@ from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Verification, format_id, parse_id, short_id
+from autoresearch.records import Verification, format_id, parse_id, short_id
 from autoresearch.running import Level, permit
 from autoresearch.tasks import MAX_FILE_BYTES, Task
 from autoresearch.views import judgement, pending
@@ -31,7 +31,6 @@ from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
 
-LOOK_SECONDS = 5.0
 # A task has a baseline and no more files in its harness than a record holds.
 TASK_FILES = 17
 
@@ -40,7 +39,7 @@ class VerificationController:
     """Between the node's state machine and its jobs.
 
     ``take(event)`` gives the machine an event, ``load(folder)`` reads a task folder (empty: the configured one or the
-    one that ships), ``fetch(blob)`` gets a blob from other nodes.
+    one that ships).
 
     ``level`` is how well runs are walled in here, as soon as that is known.
     """
@@ -48,6 +47,7 @@ class VerificationController:
     def __init__(
         self,
         notebook: Notebook,
+        jobs: VerificationQueue,
         events: Events,
         machine: service.Service,
         paths: Paths,
@@ -55,7 +55,6 @@ class VerificationController:
         *,
         take: Callable[[service.Input], None],
         load: Callable[[str], Task],
-        fetch: Callable[[BlobRef], Awaitable[None]],
     ) -> None:
         self._notebook = notebook
         self._events = events
@@ -63,41 +62,47 @@ class VerificationController:
         self._paths = paths
         self._take = take
         self._load = load
-        self._fetch = fetch
         self.level = Level.NONE
-        self._jobs = VerificationQueue(notebook, fetch)
+        self._jobs = jobs
         self._reveals = Reveals(notebook, local)
+        self._wanted = service.Verify(task=None, ready=None)
         self._news = asyncio.Event()
+        self._given: dict[str, str] = {}  # by assignment, the job that a worker has
         self._names = 0
         self._repeated: dict[str, bytes] = {}  # by assignment, the verification that is made once more
 
-    async def keep(self) -> None:
-        """Have the next verification ready whenever this node works, verifies and is chosen; tell what was measured.
+    def want(self, wanted: service.Verify) -> None:
+        """Have this done soon; what was wanted before and is not begun yet no longer matters."""
+        self._wanted = wanted
+        self._news.set()
 
-        Until cancelled.
-        """
+    async def keep(self) -> None:
+        """Do what is wanted: have the next verification ready, tell what was measured. Until cancelled."""
         while True:
+            await self._news.wait()
             try:
-                await self._look()
+                await self.look(self._wanted)
             except AutoresearchError as error:
                 logger.info("nothing can be verified now", reason=str(error))
             except Exception:  # a stranger's record must not end this loop for good
                 logger.exception("looking for something to verify failed")
             self.reveal()
-            self._news.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+            self._news.clear()  # what was wanted meanwhile is out of date; the next tick says what is wanted now
 
-    async def _look(self) -> None:
-        asked, ready = self._machine.asked, self._machine.job
-        if ready is not None and ready.job and not self._jobs.is_next(ready.job, now_ms()):
-            self._jobs.put_back(ready.job, now_ms())
+    async def look(self, wanted: service.Verify) -> None:
+        """Put back what is ready when something else goes before it; find the next and make it ready."""
+        if (
+            wanted.ready is not None
+            and not await self._jobs.is_next(wanted.ready, now_ms())
+            and self._machine.is_ready(wanted.ready)  # no worker has got it meanwhile
+        ):
+            self._jobs.put_back(wanted.ready, now_ms())
             self._take(service.JobReady(None))
         if self.level < Level.LANDLOCK:
             return  # what others wrote is not run here, so it is not fetched either
-        if asked.working and asked.order.verify_share > 0 and self._machine.job is None:
+        if wanted.task is not None:
             try:
-                task = self._load(asked.order.task)
+                task = self._load(wanted.task)
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
                 self._take(service.Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
@@ -149,43 +154,37 @@ class VerificationController:
 
     def _check_idle(self, run: bytes) -> None:
         """Whether the run is not being measured here already. Raises Refused."""
-        machine = self._machine
-        given = [worker.assignment for worker in machine.in_hand if worker.assignment]
-        checks = (self._jobs.check(assignment.job) for assignment in (*given, *machine.queue))
+        checks = map(self._jobs.check, self._machine.jobs())
         if any(check is not None and check.run == run for check in checks):
             raise Refused(f"{short_id(run)} is being measured here already.", hint="autoresearch status")
 
     def _check_working(self) -> None:
         """Whether a worker would take it up. Raises Refused."""
         permit(self.level, foreign=True)
-        if self._machine.asked.paused:
-            raise Refused("This node is paused, so it measures nothing.", hint="autoresearch resume")
-        if self._machine.workers_wanted == 0:
-            hint = "autoresearch config set work.workers 1, then autoresearch down && autoresearch up"
-            raise Refused("This node has no workers, so it measures nothing.", hint=hint)
-        # A task that could not be worked on is tried again when somebody asks for something by name.
-        if found := [reason for why, reason in self._machine.blocks.items() if why is not Why.TASK_BROKEN]:
-            raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
+        self._machine.check_measuring()
 
     def waiting(self) -> list[WaitingStatus]:
         """What is measured here and not told yet."""
         return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
 
-    def check(self, assignment: service.Assignment) -> protocol.Check | None:
-        """What a worker needs for an assignment, if that is a verification."""
-        return self._jobs.check(assignment.job) if assignment.job else None
-
-    def finish(self, worker: str, found: protocol.Verified) -> AutoresearchError | None:
-        """Publish what a worker measured, and tell people. An error means that it is not recorded, and why."""
-        assignment = self._machine.workers[worker].assignment
-        if assignment is None or self._jobs.check(assignment.job) is None:
+    def give(self, assignment: service.Assignment) -> protocol.Check | None:
+        """What a worker needs for an assignment that it gets now, if that is a verification."""
+        if not assignment.job:
             return None
-        body = self._jobs.measured(assignment.job, found)
+        self._given[assignment.name] = assignment.job
+        return self._jobs.check(assignment.job)
+
+    def finish(self, found: protocol.Verified) -> AutoresearchError | None:
+        """Publish what a worker measured, and tell people. An error means that it is not recorded, and why."""
+        job = self._given.pop(found.assignment, "")
+        if self._jobs.check(job) is None:
+            return None
+        body = self._jobs.measured(job, found)
         repeated = self._repeated.pop(found.assignment, None)
         if repeated is not None:
             self._tell_evidence(found.assignment, repeated, body)
             return None
-        self.wake()
+        self._take(service.VerificationsChanged())
         if found.cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
             text = f"{body.stage} of {short_id(body.run)}: stopped"
             self._events.tell("run_failed", text, now_ms(), assignment=found.assignment, reason=body.reason)
@@ -206,10 +205,6 @@ class VerificationController:
         for published in told:
             self._tell(published)
         return error
-
-    def wake(self) -> None:
-        """A verification is done, or others committed themselves or told: look at once."""
-        self._news.set()
 
     def _tell(self, told: Told) -> None:
         body, log = told.body, self._notebook.log
@@ -261,5 +256,5 @@ class VerificationController:
             except MissingBlob as missing:
                 if missing.blob.size > MAX_FILE_BYTES:
                     raise Refused("The run's task has files that are larger than those of any task.") from missing
-                await self._fetch(missing.blob)
+                await self._jobs.fetch(missing.blob)
         return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)

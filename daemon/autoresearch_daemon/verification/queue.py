@@ -18,6 +18,7 @@ from autoresearch.tasks import MAX_FILE_BYTES
 from autoresearch.verification import EVALUATE, REPLICATE
 from autoresearch.views import VerificationJob, bears_out, job_for, make_job, next_job, repeated_job, tolerance_of, who
 from autoresearch.words import JOB_SENTENCES, JobReason
+from autoresearch_daemon.log_thread import Asking
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
@@ -41,19 +42,22 @@ class Wanted(NamedTuple):
 
 
 class VerificationQueue:
-    """Those that are ready or in hand, by name. ``fetch(blob)`` gets a blob from other nodes."""
+    """Those that are ready or in hand, by name. ``fetch(blob)`` gets a blob from other nodes.
 
-    def __init__(self, notebook: Notebook, fetch: Callable[[BlobRef], Awaitable[None]]) -> None:
+    What comes next is found out in the ``thread`` of the log: it takes seconds in a large one.
+    """
+
+    def __init__(self, notebook: Notebook, thread: Asking, fetch: Callable[[BlobRef], Awaitable[None]]) -> None:
         self._notebook = notebook
-        self._fetch = fetch
+        self._thread = thread
+        self.fetch = fetch
         self._checks: dict[str, protocol.Check] = {}
         self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
         self._names = 0
 
     async def find(self, task: bytes, now_ms: int) -> tuple[str, RunInHand] | None:
         """The next thing to verify on a task, with its files here; its name and how people see it."""
-        device = self._notebook.identity.device
-        job = next_job(self._notebook.log, task, device.public, bytes(device.key), now_ms, skip=self._skipped(now_ms))
+        job = await self._next(task, now_ms, self._skipped(now_ms))
         if job is None:
             return None
         times, _ = self._tried.get(_key(job), (0, 0))
@@ -64,15 +68,20 @@ class VerificationQueue:
             logger.info("a run cannot be verified now", run=short_id(job.run), reason=str(error))
             return None
 
-    def is_next(self, name: str, now_ms: int) -> bool:
+    async def is_next(self, name: str, now_ms: int) -> bool:
         """Whether what was made ready is still what this node is to do next.
 
         While it waited others may have done it, or something came that is better by its author's word.
         """
-        check, device = self._checks[name], self._notebook.identity.device
-        skip = self._skipped(now_ms) - {_key(check)}
-        job = next_job(self._notebook.log, check.task, device.public, bytes(device.key), now_ms, skip=skip)
+        check = self._checks[name]
+        job = await self._next(check.task, now_ms, self._skipped(now_ms) - {_key(check)})
         return job is not None and _key(job) == _key(check)
+
+    async def _next(self, task: bytes, now_ms: int, skip: set[tuple[bytes, str, int]]) -> VerificationJob | None:
+        device = self._notebook.identity.device
+        return await self._thread.run(
+            lambda log: next_job(log, task, device.public, bytes(device.key), now_ms, skip=skip)
+        )
 
     def put_back(self, name: str, now_ms: int) -> None:
         """What was made ready is not done now, and was not tried either."""
@@ -228,7 +237,7 @@ class VerificationQueue:
             raise Refused(
                 f"{blob.sha256.hex()[:16]} has {blob.size} bytes by its record; {most} are the most there are"
             )
-        await self._fetch(blob)
+        await self.fetch(blob)
         return blob.sha256
 
     def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,16 +40,19 @@ class Child:
 
 
 class Pool:
-    """Keeps as many worker processes as are wanted; ``on_message``, ``on_leaving`` and ``on_lost`` tell the node."""
+    """Keeps as many worker processes as are wanted; ``on_message``, ``on_leaving`` and ``on_lost`` tell the node.
+
+    ``on_message`` and ``on_lost`` are awaited one at a time, so that a worker is lost after what it said is dealt with.
+    """
 
     def __init__(
         self,
         socket: Path,
         devices: list[str],
         *,
-        on_message: Callable[[str, protocol.FromWorker], None],
+        on_message: Callable[[str, protocol.FromWorker], Awaitable[None]],
         on_leaving: Callable[[str], None],
-        on_lost: Callable[[str], None],
+        on_lost: Callable[[str], Awaitable[None]],
     ) -> None:
         self._socket, self._address = socket, f"ipc://{socket}"
         self._devices = devices
@@ -57,6 +60,7 @@ class Pool:
         self._on_leaving = on_leaving
         self._on_lost = on_lost
         self._children: dict[str, Child] = {}
+        self._turn = asyncio.Lock()
         self._context = zmq.asyncio.Context()
         self._router: zmq.asyncio.Socket = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.LINGER, 0)
@@ -136,10 +140,14 @@ class Pool:
                 break
             child.failures += 1
             logger.warning("worker ended", worker=child.name, status=status, failures=child.failures)
-            self._on_lost(child.name)
+            await self._lose(child)
             await asyncio.sleep(min(RESTART_SECONDS_MAX, RESTART_SECONDS_FIRST * 2 ** (child.failures - 1)))
         self._children.pop(child.name, None)
-        self._on_lost(child.name)
+        await self._lose(child)
+
+    async def _lose(self, child: Child) -> None:
+        async with self._turn:
+            await self._on_lost(child.name)
 
     async def _receive(self) -> None:
         while True:
@@ -149,18 +157,19 @@ class Pool:
                 continue
             child.heard = asyncio.get_running_loop().time()
             try:
-                self._deliver(child, protocol.decode_from_worker(payload))
+                async with self._turn:
+                    await self._deliver(child, protocol.decode_from_worker(payload))
             except Exception:
                 logger.exception("a message of a worker could not be handled; the worker is ended", worker=child.name)
                 kill_group(child)
 
-    def _deliver(self, child: Child, message: protocol.FromWorker) -> None:
+    async def _deliver(self, child: Child, message: protocol.FromWorker) -> None:
         if isinstance(message, protocol.Result):
             child.failures = 0
         if child.quitting and isinstance(message, protocol.Ready):
             self.send(child.name, protocol.Quit())  # it was told before it could hear
         elif not isinstance(message, protocol.Alive):
-            self._on_message(child.name, message)
+            await self._on_message(child.name, message)
 
     async def _send(self) -> None:
         while True:

@@ -1,0 +1,113 @@
+"""Records of others are stored away from the event loop: together, once, and whoever waits learns how it went."""
+
+import asyncio
+import sqlite3
+from contextlib import asynccontextmanager
+
+import autoresearch_daemon.ingesting as module
+import pytest
+from autoresearch_daemon.ingesting import Ingester
+from autoresearch_daemon.log_thread import LogThread
+
+from autoresearch.errors import Refused
+from autoresearch.log import Log, State
+from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
+
+
+class Place:
+    """An ingester over a log, and what it told."""
+
+    def __init__(self, folder):
+        self.log = Log.open(folder / "log.sqlite", NETWORK)
+        self.thread = LogThread(self.log)
+        self.keys = []
+        self.thread.on_change = lambda came, went: self.keys.extend(came)
+        self.arrived = []
+        self.ingester = Ingester(self.thread, self.arrived.append)
+        self.file = folder / "log.sqlite"
+
+
+@asynccontextmanager
+async def place(folder):
+    made = Place(folder)
+    keeping = asyncio.create_task(made.ingester.keep())
+    try:
+        async with asyncio.timeout(30):
+            yield made
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        made.thread.close()
+        made.log.close()
+
+
+def made(author, count):
+    return pairs([sealed(key(author), run_body(float(seq)), seq=seq) for seq in range(1, count + 1)])
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch):
+    monkeypatch.setattr(module, "now_ms", lambda: NOW_MS)
+
+
+async def test_what_an_exchange_brings_is_one_transaction_and_in_the_log_when_it_has_settled(tmp_path):
+    async with place(tmp_path) as here:
+        first, second = made(1, 40), made(2, 30)
+        await here.ingester.gather(first, "a")
+        await here.ingester.gather(second, "b")
+        assert here.log.count() == 0
+        await here.ingester.settle()
+        assert here.log.count() == len(here.keys) == 70
+        assert [(one.peer, one.pairs) for one in here.arrived] == [("a", first), ("b", second)]
+        assert {verdict.state for one in here.arrived for verdict in one.verdicts} == {State.STORED}
+
+
+async def test_more_than_a_batch_waits_for_no_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH_RECORDS", 50)
+    monkeypatch.setattr(module, "GATHER_SECONDS", 1e6)
+    async with place(tmp_path) as here:
+        records = made(1, 90)
+        for start in range(0, 90, 10):
+            await here.ingester.gather(records[start : start + 10], "a")
+        while here.log.count() < 50:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert len(here.keys) <= 50
+        await here.ingester.settle()
+        assert here.log.count() == 90
+
+
+async def test_an_announced_record_is_stored_at_once(tmp_path):
+    async with place(tmp_path) as here:
+        await here.ingester.take(made(1, 1), "a")
+        while not here.arrived:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert here.log.count() == 1
+
+
+async def test_whoever_waits_learns_that_nothing_can_be_written_and_the_next_are_stored(tmp_path, monkeypatch):
+    async with place(tmp_path) as here:
+        with monkeypatch.context() as patched:
+            patched.setattr(Log, "ingest", full)
+            with pytest.raises(Refused, match="disk is full"):
+                await here.ingester.store(made(1, 3), "a")
+        await here.ingester.store(made(1, 3), "a")
+        assert here.log.count() == 3
+
+
+def full(*_, **__):
+    raise Refused("The disk is full; nothing was written.")
+
+
+async def test_the_loop_goes_on_while_another_writes(tmp_path):
+    async with place(tmp_path) as here:
+        other = sqlite3.connect(here.file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        storing = asyncio.create_task(here.ingester.store(made(1, 5), "a"))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert here.log.count() == 0
+        assert not storing.done()
+        other.execute("COMMIT")
+        other.close()
+        await storing
+        assert here.log.count() == 5
