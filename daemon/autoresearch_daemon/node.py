@@ -32,6 +32,7 @@ from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.leader_watch import LeaderWatch
 from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.machine_faults import MachineFaults
 from autoresearch_daemon.manifest_watch import ManifestWatch
 from autoresearch_daemon.proposals import Proposals
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
@@ -80,6 +81,7 @@ class Node:
         )
         self._planned: dict[str, protocol.Proposal] = {}
         self.proposals = Proposals(self.local)
+        self._faults = MachineFaults()
         self.tasks: dict[str, Task] = {}
         self._ceiling = Ceiling.of(settings.work)
         self._renew_ms = 0
@@ -264,6 +266,7 @@ class Node:
             assignment=assignment.name,
             task=folder,
             plan=self.proposals.plan(assignment.name),
+            recheck=self._faults.suspected,
             level=int(self.level or 0),
             author=self.notebook.author,
             check=self.verifying.give(assignment),
@@ -283,6 +286,7 @@ class Node:
                 self.take(service.WorkerStage(worker, Why(message.why)))
             case protocol.Proposal():
                 self._planned[worker] = message
+                self._faults.clear()  # the baseline ran here before it
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
                 taken = self.notebook.is_tried_elsewhere(plan, now_ms())
@@ -291,6 +295,8 @@ class Node:
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
                 self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
             case protocol.Result():
+                found = self._faults.ended(self._planned[worker].plan, message.measurement)
+                message = msgspec.structs.replace(message, measurement=found)
                 self._block(await self.runs.finish(message))
                 failed = message.measurement.status is not RunStatus.OK
                 self.take(service.Finished(worker, counted=counts(message), failed=failed))
@@ -302,9 +308,11 @@ class Node:
                 self.take(service.Dropped(worker))
             case protocol.Failed():
                 logger.warning("assignment failed", worker=worker, reason=message.sentence)
-                self.proposals.end(message.assignment)
-                self.events.tell("run_failed", message.sentence, now_ms(), assignment=message.assignment, worker=worker)
-                self.take(service.Failed(worker, message.sentence))
+                if not message.cannot_run_here:  # else a proposal waits
+                    self.proposals.end(message.assignment)
+                    about = {"assignment": message.assignment, "worker": worker}
+                    self.events.tell("run_failed", message.sentence, now_ms(), **about)
+                self.take(service.Failed(worker, message.sentence, message.cannot_run_here))
 
     # --- runs ---
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from autoresearch_daemon import service
-from autoresearch_daemon.service import Assignment, Order, Service
+from autoresearch_daemon.service import Assignment, Order, Service, machine
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -497,3 +497,46 @@ def test_what_is_measured_or_queued_here_has_its_jobs_named() -> None:
     node.handle(service.JobReady("first", RUN), 0)
     node.handle(service.RunAsked(Assignment("check-1", "/task", job="second")), 0)
     assert sorted(node.jobs()) == ["first", "second"]
+
+
+def cannot_run(node: Service, now_ms: int) -> list[service.Effect]:
+    return node.handle(service.Failed("w1", "there is no cuda:0 on this machine", cannot_run_here=True), now_ms)
+
+
+def test_a_task_that_this_machine_cannot_run_waits_each_time_twice_as_long_until_a_person_asks() -> None:
+    node = started(1)
+    cannot_run(node, 0)
+    assert node.state() == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
+    assert node.reason(Why.CANNOT_RUN_HERE) == "there is no cuda:0 on this machine"
+    assert not of(service.Assign, node.handle(service.Tick(), machine.FIRST_WAIT_MS - 1))
+    now_ms = machine.FIRST_WAIT_MS
+    assert of(service.Assign, node.handle(service.Tick(), now_ms))
+    cannot_run(node, now_ms)
+    assert not of(service.Assign, node.handle(service.Tick(), now_ms + machine.FIRST_WAIT_MS))
+    assert of(service.Assign, node.handle(service.ResumeAsked(), now_ms + machine.FIRST_WAIT_MS))
+    for _ in range(20):
+        cannot_run(node, now_ms)
+        now_ms = node.try_ms
+        assert of(service.Assign, node.handle(service.Tick(), now_ms))
+    assert node.wait_ms == machine.LONGEST_WAIT_MS
+    node.handle(service.Finished("w1"), now_ms)
+    assert node.wait_ms == 0
+
+
+def test_a_proposal_waits_in_the_queue_until_the_machine_can_run_it() -> None:
+    node, given = Service(workers_wanted=1), Assignment("proposal-1", "/task", given=True)
+    node.handle(service.RunAsked(given), 0)
+    node.handle(service.WorkerReady("w1", "cuda:0"), 0)
+    cannot_run(node, 0)
+    assert node.state() == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
+    again = node.handle(service.Tick(), machine.FIRST_WAIT_MS)
+    again += node.handle(service.WorkerReady("w1", "cuda:0"), machine.FIRST_WAIT_MS)
+    assert of(service.Assign, again) == [service.Assign("w1", given)]
+
+
+def test_a_verification_that_this_machine_cannot_run_does_not_keep_it_from_its_own_task() -> None:
+    node = Service(workers_wanted=1)
+    node.handle(service.RunAsked(Assignment("check-1", "", job="job")), 0)
+    node.handle(service.WorkerReady("w1", "cpu"), 0)
+    cannot_run(node, 0)
+    assert node.state()[0] is WorkState.IDLE

@@ -160,10 +160,11 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The assignment could not even be begun."""
+    """The assignment could not even be begun; ``cannot_run_here``: because this machine lacks what it needs."""
 
     worker: str
     sentence: str
+    cannot_run_here: bool = False
 
 
 @dataclass(frozen=True, slots=True)

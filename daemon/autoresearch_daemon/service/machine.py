@@ -65,6 +65,11 @@ FAILURES = 3
 FAILURES_MS = 60_000
 # How long a record that could not be written waits before the next try.
 RETRY_MS = 60_000
+# What keeps this node from a task, and not from verifying runs on others.
+OF_THE_TASK = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
+# How long a task that this machine can't run waits before the first next try, and at most.
+FIRST_WAIT_MS = 60_000
+LONGEST_WAIT_MS = 3_600_000
 
 
 @dataclass(slots=True)
@@ -81,6 +86,8 @@ class Service:
     queue: deque[Assignment] = field(default_factory=deque)
     blocks: dict[Why, str] = field(default_factory=dict)
     retry_ms: int = 0
+    try_ms: int = 0
+    wait_ms: int = 0
     job: JobReady | None = None
     failures: deque[int] = field(default_factory=deque)
     spent_ms: Spent = field(default_factory=Spent)
@@ -141,7 +148,7 @@ class Service:
             hint = "autoresearch config set work.workers 1, then autoresearch down && autoresearch up"
             raise Refused("This node has no workers, so it measures nothing.", hint=hint)
         # A task that could not be worked on is tried again when somebody asks for something by name.
-        if found := [reason for why, reason in self.blocks.items() if why is not Why.TASK_BROKEN]:
+        if found := [reason for why, reason in self.blocks.items() if why not in OF_THE_TASK]:
             raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
 
     def reason(self, why: Why) -> str:
@@ -168,12 +175,13 @@ class Service:
                 self.asked = Asked(working=True, order=order)
                 self.finishing = False
                 self.failures.clear()
-                self.blocks.pop(Why.TASK_BROKEN, None)
+                self._try_again()
                 return [Save()]
             case PauseAsked(until_ms):
                 self.asked = replace(self.asked, paused=True, paused_until_ms=until_ms)
                 return [Save(), *self._cancel_all()]
             case ResumeAsked():
+                self._try_again()
                 self.failures.clear()
                 self.asked = replace(self.asked, paused=False, paused_until_ms=None)
                 return [Save()]
@@ -203,7 +211,7 @@ class Service:
     def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
         if isinstance(event, RunAsked):
             self.queue.append(event.assignment)
-            self.blocks.pop(Why.TASK_BROKEN, None)
+            self._try_again()
         else:
             self.queue = deque(each for each in self.queue if each.name != event.name)
         return []
@@ -230,18 +238,32 @@ class Service:
                 self._free(worker, now_ms)
             case Finished():
                 return self._finished(event, now_ms)
-            case Failed(name, sentence):
-                searched = self._free(self._worker(name), now_ms)
-                if searched:
-                    self.blocks[Why.TASK_BROKEN] = sentence
-                return [Tell("worker", sentence)]
+            case Failed():
+                return self._failed(event, now_ms)
             case WorkerLeaves() | WorkerLost():
                 return self._going(event, now_ms)
         return []
 
+    def _failed(self, event: Failed, now_ms: int) -> list[Effect]:
+        """What could not be begun. What this machine can't run is tried again, each time after twice as long."""
+        worker = self._worker(event.worker)
+        assignment = worker.assignment
+        searched = self._free(worker, now_ms)
+        if event.cannot_run_here and assignment and not assignment.job:
+            self.wait_ms = min(2 * self.wait_ms, LONGEST_WAIT_MS) if self.wait_ms else FIRST_WAIT_MS
+            self.try_ms = now_ms + self.wait_ms
+            self.blocks[Why.CANNOT_RUN_HERE] = event.sentence
+            if assignment.given:
+                self.queue.append(assignment)
+        elif searched:
+            self.blocks[Why.TASK_BROKEN] = event.sentence
+        return [Tell("worker", event.sentence)]
+
     def _finished(self, event: Finished, now_ms: int) -> list[Effect]:
         if event.failed:
             self.failures.append(now_ms)
+        else:
+            self.wait_ms = 0
         searched = self._free(self._worker(event.worker), now_ms)
         self._worker(event.worker).yielded &= not event.counted
         if event.counted and searched and self.asked.order.runs_left is not None:
@@ -270,7 +292,14 @@ class Service:
         wanted = self.asked.working and self.asked.order.verify_share > 0 and self.job is None
         return Verify(self.asked.order.task if wanted else None, self.job.job if self.job else None)
 
+    def _try_again(self) -> None:
+        """A person asks: what kept the task from being worked on may be mended."""
+        self.blocks.pop(Why.TASK_BROKEN, None)
+        self.blocks.pop(Why.CANNOT_RUN_HERE, None)
+
     def _retry(self, now_ms: int) -> list[Effect]:
+        if now_ms >= self.try_ms:
+            self.blocks.pop(Why.CANNOT_RUN_HERE, None)
         if Why.CANNOT_RECORD not in self.blocks or now_ms < self.retry_ms:
             return []
         del self.blocks[Why.CANNOT_RECORD]

@@ -21,6 +21,7 @@ from autoresearch.research import (
     Ceiling,
     Model,
     Plan,
+    forget_runs,
     limits_of,
     measure,
     plan_as_it_stands,
@@ -95,6 +96,8 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     bench = replace(bench, foreign=_has_others_part(work, task, place))
     permit(bench.level, foreign=bench.foreign)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
+    if work.recheck:
+        forget_runs(task, bench)
     _prepare(task, bench, talk)
     if work.check is not None:
         return _verify(work, work.check, talk, task, bench, place.paths)

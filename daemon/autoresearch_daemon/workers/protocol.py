@@ -119,7 +119,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 class Work(Message, frozen=True, kw_only=True):
     """Daemon: do this. ``level`` is the sandbox level; ``plan`` is what somebody proposed, None: search.
 
-    ``author`` is this node's device key.
+    ``recheck``: the baseline has to take its first step here again. ``author`` is this node's device key.
     """
 
     assignment: str
@@ -128,6 +128,7 @@ class Work(Message, frozen=True, kw_only=True):
     level: int
     author: bytes
     check: Check | None = None
+    recheck: bool = False
 
 
 class Approve(Message, frozen=True, kw_only=True):
