@@ -46,7 +46,7 @@ from autoresearch.api.parameters import (
     Records,
     TopOf,
 )
-from autoresearch.api.participants import NOBODY, MarkView, Who
+from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 from autoresearch.api.records import (
     DiffAnswer,
     LogAnswer,
@@ -115,6 +115,7 @@ __all__ = [
     "OneRecord",
     "Operation",
     "Parameters",
+    "ParticipantView",
     "PauseRequest",
     "PeerView",
     "PeersAnswer",
@@ -140,7 +141,6 @@ __all__ = [
     "VerifyRequest",
     "VerifyingStatus",
     "WaitingStatus",
-    "Who",
     "WithdrawRecordRequest",
     "WithdrawRequest",
     "WithdrawnAnswer",

@@ -361,7 +361,7 @@ class Node:
             if isinstance(record.body, Run) and not many:
                 view = record_view(self.notebook.log, record)
                 self.events.tell(
-                    "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.who.participant
+                    "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.participant.key
                 )
             elif isinstance(record.body, Claim) and self.notebook.is_outrun(record, now_ms()):
                 claim = record.body

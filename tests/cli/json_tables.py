@@ -9,7 +9,7 @@ import msgspec
 from autoresearch_cli import models
 
 from autoresearch import api
-from autoresearch.api import Answer, LineageStep, MarkView, ProgramView, RunView, Who
+from autoresearch.api import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
 
 HEAD = """\
 # What `--json` prints
@@ -90,7 +90,7 @@ def documents() -> list[type[msgspec.Struct]]:
     ]
     found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
     found.pop("Failure")
-    parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, Who, MarkView]
+    parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, ParticipantView, MarkView]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 
