@@ -6,7 +6,7 @@ from autoresearch.answers.participants import named
 from autoresearch.api import EvidenceListAnswer, EvidenceView
 from autoresearch.log import Log
 from autoresearch.records import format_id
-from autoresearch.views import Evidence, all_evidence, in_snapshot, participant_of, roster_of
+from autoresearch.views import EvidenceItem, all_evidence, in_snapshot, participant_of, roster_of
 from autoresearch.words import CONSEQUENCE_SENTENCES, EVIDENCE_SENTENCES, EvidenceKind
 
 
@@ -31,7 +31,7 @@ def evidence_list_answer(
     )
 
 
-def evidence_view(log: Log, one: Evidence) -> EvidenceView:
+def evidence_view(log: Log, one: EvidenceItem) -> EvidenceView:
     """Evidence, ready for JSON."""
     return EvidenceView(
         kind=one.kind.value,

@@ -19,7 +19,7 @@ from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.display_names import participant_of, participant_with_key
 from autoresearch.views.evidence import (
-    Evidence,
+    EvidenceItem,
     all_evidence,
     evaluations,
     evidence_with,
@@ -74,7 +74,7 @@ __all__ = [
     "OPEN",
     "Change",
     "ClaimView",
-    "Evidence",
+    "EvidenceItem",
     "HistoryEntry",
     "Marked",
     "Placed",

@@ -28,7 +28,7 @@ from autoresearch_daemon.dropped_keys import DroppedKeys
 from autoresearch_daemon.early_records import EarlyRecords
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.net import Handlers as NetworkHandlers
-from autoresearch_daemon.net import HostOptions, Network, device_statement, load_book
+from autoresearch_daemon.net import HostOptions, NetworkClient, device_statement, load_book
 from autoresearch_daemon.peer_lookup import check_dialled, named_peer
 from autoresearch_daemon.prefetch import Prefetch
 from autoresearch_daemon.refused_records import RefusedRecords
@@ -92,7 +92,7 @@ class Exchange:
             open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
             me=self.me,
         )
-        self.network = Network(
+        self.network = NetworkClient(
             msgspec.structs.replace(options, device_key=notebook.author),
             socket,
             NetworkHandlers(

@@ -80,7 +80,7 @@ REQUESTS = {
 
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
-    bases = (Answer, models.Answer)
+    bases = (Answer,)
     rooms = (vars(api), vars(models))
     printed = [
         cls
