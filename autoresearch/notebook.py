@@ -44,7 +44,7 @@ from autoresearch.records import Task as TaskBody
 from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.sanitise import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.tasks import Task
-from autoresearch.views import Placed, contenders, preferred, to_link, trust_context, who_is
+from autoresearch.views import Placed, contenders, participant_with_key, preferred, to_link, trust_context
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -171,7 +171,7 @@ class Notebook:
             Refused: no root key speaks for this device, so that it would be nobody's name.
         """
         root = self.identity.root.public
-        if not name and not who_is(self.log, root).name:
+        if not name and not participant_with_key(self.log, root).name:
             return None
         if plain_name(name) != name:
             sentence = f"“{one_line(name, 80)}” is no name that can stand in a line beside a key"

@@ -55,7 +55,7 @@ class Storage(Section, frozen=True, kw_only=True):
     minimum_free_mib: Annotated[int, Meta(ge=0, description="stop working when the disk has less free than this")] = 512
 
 
-class Network(Section, frozen=True, kw_only=True):
+class NetworkSection(Section, frozen=True, kw_only=True):
     """The network of nodes."""
 
     enabled: Annotated[bool, Meta(description="exchange records with other nodes; needs the extra `network`")] = False
@@ -118,7 +118,7 @@ class Settings(Section, frozen=True, kw_only=True):
 
     work: Work = Work()
     storage: Storage = Storage()
-    network: Network = Network()
+    network: NetworkSection = NetworkSection()
     attestor: Attestor = Attestor()
     api: Api = Api()
     logging: Logging = Logging()

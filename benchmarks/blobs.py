@@ -18,11 +18,10 @@ from pathlib import Path
 import psutil
 import structlog
 from autoresearch_daemon.fetching import Fetcher, serve_part
-from autoresearch_daemon.net import Handlers, HostOptions, Network, SyncStream
+from autoresearch_daemon.net import Handlers, HostOptions, NetworkClient, SyncStream
 
 from autoresearch.log import BlobStore
-from autoresearch.records import BlobRef
-from autoresearch.records import Network as Constants
+from autoresearch.records import BlobRef, Network
 
 COMPARED = "the same bytes hashed twice and written to the disk, without a network (`local`)"
 BYTES, QUICK_BYTES = 64 << 20, 8 << 20
@@ -80,7 +79,7 @@ async def fetch(folder: Path, theirs: BlobStore, blob: BlobRef, peers: int) -> t
 
 
 @asynccontextmanager
-async def node(folder: Path, store: BlobStore | None) -> AsyncIterator[Network]:
+async def node(folder: Path, store: BlobStore | None) -> AsyncIterator[NetworkClient]:
     """A network that serves a store and dials nobody by itself."""
 
     async def on_record(raw: bytes, signature: bytes, peer: str) -> None:
@@ -94,13 +93,13 @@ async def node(folder: Path, store: BlobStore | None) -> AsyncIterator[Network]:
 
     options = HostOptions(
         folder=str(folder),
-        network=Constants(name="benchmark"),
+        network=Network(name="benchmark"),
         listen=("/ip4/127.0.0.1/tcp/0",),
         lan=False,
         peers_wanted=0,
         health_seconds=300.0,
     )
-    made = Network(
+    made = NetworkClient(
         options, folder / "net.sock", Handlers(on_record=on_record, on_sync=on_sync, on_blob_request=on_blob)
     )
     await made.start()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import trio
-from autoresearch_daemon.net import Handlers, HostOptions, Network, SyncStream
+from autoresearch_daemon.net import Handlers, HostOptions, NetworkClient, SyncStream
 
 from benchmarks.gossip import NETWORK, Ear
 
@@ -31,7 +31,7 @@ async def idle(seconds: float) -> dict[str, float]:
     """One real network process, ten hosts in another process that connect to it."""
     with tempfile.TemporaryDirectory() as folder:
         options = HostOptions(folder=folder, network=NETWORK, listen=("/ip4/127.0.0.1/tcp/0",), lan=False)
-        network = Network(options, Path(folder) / "net.sock", Handlers(take_record, take_stream, no_blob))
+        network = NetworkClient(options, Path(folder) / "net.sock", Handlers(take_record, take_stream, no_blob))
         await network.start()
         await network.ready()
         peers = await asyncio.create_subprocess_exec(

@@ -6,7 +6,7 @@ from autoresearch.answers.participants import named
 from autoresearch.api import EvidenceListAnswer, EvidenceView
 from autoresearch.log import Log
 from autoresearch.records import format_id
-from autoresearch.views import Evidence, all_evidence, in_snapshot, roster_of, who
+from autoresearch.views import EvidenceItem, all_evidence, in_snapshot, participant_of, roster_of
 from autoresearch.words import CONSEQUENCE_SENTENCES, EVIDENCE_SENTENCES, EvidenceKind
 
 
@@ -31,12 +31,12 @@ def evidence_list_answer(
     )
 
 
-def evidence_view(log: Log, one: Evidence) -> EvidenceView:
+def evidence_view(log: Log, one: EvidenceItem) -> EvidenceView:
     """Evidence, ready for JSON."""
     return EvidenceView(
         kind=one.kind.value,
         id=format_id(one.records[0]),
-        who=who(log, one.device, one.time_ms),
+        participant=participant_of(log, one.device, one.time_ms),
         device=one.device.hex(),
         records=[format_id(record) for record in one.records],
         time_ms=one.time_ms,

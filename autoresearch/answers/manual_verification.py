@@ -19,10 +19,10 @@ from autoresearch.views import (
     is_counted,
     is_drawn,
     judged,
+    participant_of,
     roster_of,
     run_body,
     track_record,
-    who,
 )
 from autoresearch.words import RUN_STATE_SENTENCES, RUN_STATUS_SENTENCES, RunState, RunStatus
 
@@ -66,7 +66,7 @@ def _check_run(log: Log, record: Record, run: Run, name: str) -> None:
         raise Refused(f"{name} was withdrawn by its author: there is nothing to verify.", hint=_ANOTHER)
     state = judged(log, record).state
     if state in _WITHOUT_MEASURING:
-        author = who(log, record.author, record.time).short
+        author = participant_of(log, record.author, record.time).short
         raise Refused(
             f"{name} is {state.value}: {RUN_STATE_SENTENCES[state]}. No measurement changes that.",
             hint=f"autoresearch credit {author}",

@@ -7,7 +7,7 @@ import re
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log import Log
 from autoresearch.sanitise import one_line, plain_name
-from autoresearch.views import roster_of, who_is
+from autoresearch.views import participant_with_key, roster_of
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 
@@ -40,7 +40,7 @@ def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
             by_name.setdefault(voter.voter, set()).add(voter.root)
     found = by_key or by_name
     if len(found) > 1:
-        called = sorted(who_is(log, min(roots)).short for roots in found.values())
+        called = sorted(participant_with_key(log, min(roots)).short for roots in found.values())
         raise AmbiguousId(f"{one_line(text, 80)} can mean several participants.", called[:10])
     if found:
         return frozenset(*found.values())

@@ -8,7 +8,15 @@ import msgspec
 
 from autoresearch.api import PeersAnswer, PeerView
 from autoresearch.log import Log
-from autoresearch.views import TrackRecord, banned_until, in_snapshot, mark_view, records_behind, roster_of, who
+from autoresearch.views import (
+    TrackRecord,
+    banned_until,
+    in_snapshot,
+    mark_view,
+    participant_of,
+    records_behind,
+    roster_of,
+)
 
 
 @in_snapshot
@@ -25,7 +33,7 @@ def _with_participant(log: Log, peer: PeerView, records: Sequence[TrackRecord], 
     device = bytes.fromhex(peer.device_key)
     return msgspec.structs.replace(
         peer,
-        who=who(log, device, now_ms),
+        participant=participant_of(log, device, now_ms),
         attested=roster_of(log).voter(device, now_ms).attested,
         marks=[mark_view(mark) for record in records for mark in record.marks],
         banned_until_ms=banned_until(records),

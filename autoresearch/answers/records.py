@@ -10,7 +10,7 @@ from autoresearch.answers.verification_state import verification_state_view
 from autoresearch.api import LogAnswer, RecordView, ShowAnswer
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
-from autoresearch.views import in_snapshot, judged, kept_answer, run_view, who
+from autoresearch.views import in_snapshot, judged, kept_answer, participant_of, run_view
 
 DEFAULT_RECORDS = 50
 
@@ -74,7 +74,7 @@ def record_view(log: Log, record: Record) -> RecordView:
         seq=record.seq,
         time_ms=record.time,
         summary=summary(record.body),
-        who=who(log, record.author, record.time),
+        participant=participant_of(log, record.author, record.time),
     )
 
 

@@ -9,7 +9,7 @@ from autoresearch.api import WaitingStatus
 from autoresearch.log import Log
 from autoresearch.records import DAY_MS, Commitment, Record, Run, Verification, format_id
 from autoresearch.verification import network_rules
-from autoresearch.views import committed, in_snapshot, needed, roster_of, who
+from autoresearch.views import committed, in_snapshot, needed, participant_of, roster_of
 
 # Older commitments without a reveal are of a node that lost what it measured.
 _KEPT_MS = 7 * DAY_MS
@@ -68,7 +68,7 @@ def _waiting(log: Log, author: bytes, one: Untold, record: Record, run: Run) -> 
     return WaitingStatus(
         run=format_id(one.run),
         title=run.title,
-        who=who(log, record.author, record.time),
+        participant=participant_of(log, record.author, record.time),
         stage=one.stage,
         round=one.round,
         measured_ms=since_ms,

@@ -13,12 +13,12 @@ from autoresearch.views import (
     in_snapshot,
     judgement,
     marks_of,
+    participant_of,
     roster_of,
     states_over_time,
     tolerance_of,
     trust_context,
     wants_retest,
-    who,
     whose,
 )
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
@@ -92,5 +92,5 @@ def _measured(log: Log, record: Record, counted: set[bytes]) -> Measured:
         metrics={name: float(number) for name, number in body.metrics.items()},
         counts=record.id in counted,
         device=body.device,
-        who=who(log, record.author, record.time),
+        participant=participant_of(log, record.author, record.time),
     )

@@ -7,7 +7,7 @@ from autoresearch.api import WithdrawnAnswer
 from autoresearch.errors import Refused
 from autoresearch.log import Log
 from autoresearch.records import Note, Record, Run, Withdrawal, format_id, short_id
-from autoresearch.views import who
+from autoresearch.views import participant_of
 from autoresearch.words import with_article
 
 # What stays, whatever its author wants, and why.
@@ -32,8 +32,8 @@ def own_record(log: Log, reference: str, me: bytes | None) -> Record:
         why = f": {_STAYS[record.kind]}" if record.kind in _STAYS else ""
         raise Refused(f"{name} is {kind}, which can't be withdrawn{why}", hint=_HINTS.get(record.kind, ""))
     if record.author != me:
-        author = who(log, record.author, record.time)
-        mine = me is not None and who(log, me, record.time).participant == author.participant
+        author = participant_of(log, record.author, record.time)
+        mine = me is not None and participant_of(log, me, record.time).key == author.key
         raise Refused(
             f"{name} was published by {'another device of yours' if mine else 'another participant'}",
             hint="withdraw it on that device" if mine else f"autoresearch show {name} says who published it",

@@ -49,7 +49,7 @@ from autoresearch.api.parameters import (
     Records,
     TopOf,
 )
-from autoresearch.api.participants import NOBODY, MarkView, Who
+from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 from autoresearch.api.records import (
     DiffAnswer,
     LogAnswer,
@@ -120,6 +120,7 @@ __all__ = [
     "OneRecord",
     "Operation",
     "Parameters",
+    "ParticipantView",
     "PauseRequest",
     "PeerView",
     "PeersAnswer",
@@ -148,7 +149,6 @@ __all__ = [
     "VerifyRequest",
     "VerifyingStatus",
     "WaitingStatus",
-    "Who",
     "WithdrawRecordRequest",
     "WithdrawRequest",
     "WithdrawnAnswer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch.api.base import Answer
-from autoresearch.api.participants import MarkView, Who
+from autoresearch.api.participants import MarkView, ParticipantView
 
 
 class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     consecutive_valid: int = 0
     banned_until_ms: int | None = None
     marks: list[MarkView] = []
-    known_as: list[Who] = []
+    known_as: list[ParticipantView] = []
     implausible: list[str] = []
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from autoresearch.api.base import Answer
-from autoresearch.api.participants import Who
+from autoresearch.api.participants import ParticipantView
 
 
 class EvidenceView(Answer, frozen=True, kw_only=True):
-    """What records prove against ``who``, whose ``device`` signed the first of them: ``id``.
+    """What records prove against ``participant``, whose ``device`` signed the first of them: ``id``.
 
     ``kind`` is fork, seed, lineage or value. What ``follows`` is banned, uncounted (the device's later runs), disputed
     or refuted (the run), or merged: nothing any more. ``until_ms``: how long it lasts.
@@ -15,7 +15,7 @@ class EvidenceView(Answer, frozen=True, kw_only=True):
 
     kind: str
     id: str
-    who: Who
+    participant: ParticipantView
     device: str
     records: list[str]
     time_ms: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from autoresearch.api.base import Answer
 from autoresearch.api.boards import TaskStatus
-from autoresearch.api.participants import NOBODY, MarkView, Who
+from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 
 
 class RunInHand(Answer, frozen=True, kw_only=True):
-    """The run that a worker is doing now, or with ``kind`` "verification" the one of ``who`` that it checks.
+    """The run that a worker is doing now, or with ``kind`` "verification" the one of ``participant`` that it checks.
 
     Then ``checked`` is its id, ``stage`` and ``round`` say what is measured (see Measured), ``reason`` why it is here.
     """
@@ -25,7 +25,7 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     checked: str = ""
     stage: str = ""
     round: int = 0
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
     reason: str = ""
 
 
@@ -71,7 +71,7 @@ class PeerView(Answer, frozen=True, kw_only=True):
     ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
     ``device_key``, with which it signs records, is proven, by one that is offline when it was connected last; where it
     keeps that to itself nobody is known behind it.
-    ``who`` is the participant for whom that key speaks, ``attested`` whether its word counts, ``marks`` what the log
+    ``participant`` is the one for whom that key speaks, ``attested`` whether its word counts, ``marks`` what the log
     shows it to have done wrong, and ``banned_until_ms`` until when its word does not count, if it was ever banned.
     """
 
@@ -92,7 +92,7 @@ class PeerView(Answer, frozen=True, kw_only=True):
     records_in: int = 0  # that the last exchange brought
     records_out: int = 0
     device_key: str = ""
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
     attested: bool = False
     marks: list[MarkView] = []
     banned_until_ms: int | None = None
@@ -116,7 +116,7 @@ class StorageStatus(Answer, frozen=True, kw_only=True):
 
 
 class WaitingStatus(Answer, frozen=True, kw_only=True):
-    """What this node measured of a run of ``who`` and did not tell yet: ``stage`` and ``round`` as in Measured.
+    """What this node measured of a run of ``participant`` and did not tell yet: ``stage`` and ``round`` as in Measured.
 
     It tells as soon as ``missing`` others have measured it too, or at ``tells_ms``. ``verdict``, ``value`` and
     ``values`` are what came out, as far as the daemon says: they are not in the log yet.
@@ -124,7 +124,7 @@ class WaitingStatus(Answer, frozen=True, kw_only=True):
 
     run: str
     title: str
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
     stage: str
     round: int
     measured_ms: int
@@ -154,7 +154,7 @@ class VerifyingStatus(Answer, frozen=True, kw_only=True):
 class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why.
 
-    ``who`` is its participant as others see it, ``attested`` whether its word counts: null where nobody's does.
+    ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
     ``to_count`` is what to do so that it counts, empty when it does.
     """
 
@@ -170,8 +170,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     pid: int | None = None
     started_ms: int | None = None
     network: str = ""
-    participant: str = ""
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
     attested: bool | None = None
     to_count: str = ""
     device_key: str = ""

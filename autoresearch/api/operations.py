@@ -1,7 +1,7 @@
 """Every operation of the daemon's API, declared once.
 
 Its routes, its OpenAPI document, the calls of the command line and the tables of docs/reference/api.md follow from
-these declarations. The daemon answers an operation by the method or the function that has its ``name``.
+these declarations. The daemon answers an operation by the method or the function that has its name, in small letters.
 """
 
 from __future__ import annotations
@@ -83,14 +83,22 @@ A = TypeVar("A", bound="Answer | Text")
 class Operation(Generic[A]):
     """One address of the API: what it takes, what it answers, what it is for, how long a client waits."""
 
-    name: str
-    method: str
-    path: str
+    address: str  # method and path
     takes: type[msgspec.Struct]
     answers: type[A]
     summary: str
     media: str = JSON
     seconds: float = USUAL_SECONDS
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.address.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path, with its parameters in braces."""
+        return self.address.partition(" ")[2]
 
     @property
     def has_body(self) -> bool:
@@ -112,247 +120,171 @@ class Operation(Generic[A]):
         return f"{path}?{query}" if query else path
 
 
-HEALTH = Operation("health", "GET", "/healthz", Nothing, Health, "Whether the daemon is alive.")
+HEALTH = Operation("GET /healthz", Nothing, Health, "Whether the daemon is alive.")
 READY = Operation(
-    "ready", "GET", "/readyz", Nothing, Health, "Whether the node can work; with HTTP status 503 and the reason if not."
+    "GET /readyz", Nothing, Health, "Whether the node can work; with HTTP status 503 and the reason if not."
 )
 METRICS = Operation(
-    "metrics",
-    "GET",
-    "/metrics",
-    Nothing,
-    Text,
-    "The node in numbers, for Prometheus.",
-    media="text/plain; version=0.0.4",
+    "GET /metrics", Nothing, Text, "The node in numbers, for Prometheus.", media="text/plain; version=0.0.4"
 )
-OPENAPI = Operation("openapi", "GET", "/openapi.json", Nothing, Text, "This API, described by OpenAPI 3.1.", media=JSON)
+OPENAPI = Operation("GET /openapi.json", Nothing, Text, "This API, described by OpenAPI 3.1.")
 
-STATUS = Operation("status", "GET", "/v1/status", Nothing, StatusAnswer, "What the node does, and why.")
+STATUS = Operation("GET /v1/status", Nothing, StatusAnswer, "What the node does, and why.")
 BEST = Operation(
-    "best",
-    "GET",
-    "/v1/best",
+    "GET /v1/best",
     OfTask,
     BestAnswer,
     "The best confirmed run of a task, and beside it the best provisional and the best reported one.",
 )
-TOP = Operation("top", "GET", "/v1/top", TopOf, TopAnswer, "The leaderboard of a task.")
+TOP = Operation("GET /v1/top", TopOf, TopAnswer, "The leaderboard of a task.")
 CREDIT = Operation(
-    "credit",
-    "GET",
-    "/v1/credit",
+    "GET /v1/credit",
     OfParticipant,
     CreditAnswer,
     "What participants have done that others can count; without `participant` all.",
 )
 EVIDENCE_LIST = Operation(
-    "evidence_list",
-    "GET",
-    "/v1/evidence",
+    "GET /v1/evidence",
     EvidenceOf,
     EvidenceListAnswer,
     "Signed records that prove misbehaviour, the newest first; without `participant` of everybody.",
 )
 EVIDENCE = Operation(
-    "evidence",
-    "GET",
-    "/v1/evidence/{id}",
+    "GET /v1/evidence/{id}",
     OneEvidence,
     EvidenceAnswer,
     "One piece of evidence, checked step by step from the bytes of the records. `holds` is null where a value has to "
     "be measured; `nothing_found` is true where no misbehaviour was found.",
 )
 CHECK_EVIDENCE = Operation(
-    "check_evidence",
-    "POST",
-    "/v1/evidence/{id}/check",
+    "POST /v1/evidence/{id}/check",
     OneEvidence,
     RunAccepted,
     "Measure again here what a verifier states. The event `evidence` has the answer in `evidence`; nothing goes out.",
     seconds=VERIFY_SECONDS,
 )
-RECORDS = Operation(
-    "records", "GET", "/v1/records", Records, LogAnswer, "Records, newest first; `before` asks for the next page."
-)
-RECORD = Operation("record", "GET", "/v1/records/{id}", OneRecord, ShowAnswer, "One record of any kind, whole.")
-RUN = Operation("run", "GET", "/v1/runs/{id}", OneRecord, ShowAnswer, "One run, whole.")
+RECORDS = Operation("GET /v1/records", Records, LogAnswer, "Records, newest first; `before` asks for the next page.")
+RECORD = Operation("GET /v1/records/{id}", OneRecord, ShowAnswer, "One record of any kind, whole.")
+RUN = Operation("GET /v1/runs/{id}", OneRecord, ShowAnswer, "One run, whole.")
 SOURCE = Operation(
-    "source",
-    "GET",
-    "/v1/runs/{id}/source",
+    "GET /v1/runs/{id}/source",
     OneRecord,
     Text,
     "The `train.py` of a run; fetched from other nodes when it is not here.",
     media="text/plain",
 )
-TRAINING_LOG = Operation(
-    "training_log", "GET", "/v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain"
-)
-LINEAGE = Operation(
-    "lineage", "GET", "/v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run."
-)
-DIFF = Operation("diff", "GET", "/v1/diff", Difference, DiffAnswer, "What changed between two runs.")
+TRAINING_LOG = Operation("GET /v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain")
+LINEAGE = Operation("GET /v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run.")
+DIFF = Operation("GET /v1/diff", Difference, DiffAnswer, "What changed between two runs.")
 EVENTS = Operation(
-    "events",
-    "GET",
-    "/v1/events",
+    "GET /v1/events",
     EventsSince,
     Text,
     "Events as they happen, as server-sent events; after a gap, first those that were missed.",
     media="text/event-stream",
 )
 PEERS = Operation(
-    "peers",
-    "GET",
-    "/v1/peers",
+    "GET /v1/peers",
     Nothing,
     PeersAnswer,
     "This node on the network, its peers, the participants behind them and what the log shows of them.",
 )
 ATTESTATION = Operation(
-    "attestation",
-    "GET",
-    "/v1/attest",
+    "GET /v1/attest",
     Nothing,
     AttestAnswer,
     "How this participant stands with the attestors, and which codes are awaited.",
 )
 ATTESTOR = Operation(
-    "attestor",
-    "GET",
-    "/v1/attestor",
+    "GET /v1/attestor",
     Nothing,
     AttestorAnswer,
     "What this node mailed, attested and refused as an attestor; never an address.",
 )
 
 WORK = Operation(
-    "work",
-    "POST",
-    "/v1/work",
+    "POST /v1/work",
     WorkRequest,
     StatusAnswer,
     "Work until told otherwise, for a number of runs, or until a time; verify others' runs for that share of the time.",
 )
-PAUSE = Operation("pause", "POST", "/v1/pause", PauseRequest, StatusAnswer, "Pause, until a time or for ever.")
-RESUME = Operation("resume", "POST", "/v1/resume", Nothing, StatusAnswer, "End a pause.")
-FINISH = Operation("finish", "POST", "/v1/finish", Nothing, StatusAnswer, "End the run in hand, then stop working.")
+PAUSE = Operation("POST /v1/pause", PauseRequest, StatusAnswer, "Pause, until a time or for ever.")
+RESUME = Operation("POST /v1/resume", Nothing, StatusAnswer, "End a pause.")
+FINISH = Operation("POST /v1/finish", Nothing, StatusAnswer, "End the run in hand, then stop working.")
 PROPOSALS = Operation(
-    "proposals",
-    "GET",
-    "/v1/proposals",
-    Nothing,
-    QueueAnswer,
-    "The programs that were proposed and wait for a worker.",
+    "GET /v1/proposals", Nothing, QueueAnswer, "The programs that were proposed and wait for a worker."
 )
 PROPOSE = Operation(
-    "propose",
-    "POST",
-    "/v1/proposals",
+    "POST /v1/proposals",
     ProposeRequest,
     ProposedAnswer,
     "Queue a program, given as text: it is run as a change of `parent`, with `seeds` seeds.",
 )
 DROP_PROPOSAL = Operation(
-    "drop_proposal",
-    "POST",
-    "/v1/proposals/drop",
+    "POST /v1/proposals/drop",
     DropRequest,
     QueueAnswer,
     "Take a proposal out of the queue; 404 when it does not wait there.",
 )
 VERIFY = Operation(
-    "verify",
-    "POST",
-    "/v1/verify",
-    VerifyRequest,
-    RunAccepted,
-    "Measure a run of another participant here.",
-    seconds=VERIFY_SECONDS,
+    "POST /v1/verify", VerifyRequest, RunAccepted, "Measure a run of another participant here.", seconds=VERIFY_SECONDS
 )
 DIAL = Operation(
-    "dial",
-    "POST",
-    "/v1/peers",
+    "POST /v1/peers",
     DialRequest,
     PeersAnswer,
     "Connect to another node and stay connected; 409 while the network is off.",
 )
 BLOCK = Operation(
-    "block",
-    "POST",
-    "/v1/peers/block",
-    BlockRequest,
-    PeersAnswer,
-    "Refuse a peer from now on; with `blocked` false no longer.",
+    "POST /v1/peers/block", BlockRequest, PeersAnswer, "Refuse a peer from now on; with `blocked` false no longer."
 )
 FETCH = Operation(
-    "fetch",
-    "POST",
-    "/v1/fetch",
-    FetchRequest,
-    Health,
-    "Get a blob from other nodes, within `seconds`, unless it is here.",
+    "POST /v1/fetch", FetchRequest, Health, "Get a blob from other nodes, within `seconds`, unless it is here."
 )
 SET_NAME = Operation(
-    "set_name",
-    "POST",
-    "/v1/name",
+    "POST /v1/name",
     NameRequest,
     StatusAnswer,
     "Publish the name that stands beside this participant's key; an empty one takes it away.",
 )
 WITHDRAW = Operation(
-    "withdraw",
-    "POST",
-    "/v1/withdraw",
+    "POST /v1/withdraw",
     WithdrawRecordRequest,
     WithdrawnAnswer,
     "Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's.",
 )
 TRUST = Operation(
-    "trust",
-    "POST",
-    "/v1/trust",
+    "POST /v1/trust",
     Nothing,
     TrustAnswer,
     "Read the trusted keys from the network's file again; 409 when it is another network's file.",
 )
 ATTEST = Operation(
-    "attest",
-    "POST",
-    "/v1/attest",
+    "POST /v1/attest",
     AttestRequest,
     AttestAnswer,
     "Have attestors write to an address, which is kept nowhere.",
     seconds=ATTEST_SECONDS,
 )
 CONFIRM = Operation(
-    "confirm",
-    "POST",
-    "/v1/attest/confirm",
+    "POST /v1/attest/confirm",
     ConfirmRequest,
     AttestAnswer,
     "Bring an attestor the root key's answer to its code.",
     seconds=ATTEST_SECONDS,
 )
 WITHDRAW_ATTESTATION = Operation(
-    "withdraw_attestation",
-    "POST",
-    "/v1/attestor/withdraw",
+    "POST /v1/attestor/withdraw",
     WithdrawRequest,
     AttestorAnswer,
     "Withdraw this attestor's attestation of a participant, and refuse its mailbox.",
 )
 ALLOW = Operation(
-    "allow",
-    "POST",
-    "/v1/attestor/allow",
-    AllowRequest,
-    AttestorAnswer,
-    "Attest that mailbox again, when it is shown anew.",
+    "POST /v1/attestor/allow", AllowRequest, AttestorAnswer, "Attest that mailbox again, when it is shown anew."
 )
-STOP = Operation("stop", "POST", "/v1/stop", Nothing, Health, "End the daemon.")
+STOP = Operation("POST /v1/stop", Nothing, Health, "End the daemon.")
 
-# All of the above, in this order.
-OPERATIONS: tuple[Operation[Any], ...] = tuple(one for one in list(globals().values()) if isinstance(one, Operation))
+# All of the above, by name.
+OPERATIONS: dict[str, Operation[Any]] = {
+    name.lower(): one for name, one in list(globals().items()) if isinstance(one, Operation)
+}

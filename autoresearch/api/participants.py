@@ -5,20 +5,20 @@ from __future__ import annotations
 import msgspec
 
 
-class Who(msgspec.Struct, frozen=True, kw_only=True):
-    """A participant as commands show it. `credit` takes ``short`` and ``participant``.
+class ParticipantView(msgspec.Struct, frozen=True, kw_only=True):
+    """A participant as commands show it. `credit` takes ``short`` and ``key``.
 
-    ``participant`` is its root key, or the device's own key where no root key names the device. ``short`` is the
+    ``key`` is its root key, or the device's own key where no root key names the device. ``short`` is the
     beginning of it that no other key in the log has. ``name`` is the name that it chose; others may choose the same.
     """
 
-    participant: str
+    key: str
     short: str
     name: str = ""
 
 
 # What an answer of an older daemon lacks.
-NOBODY = Who(participant="", short="")
+NOBODY = ParticipantView(key="", short="")
 
 
 class MarkView(msgspec.Struct, frozen=True, kw_only=True):

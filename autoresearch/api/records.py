@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api.base import Answer
-from autoresearch.api.participants import NOBODY, MarkView, Who
+from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 from autoresearch.api.runs import RunView
 
 
@@ -17,7 +17,7 @@ class RecordView(Answer, frozen=True, kw_only=True):
     time_ms: int
     summary: str
     state: str = ""
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
 
 
 class LogAnswer(Answer, frozen=True, kw_only=True):
@@ -34,8 +34,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
     ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
     ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts`` unless its author is not
-    attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``who`` the
-    participant behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
+    attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``participant``
+    who is behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
     not publish yet: ``id`` is then its commitment.
     """
 
@@ -51,7 +51,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     metrics: dict[str, float]
     counts: bool
     device: str
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
     told: bool = True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.api.participants import NOBODY, MarkView, Who
+from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     time_ms: int
     forked: bool = False
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
 
 
 class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +60,8 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
     ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: the end of an earlier
     confirmation.
 
-    ``author`` is the device that signed, ``who`` the participant behind it. ``marks`` are that participant's marks,
-    null where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
+    ``author`` is the device that signed, ``participant`` whose it is. ``marks`` are that participant's marks, null
+    where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
     ``copy_of`` is another participant's run that had this one's checkpoint or program before.
     """
 
@@ -83,7 +83,7 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
     section: str = ""
     retest: bool = False
     confirmed_until_ms: int | None = None
-    who: Who = NOBODY
+    participant: ParticipantView = NOBODY
     marks: list[MarkView] | None = None
     banned_until_ms: int | None = None
     copy_of: str | None = None

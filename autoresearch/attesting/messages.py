@@ -60,7 +60,7 @@ class Challenge(Message, frozen=True, kw_only=True):
     expires: TimeMs
 
 
-class Answer(Message, frozen=True, kw_only=True):
+class CodeAnswer(Message, frozen=True, kw_only=True, tag="answer"):
     """Both tokens came. ``signature``: the root key's, of :func:`~.statement.answer_statement`.
 
     ``mail`` may be the header of a mail whose Subject stands for this statement and ``others``: a proof by DKIM.
@@ -85,7 +85,7 @@ class No(Message, frozen=True, kw_only=True):
     why: Annotated[str, Meta(max_length=32)]
 
 
-Question = Who | Request | Answer
+Question = Who | Request | CodeAnswer
 Reply = Here | Challenge | Attested | No
 
 

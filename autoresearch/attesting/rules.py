@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
-from autoresearch.attesting.messages import Answer, Request
+from autoresearch.attesting.messages import CodeAnswer, Request
 from autoresearch.attesting.statement import Parties, holds, request_statement
 from autoresearch.identity import Device, DeviceState
 from autoresearch.records import DAY_MS, Attestation
@@ -106,7 +106,7 @@ def sender_reason(caps: Caps, mailed: Mailed) -> AttestReason | None:
     return AttestReason.DAY_CAP if mailed.day >= caps.per_day else None
 
 
-def answer_reason(pending: Pending | None, answer: Answer, peer: str, *, now_ms: int) -> AttestReason | None:
+def answer_reason(pending: Pending | None, answer: CodeAnswer, peer: str, *, now_ms: int) -> AttestReason | None:
     """Why an answer does not lead to an attestation."""
     if pending is None or not hmac.compare_digest(pending.token, answer.token):
         return AttestReason.NO_REQUEST

@@ -17,9 +17,9 @@ from autoresearch.views.base_selection import (
 from autoresearch.views.cache import endings_of, in_snapshot, kept_answer, roster_of
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
-from autoresearch.views.display_names import who, who_is
+from autoresearch.views.display_names import participant_of, participant_with_key
 from autoresearch.views.evidence import (
-    Evidence,
+    EvidenceItem,
     all_evidence,
     evaluations,
     evidence_with,
@@ -74,7 +74,7 @@ __all__ = [
     "OPEN",
     "Change",
     "ClaimView",
-    "Evidence",
+    "EvidenceItem",
     "HistoryEntry",
     "Marked",
     "Placed",
@@ -131,6 +131,8 @@ __all__ = [
     "needed",
     "next_job",
     "own_keys",
+    "participant_of",
+    "participant_with_key",
     "pending",
     "preferred",
     "program_as_reported",
@@ -156,8 +158,6 @@ __all__ = [
     "voters_at",
     "vouched",
     "wants_retest",
-    "who",
-    "who_is",
     "whose",
     "with_marks",
 ]

@@ -11,7 +11,7 @@ from autoresearch.log import Log, in_parts
 from autoresearch.records import Record, Run, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Judgement
 from autoresearch.views.cache import in_snapshot, roster_of
-from autoresearch.views.display_names import who_is
+from autoresearch.views.display_names import participant_with_key
 from autoresearch.views.plausibility import Spent, spent, verifying_ms
 from autoresearch.views.reputation import TrackRecord, mark_view, track_records
 from autoresearch.views.verification_state import UPHELD, first_words, judge_soon, judged
@@ -142,7 +142,7 @@ def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[by
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,
         marks=[mark_view(mark) for record in known for mark in record.marks],
-        known_as=[who_is(log, root) for root in sorted(account.roots)],
+        known_as=[participant_with_key(log, root) for root in sorted(account.roots)],
     )
 
 

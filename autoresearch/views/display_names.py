@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from autoresearch.api import Who
+from autoresearch.api import ParticipantView
 from autoresearch.log import Log
 from autoresearch.sanitise import plain_name
 from autoresearch.views.cache import cached, devices_of, roster_of
@@ -40,13 +40,13 @@ def _shared(text: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(text, other, strict=True)) if a != b), len(text))
 
 
-def who(log: Log, device: bytes, time_ms: int) -> Who:
+def participant_of(log: Log, device: bytes, time_ms: int) -> ParticipantView:
     """The participant behind what a device signed at a time."""
-    return who_is(log, roster_of(log).voter(device, time_ms).root)
+    return participant_with_key(log, roster_of(log).voter(device, time_ms).root)
 
 
-def who_is(log: Log, root: bytes) -> Who:
+def participant_with_key(log: Log, root: bytes) -> ParticipantView:
     """The participant with this root key. A device without a root key is its own participant."""
     trust = log.trust
     keys = cached(log, "keys", lambda: _Keys((*devices_of(log), *trust.attestors, *trust.participants)), by=())
-    return Who(participant=root.hex(), short=keys.short(root), name=plain_name(roster_of(log).name(root)))
+    return ParticipantView(key=root.hex(), short=keys.short(root), name=plain_name(roster_of(log).name(root)))

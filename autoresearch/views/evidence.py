@@ -1,4 +1,4 @@
-"""Evidence against the authors of records: forks, chosen seeds, false lineages, false values."""
+"""EvidenceItem against the authors of records: forks, chosen seeds, false lineages, false values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from autoresearch.views.verification_state import counted_reports, judged
 from autoresearch.words import Consequence, EvidenceKind, RunState
 
 
-class Evidence(NamedTuple):
-    """Evidence: what ``records`` prove against the device that signed the first of them, and the consequence.
+class EvidenceItem(NamedTuple):
+    """EvidenceItem: what ``records`` prove against the device that signed the first of them, and the consequence.
 
     ``time_ms`` is the time of the record that completed it, ``until_ms`` the end of the consequence.
     """
@@ -28,17 +28,17 @@ class Evidence(NamedTuple):
     until_ms: int | None = None
 
 
-def all_evidence(log: Log) -> list[Evidence]:
+def all_evidence(log: Log) -> list[EvidenceItem]:
     """All evidence in a log, the newest first."""
     return cached(log, "evidence", lambda: _all_evidence(log))
 
 
-def _all_evidence(log: Log) -> list[Evidence]:
+def _all_evidence(log: Log) -> list[EvidenceItem]:
     every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
     return sorted(every, key=lambda one: (-one.time_ms, one.kind, one.records))
 
 
-def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> Evidence | None:
+def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem | None:
     """The evidence of a kind that a record is part of, if there is any. Reads no more than needed."""
     match kind:
         case EvidenceKind.FORK:
@@ -73,24 +73,24 @@ def evaluations(log: Log, run: Record) -> list[bytes]:
     return [record for _, _, record in sorted(counted)]
 
 
-def _forks(log: Log) -> Iterator[Evidence]:
+def _forks(log: Log) -> Iterator[EvidenceItem]:
     for fork in log.forks():
         times = [record.time for record_id in fork.ids if (record := log.find(record_id)) is not None]
         follows = Consequence.MERGED if fork.merged else Consequence.UNCOUNTED
-        yield Evidence(EvidenceKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
+        yield EvidenceItem(EvidenceKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
 
 
-def _frauds(log: Log) -> Iterator[Evidence]:
+def _frauds(log: Log) -> Iterator[EvidenceItem]:
     """The frauds, each with its kind. A run may have both a chosen seed and a parent on another task."""
     ban_ms = network_rules(log.network).ban_ms
     for row in cache_of(log).frauds:
         record = log.get(row.id)
         banned = (Consequence.BANNED, row.time + ban_ms)
         if has_chosen_seed(record):
-            yield Evidence(EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
+            yield EvidenceItem(EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
         parent = made_up_parent(log, record)
         if parent is not None:
-            yield Evidence(EvidenceKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
+            yield EvidenceItem(EvidenceKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
 
 
 def has_chosen_seed(record: Record) -> bool:
@@ -113,7 +113,7 @@ def made_up_parent(log: Log, record: Record) -> bytes | None:
     return parent.id if parent is not None and task_of(parent.body) != body.task else None
 
 
-def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Evidence]:
+def _values(log: Log, runs: Iterable[bytes]) -> Iterator[EvidenceItem]:
     """The disputed and refuted ones of these runs, each with the evaluations that came to another value."""
     words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
     for run_id in runs:
@@ -129,4 +129,4 @@ def _values(log: Log, runs: Iterable[bytes]) -> Iterator[Evidence]:
         ]
         time_ms = max((record.time for record in against), default=run.time)
         records = (run.id, *(record.id for record in against))
-        yield Evidence(EvidenceKind.VALUE, run.author, records, time_ms, words[state])
+        yield EvidenceItem(EvidenceKind.VALUE, run.author, records, time_ms, words[state])

@@ -11,7 +11,7 @@ from autoresearch.records import Run, format_id, parse_id
 from autoresearch.verification import Judgement, margin
 from autoresearch.views.bans import bans
 from autoresearch.views.cache import endings_of, in_snapshot, verified
-from autoresearch.views.display_names import who
+from autoresearch.views.display_names import participant_of
 from autoresearch.views.hardware import comparing
 from autoresearch.views.models import ClaimView, HistoryEntry, TaskStatistics
 from autoresearch.views.ranking import program_as_reported
@@ -194,7 +194,7 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
         seq=record.seq,
         time_ms=record.time,
         forked=stored.forked,
-        who=who(log, record.author, record.time),
+        participant=participant_of(log, record.author, record.time),
     )
 
 
@@ -228,7 +228,7 @@ def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, 
         voters=found.voters,
         section=section,
         retest=wants_retest(log, row.parent),
-        who=who(log, row.author, row.first_time),
+        participant=participant_of(log, row.author, row.first_time),
     )
 
 

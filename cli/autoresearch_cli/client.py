@@ -73,7 +73,7 @@ class Client:
     def ready(self) -> Health:
         """Whether the daemon can do its work yet; not ready is an answer, not an error."""
         with self._response(operations.READY, None, operations.READY.seconds) as response:
-            return _decode(response.read(), Health)
+            return _decode(_read(response), Health)
 
     def process(self) -> int | None:
         """The daemon's process id, whatever version it has."""
@@ -140,8 +140,7 @@ def _translated() -> Iterator[None]:
 
 def _checked(response: HTTPResponse) -> bytes:
     """The body of an answer. Raises the error that the daemon answered with."""
-    with _translated():
-        content = response.read()
+    content = _read(response)
     if response.status == 200:
         return content
     try:
@@ -152,6 +151,11 @@ def _checked(response: HTTPResponse) -> bytes:
         ) from error
     kind = ERRORS.get(failure.exit_status, AutoresearchError)
     raise kind(failure.error, hint=failure.hint)
+
+
+def _read(response: HTTPResponse) -> bytes:
+    with _translated():
+        return response.read()
 
 
 def _decode(content: bytes, answer: type[A]) -> A:

@@ -20,7 +20,7 @@ from autoresearch.identity import (
 from autoresearch.log import Log
 from autoresearch.notebook import Notebook, own_devices
 from autoresearch.records import Merge, format_id
-from autoresearch.views import who_is
+from autoresearch.views import participant_with_key
 from autoresearch_cli import here
 from autoresearch_cli.models import EnrolAnswer, MergeAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
@@ -37,7 +37,7 @@ def rows(mine: Identity) -> list[Device]:
 def name_of(mine: Identity) -> str:
     """What this participant calls itself, as the log here has it."""
     with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
-        return who_is(log, mine.root.public).name
+        return participant_with_key(log, mine.root.public).name
 
 
 def call(name: str) -> None:

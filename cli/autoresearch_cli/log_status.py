@@ -8,7 +8,7 @@ from autoresearch.answers import counts, task_status, untold, verifying_status, 
 from autoresearch.api import NOBODY, StatusAnswer, VerifyingStatus
 from autoresearch.errors import NotFound
 from autoresearch.log import Log
-from autoresearch.views import who
+from autoresearch.views import participant_of
 from autoresearch_cli import here
 from autoresearch_cli.reading import open_notebook
 
@@ -21,14 +21,13 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         except NotFound:
             task = None
         me = notebook.me
-        whose = who(notebook.log, me, here.now_ms()) if me else NOBODY
+        whose = participant_of(notebook.log, me, here.now_ms()) if me else NOBODY
         attested = counts(notebook.log, me, here.now_ms()) if me else None
         return msgspec.structs.replace(
             answer,
-            participant=whose.participant,
-            who=whose,
+            participant=whose,
             attested=attested,
-            to_count=way_to_count(notebook.log, bytes.fromhex(whose.participant)) if attested is False else "",
+            to_count=way_to_count(notebook.log, bytes.fromhex(whose.key)) if attested is False else "",
             device_key=me.hex() if me else "",
             network=notebook.log.network.name,
             records=notebook.log.count(),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of these answers; those of ``autoresearch.answers`` would load the log, which few of these need."""
+from autoresearch.api import Answer
 
 
 class Problem(Answer, frozen=True, kw_only=True):

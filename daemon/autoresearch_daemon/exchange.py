@@ -23,8 +23,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Record, Run, Task, parse_stored
 from autoresearch.research import device_name
-from autoresearch.settings import Network as NetworkSettings
-from autoresearch.settings import Settings, named_devices
+from autoresearch.settings import NetworkSection, Settings, named_devices
 from autoresearch.sync import Finished, KeyIndex
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.dropped_keys import DroppedKeys
@@ -33,7 +32,7 @@ from autoresearch_daemon.fetching import Fetcher, Room, serve_part
 from autoresearch_daemon.ingesting import Arrived, Ingester
 from autoresearch_daemon.log_thread import KEYS_AT_ONCE, Key, LogThread
 from autoresearch_daemon.net import Handlers as NetworkHandlers
-from autoresearch_daemon.net import HostOptions, Network, device_statement, load_book
+from autoresearch_daemon.net import HostOptions, NetworkClient, device_statement, load_book
 from autoresearch_daemon.peer_lookup import check_dialled, named_peer
 from autoresearch_daemon.prefetch import Prefetch
 from autoresearch_daemon.refused_records import RefusedRecords
@@ -64,7 +63,7 @@ class Exchange:
         notebook: Notebook,
         options: HostOptions,
         paths: Paths,
-        settings: NetworkSettings,
+        settings: NetworkSection,
         room: Room,
         thread: LogThread,
         *,
@@ -98,7 +97,7 @@ class Exchange:
             open_stream=lambda peer: self.network.open_sync(peer),  # noqa: PLW0108 - the network is made below
             me=self.me,
         )
-        self.network = Network(
+        self.network = NetworkClient(
             msgspec.structs.replace(options, device_key=notebook.author),
             paths.network_socket,
             NetworkHandlers(

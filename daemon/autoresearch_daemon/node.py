@@ -413,7 +413,7 @@ class Node:
             if isinstance(record.body, Run) and not many:
                 view = record_view(self.notebook.log, record)
                 self.events.tell(
-                    "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.who.participant
+                    "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.participant.key
                 )
             elif isinstance(record.body, Claim):
                 key = (record.body.task, record.body.source_digest, record.body.replicate)

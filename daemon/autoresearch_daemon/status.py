@@ -21,7 +21,7 @@ from autoresearch.api import (
 from autoresearch.errors import NotFound
 from autoresearch.notebook import Notebook
 from autoresearch.running import Level
-from autoresearch.views import who_is
+from autoresearch.views import participant_with_key
 from autoresearch.words import WHY_SENTENCES
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.service import Service
@@ -54,8 +54,7 @@ def status_answer(
         pid=os.getpid(),
         started_ms=started_ms,
         network=log.network.name,
-        participant=root.hex(),
-        who=who_is(log, root),
+        participant=participant_with_key(log, root),
         attested=attested,
         to_count=way_to_count(log, root) if attested is False else "",
         device_key=notebook.author.hex(),

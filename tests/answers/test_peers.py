@@ -16,9 +16,9 @@ def test_a_peer_is_its_participant_with_its_marks_and_bans(village):
     village.refute(village.run(0.9, "false", by=BEN), 1.9)
     fraud = village.run(1.2, "chosen seed", by=ANN, seed=7)
     ann, ben, stranger, silent = shown(village, ANN, BEN, STRANGER)
-    assert (ann.who.participant, ann.attested) == (ROOTS[1].public.hex(), True)
+    assert (ann.participant.key, ann.attested) == (ROOTS[1].public.hex(), True)
     assert [mark.mark for mark in ann.marks] == ["fraud"]
     assert ann.banned_until_ms == fraud.time + village.log.network.verify_ban_ms
     assert ([mark.mark for mark in ben.marks], ben.banned_until_ms) == (["fabricator"], None)
-    assert (stranger.who.participant, stranger.attested, stranger.marks) == (STRANGER.public.hex(), False, [])
-    assert (silent.who.participant, silent.marks) == ("", [])
+    assert (stranger.participant.key, stranger.attested, stranger.marks) == (STRANGER.public.hex(), False, [])
+    assert (silent.participant.key, silent.marks) == ("", [])

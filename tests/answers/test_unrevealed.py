@@ -31,7 +31,7 @@ def test_a_commitment_waits_for_others_and_no_longer_than_the_network_s_patience
     [one] = untold(village.log, ANN.public, village.now_ms)
     [waits] = waiting(village.log, ANN.public, [one])
     assert (waits.run, waits.title, waits.stage, waits.missing) == (format_id(run.id), "good", EVALUATE, 2)
-    assert waits.who.participant == ROOTS[2].public.hex()
+    assert waits.participant.key == ROOTS[2].public.hex()
     assert waits.tells_ms == fixed.time + network_rules(village.log.network).patience_ms
     commits(village, run, CEM)
     assert waiting(village.log, ANN.public, [one])[0].missing == 1

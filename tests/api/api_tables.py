@@ -15,7 +15,7 @@ GUIDE = Path(__file__).parents[2] / "docs/reference/api.md"
 
 def table(method: str) -> str:
     """The operations of one HTTP method: address, what each takes, what it is for."""
-    rows = [row(one) for one in OPERATIONS if one.method == method]
+    rows = [row(one) for one in OPERATIONS.values() if one.method == method]
     return "\n".join(["| address | takes | does |", "| --- | --- | --- |", *rows])
 
 
@@ -23,7 +23,7 @@ def row(operation: Operation[Any]) -> str:
     """One operation. What may be left out is in brackets; what is a part of the path is not repeated."""
     fields = [field for field in msgspec.structs.fields(operation.takes) if field.name not in operation.in_path]
     takes = ", ".join(f"`{field.name}`" if field.required else f"[`{field.name}`]" for field in fields)
-    return f"| `{operation.method} {operation.path}` | {takes} | {operation.summary} |"
+    return f"| `{operation.address}` | {takes} | {operation.summary} |"
 
 
 def page(text: str) -> str:

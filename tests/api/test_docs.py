@@ -26,7 +26,7 @@ def test_the_tables_of_operations_are_current():
 
 def test_no_other_address_is_named():
     named = {(method, path.partition("?")[0]) for method, path in re.findall(r"`(GET|POST) (/[^`\s]*)`", GUIDE)}
-    assert named == {(operation.method, operation.path) for operation in OPERATIONS}
+    assert named == {(operation.method, operation.path) for operation in OPERATIONS.values()}
 
 
 def test_the_numbers_are_those_of_the_code():

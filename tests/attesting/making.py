@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autoresearch.attesting import (
-    Answer,
+    CodeAnswer,
     Parties,
     Pending,
     Request,
@@ -45,6 +45,6 @@ def request(
     )
 
 
-def answer(signer: KeyPair = ROOT, token1: bytes = TOKEN1, **changes: object) -> Answer:
+def answer(signer: KeyPair = ROOT, token1: bytes = TOKEN1, **changes: object) -> CodeAnswer:
     statement = answer_statement(replace(PARTIES, **changes), token1, TOKEN2)  # type: ignore[arg-type]
-    return Answer(token=TOKEN2, signature=signer.sign(statement))
+    return CodeAnswer(token=TOKEN2, signature=signer.sign(statement))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from autoresearch.attesting import (
     MESSAGE_BYTES_MAX,
-    Answer,
     Attested,
     Challenge,
+    CodeAnswer,
     Here,
     Message,
     No,
@@ -51,10 +51,10 @@ def test_a_reply_is_read_as_it_was_written(message: Message) -> None:
 @given(st.binary(max_size=300) | st.binary(max_size=5).map(lambda end: encode_message(answer())[:-5] + end))
 def test_rubbish_is_no_message(raw: bytes) -> None:
     found = decode_question(raw)
-    assert found is None or isinstance(found, Who | Request | Answer)
-    assert decode_reply(raw) is None or not isinstance(decode_reply(raw), Answer)
+    assert found is None or isinstance(found, Who | Request | CodeAnswer)
+    assert decode_reply(raw) is None or not isinstance(decode_reply(raw), CodeAnswer)
 
 
 def test_a_field_of_another_size_is_no_message() -> None:
-    assert decode_question(encode_message(Answer(token=b"t" * 15, signature=b"s" * 64))) is None
+    assert decode_question(encode_message(CodeAnswer(token=b"t" * 15, signature=b"s" * 64))) is None
     assert decode_question(encode_message(request(address="x" * 255))) is None

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from autoresearch.attesting import (
     ATTESTATION_MS,
     TRIES,
-    Answer,
     Caps,
+    CodeAnswer,
     Mailed,
     Parties,
     answer_reason,
@@ -112,7 +112,7 @@ def test_the_answer_is_bound_to_network_attestor_peer_device_and_key(change: dic
 def test_a_code_that_comes_too_late_or_was_used_is_refused() -> None:
     assert answer_reason(PENDING, answer(), "peer-1", now_ms=NOW_MS + 1) is AttestReason.TOO_LATE
     assert answer_reason(None, answer(), "peer-1", now_ms=NOW_MS) is AttestReason.NO_REQUEST
-    other = Answer(token=b"x" * 16, signature=answer().signature)
+    other = CodeAnswer(token=b"x" * 16, signature=answer().signature)
     assert answer_reason(PENDING, other, "peer-1", now_ms=NOW_MS) is AttestReason.NO_REQUEST
 
 

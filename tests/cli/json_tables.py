@@ -9,7 +9,7 @@ import msgspec
 from autoresearch_cli import models
 
 from autoresearch import api
-from autoresearch.api import Answer, LineageStep, MarkView, ProgramView, RunView, Who
+from autoresearch.api import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
 
 HEAD = """\
 # What `--json` prints
@@ -81,7 +81,7 @@ REQUESTS = {
 
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
-    bases = (Answer, models.Answer)
+    bases = (Answer,)
     rooms = (vars(api), vars(models))
     printed = [
         cls
@@ -91,7 +91,7 @@ def documents() -> list[type[msgspec.Struct]]:
     ]
     found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
     found.pop("Failure")
-    parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, Who, MarkView]
+    parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, ParticipantView, MarkView]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

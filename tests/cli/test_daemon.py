@@ -70,7 +70,7 @@ def test_up_says_whether_the_daemon_goes_on_with_what_it_was_asked_before(proces
 
 def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process, daemon: int) -> None:
     def name() -> str:
-        return strictly(process("status", "--json").stdout, StatusAnswer).who.name
+        return strictly(process("status", "--json").stdout, StatusAnswer).participant.name
 
     assert process("id", "name", "ann").returncode == 0
     assert name() == "ann"

@@ -86,15 +86,16 @@ def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Pat
     assert again.exit_code == 6
 
 
-def test_a_folder_with_a_program_gets_a_manifest_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
+def test_a_folder_with_a_program_gets_a_manifest_and_a_copy_of_its_baseline(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "mine"
     write_folder(place)
     (place / "task.toml").unlink()
     before = {path.name: path.read_bytes() for path in place.iterdir()}
     assert cli("task", "new", str(place)).exit_code == 0
-    after = {path.name: path.read_bytes() for path in place.iterdir()}
+    after = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     assert after.pop("task.toml")
     assert after == before
+    assert (place / ".autoresearch" / "baseline.py").read_bytes() == before["train.py"]
 
 
 def test_a_folder_without_a_program_is_left_alone(cli: Cli, tmp_path: Path) -> None:

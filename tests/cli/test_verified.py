@@ -12,13 +12,13 @@ from autoresearch_cli.rendering.status import status_lines
 from autoresearch.api import (
     MarkView,
     NetworkStatus,
+    ParticipantView,
     PeersAnswer,
     PeerView,
     RunInHand,
     StatusAnswer,
     VerifyingStatus,
     WaitingStatus,
-    Who,
     WorkerStatus,
 )
 from autoresearch.identity import Trust, create_identity
@@ -233,20 +233,20 @@ def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths
 
 
 def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> None:
-    ann = Who(participant="3fa9bc12" + "0" * 56, short="3fa9bc12", name="ann")
+    ann = ParticipantView(key="3fa9bc12" + "0" * 56, short="3fa9bc12", name="ann")
     run = RunInHand(
         title="checking g3xk: faster",
         kind="verification",
         checked="bafy",
         stage="replicate",
-        who=ann,
+        participant=ann,
         reason="drawn by VRF",
         started_ms=1000,
     )
     waits = WaitingStatus(
         run="bafy",
         title="deeper",
-        who=ann,
+        participant=ann,
         stage="evaluate",
         round=0,
         measured_ms=0,
@@ -307,7 +307,7 @@ def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: py
     bad = PeerView(
         peer="12D3KooWbad",
         connected=True,
-        who=Who(participant="3fa9bc12" + "0" * 56, short="3fa9bc12", name="eve\x1b[2J"),
+        participant=ParticipantView(key="3fa9bc12" + "0" * 56, short="3fa9bc12", name="eve\x1b[2J"),
         marks=[MarkView(mark=mark, record="bafy", evidence=[], time_ms=1) for mark in ("fabricator", "fraud", "fraud")],
         banned_until_ms=86_400_000,
     )
@@ -315,7 +315,7 @@ def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: py
     print_peers(answer, now_ms=1000)
     rows_shown = rows(capsys.readouterr().out)
     until = "banned until 1970-01-02T00:00:00Z"
-    assert rows_shown[0][10:] == [bad.who.participant, "eve\ufffd[2J", "fabricator, fraud ×2", until]
+    assert rows_shown[0][10:] == [bad.participant.key, "eve\ufffd[2J", "fabricator, fraud ×2", until]
     assert rows_shown[1][10:] == ["", "", "", ""]
     assert remarks(bad, 1000) == f"fabricator, fraud ×2, {until} → autoresearch credit 3fa9bc12"
     assert "banned" not in remarks(bad, 90_000_000), "it is over, the mark stays"

@@ -50,7 +50,7 @@ for event in events:
 """
 SCREEN_LINES = 24
 WRITING = {
-    *("demo", "run", "work", "verify", "withdraw", "pause", "resume", "finish", "up", "down"),
+    *("demo", "run", "propose", "work", "verify", "withdraw", "pause", "resume", "finish", "up", "down"),
     *("attestor", "export", "import"),
 }
 PARENT = "1.2250 ± 0.0257"

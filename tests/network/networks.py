@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from autoresearch_daemon.net import FRAME_BYTES_MAX, Handlers, HostOptions, Limits, Network, SyncStream
+from autoresearch_daemon.net import FRAME_BYTES_MAX, Handlers, HostOptions, Limits, NetworkClient, SyncStream
 from autoresearch_daemon.net.framing import first_frame, frame
 
 from tests.records.making import NETWORK
@@ -33,7 +33,7 @@ class Node:
         self.blobs: dict[bytes, bytes] = {}
         self.taking = asyncio.Event()
         self.taking.set()
-        self.network = Network(
+        self.network = NetworkClient(
             HostOptions(folder=str(folder), **given),
             folder / "net.sock",
             Handlers(on_record=self.on_record, on_sync=self.on_sync, on_blob_request=self.on_blob, introduce=introduce),

@@ -10,7 +10,7 @@ import trio
 from autoresearch_daemon.net.address_book import load_book
 from autoresearch_daemon.net.dialling import LOOK_SECONDS as DIALLER_SECONDS
 from autoresearch_daemon.net.dialling import Unreachable
-from autoresearch_daemon.net.host import Host, Refused
+from autoresearch_daemon.net.host import Host, HostRefused
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX
 from autoresearch_daemon.net.protocols import BlobNotHere
 from autoresearch_daemon.net.streams import StreamBroken
@@ -48,7 +48,7 @@ async def test_a_record_reaches_peers_that_are_not_connected_to_its_author(tmp_p
 @in_trio
 async def test_what_is_no_record_is_not_published(tmp_path):
     async with running(tmp_path / "a") as a:
-        with pytest.raises(Refused):
+        with pytest.raises(HostRefused):
             await a.publish(b"junk", b"s" * 64)
 
 
@@ -157,7 +157,7 @@ async def test_a_day_has_only_so_many_bytes(tmp_path):
         await b.fetch_blob(a.peer, b"d" * 32, 0, 100_000)
         with pytest.raises(BlobNotHere):
             await b.fetch_blob(a.peer, b"d" * 32, 0, 100_000)
-        with pytest.raises(Refused):
+        with pytest.raises(HostRefused):
             await a.fetch_blob(b.peer, b"d" * 32, 0, 1)
 
 
@@ -269,7 +269,7 @@ async def test_a_blocked_peer_is_put_out_and_stays_out(tmp_path):
                     await (await b.open_sync(again.peer)).receive()
             again.block(b.peer, blocked=False)
             await until(lambda: again.watch.is_connected(b.peer))
-        with pytest.raises(Refused):
+        with pytest.raises(HostRefused):
             again.block("nobody", blocked=True)
 
 

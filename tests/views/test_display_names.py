@@ -12,7 +12,7 @@ from autoresearch.identity import KeyPair, Trust
 from autoresearch.log import Log
 from autoresearch.records import Identity
 from autoresearch.sanitise import NAME_CHARACTERS, plain_name
-from autoresearch.views import board, credit, trust_context, who, who_is
+from autoresearch.views import board, credit, participant_of, participant_with_key, trust_context
 from tests.records.making import NETWORK, key
 from tests.views.village import ANN, BEN, ROOTS, STRANGER, Village
 
@@ -23,29 +23,29 @@ def named(village: Village, by: KeyPair, root: KeyPair, name: str) -> None:
 
 def test_a_device_and_its_root_key_are_one_participant_with_one_name(village: Village) -> None:
     named(village, ANN, ROOTS[1], "ann")
-    found = who(village.log, ANN.public, village.now_ms)
-    assert found == who_is(village.log, ROOTS[1].public)
-    assert (found.participant, found.name) == (ROOTS[1].public.hex(), "ann")
-    assert found.participant.startswith(found.short)
+    found = participant_of(village.log, ANN.public, village.now_ms)
+    assert found == participant_with_key(village.log, ROOTS[1].public)
+    assert (found.key, found.name) == (ROOTS[1].public.hex(), "ann")
+    assert found.key.startswith(found.short)
     named(village, ROOTS[1], ROOTS[1], "anna")
-    assert who(village.log, ANN.public, village.now_ms).name == "anna"
+    assert participant_of(village.log, ANN.public, village.now_ms).name == "anna"
 
 
 def test_a_name_is_taken_away_by_one_of_spaces_and_not_by_a_profile_that_says_nothing_of_it(village: Village) -> None:
     named(village, ANN, ROOTS[1], "ann")
     named(village, ANN, ROOTS[1], "")
-    assert who_is(village.log, ROOTS[1].public).name == "ann"
+    assert participant_with_key(village.log, ROOTS[1].public).name == "ann"
     named(village, ROOTS[1], ROOTS[1], " ")
-    assert who_is(village.log, ROOTS[1].public).name == ""
+    assert participant_with_key(village.log, ROOTS[1].public).name == ""
     named(village, ANN, ROOTS[1], "anna")
-    assert who_is(village.log, ROOTS[1].public).name == "anna"
+    assert participant_with_key(village.log, ROOTS[1].public).name == "anna"
 
 
 def test_nobody_names_somebody_else(village: Village) -> None:
     named(village, STRANGER, ROOTS[1], "owned")
     named(village, BEN, ROOTS[1], "owned")
-    assert who_is(village.log, ROOTS[1].public).name == ""
-    assert who(village.log, STRANGER.public, village.now_ms).name == ""
+    assert participant_with_key(village.log, ROOTS[1].public).name == ""
+    assert participant_of(village.log, STRANGER.public, village.now_ms).name == ""
 
 
 def test_the_board_and_the_credit_call_a_participant_alike(village: Village) -> None:
@@ -54,19 +54,19 @@ def test_the_board_and_the_credit_call_a_participant_alike(village: Village) -> 
     row = next(
         row for row in board(village.log, village.task, trust_context(village.log), limit=5) if row.title == "good"
     )
-    account = next(account for account in credit(village.log) if account.known_as == [row.who])
-    assert account.keys == [row.who.participant]
+    account = next(account for account in credit(village.log) if account.known_as == [row.participant])
+    assert account.keys == [row.participant.key]
     assert row.author == ANN.public.hex()
 
 
 def test_a_key_that_begins_like_anothers_makes_both_longer(tmp_path: Path) -> None:
     mine, other = bytes.fromhex("3fa9bc12" + "0" * 56), bytes.fromhex("3fa9bc12" + "01" + "0" * 54)
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=Trust(participants=frozenset({mine}))) as log:
-        assert who_is(log, mine).short == "3fa9bc12"
+        assert participant_with_key(log, mine).short == "3fa9bc12"
     trust = Trust(participants=frozenset({mine, other, key(3).public}))
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=trust) as log:
-        assert who_is(log, mine).short == "3fa9bc1200000"
-        assert who_is(log, other).short == "3fa9bc1201000"
+        assert participant_with_key(log, mine).short == "3fa9bc1200000"
+        assert participant_with_key(log, other).short == "3fa9bc1201000"
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
     if answer.record.kind == "verification":
         return f"autoresearch evidence {record} measures the run again here"
     if answer.forked:
-        return f"autoresearch evidence --kind fork --participant {answer.record.who.short}"
+        return f"autoresearch evidence --kind fork --participant {answer.record.participant.short}"
     if answer.verification and (check := how_to_check(answer.verification.marks)):
         return check
     if answer.run:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import typer
 
-from autoresearch.api import Event, Measured, ShowAnswer, VerifyRequest, Who, operations
+from autoresearch.api import Event, Measured, ParticipantView, ShowAnswer, VerifyRequest, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.records import format_id
-from autoresearch.views import who
+from autoresearch.views import participant_of
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Reference, command_app, examples
 from autoresearch_cli.reading import open_notebook
@@ -40,7 +40,11 @@ def verify(reference: Reference, *, json: Json = False) -> None:
     event = _wait_for(run, json=json)
     with open_notebook() as notebook:
         shown, me = notebook.show(run), notebook.me
-        own = _unrevealed(event, me, who(notebook.log, me, event.time_ms)) if event.kind == COMMITTED and me else None
+        own = (
+            _unrevealed(event, me, participant_of(notebook.log, me, event.time_ms))
+            if event.kind == COMMITTED and me
+            else None
+        )
     if json:
         print_json(shown if own is None else _with(shown, own))
     else:
@@ -65,12 +69,19 @@ def _wait_for(run: str, *, json: bool) -> Event:
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _unrevealed(event: Event, me: bytes, whose: Who) -> Measured:
+def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
     """What was measured here and is not revealed yet."""
     known = {name: event.data[name] for name in MEASURED if name in event.data}
     return msgspec.convert(
         known
-        | {"author": me.hex(), "who": whose, "time_ms": event.time_ms, "counts": True, "device": "", "told": False},
+        | {
+            "author": me.hex(),
+            "participant": whose,
+            "time_ms": event.time_ms,
+            "counts": True,
+            "device": "",
+            "told": False,
+        },
         Measured,
     )
 

@@ -125,4 +125,4 @@ class PostOffice:
             time.sleep(POLL_SECONDS)
 
     def _are_connected(self, answer: PeersAnswer) -> bool:
-        return self._attestors <= {peer.who.participant for peer in answer.peers if peer.connected}
+        return self._attestors <= {peer.participant.key for peer in answer.peers if peer.connected}

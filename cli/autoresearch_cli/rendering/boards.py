@@ -59,7 +59,7 @@ def program_line(program: ProgramView, now_ms: int) -> str:
         parts.append(counted(program.voters, "verifier"))
     parts += [*_doubts(program), *([f"“{program.title}”"] if program.title else [])]
     wrong = _author(program, now_ms)
-    author = f"by {person(program.who)}{f' ({wrong})' if wrong else ''}"
+    author = f"by {person(program.participant)}{f' ({wrong})' if wrong else ''}"
     return " · ".join([*parts, author, lately(program.time_ms, now_ms)])
 
 
@@ -83,7 +83,7 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
 def _cells(s: ProgramView, now_ms: int) -> tuple[object, ...]:
     said = (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
     measured = (figure(s.value), figure(s.margin), s.others, s.voters, s.section, RETEST if s.retest else "")
-    return (*said, *measured, s.who.participant, s.who.name, _author(s, now_ms), s.copy_of or "")
+    return (*said, *measured, s.participant.key, s.participant.name, _author(s, now_ms), s.copy_of or "")
 
 
 def explained(programs: Sequence[ProgramView]) -> list[str]:
@@ -92,7 +92,7 @@ def explained(programs: Sequence[ProgramView]) -> list[str]:
     lines = [f"{mark}: {MARK_SENTENCES[mark]}" for mark in marks]
     lines += [f"{COPY}: {COPY_SENTENCE}"] if any(program.copy_of for program in programs) else []
     lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(program.retest for program in programs) else []
-    marked = [f"autoresearch credit {who}" for who in dict.fromkeys(s.who.short for s in programs if s.marks)]
+    marked = [f"autoresearch credit {who}" for who in dict.fromkeys(s.participant.short for s in programs if s.marks)]
     more = " …" if len(marked) > CREDITS_SHOWN else ""
     return [*lines, *([f"the records: {', '.join(marked[:CREDITS_SHOWN])}{more}"] if marked else [])]
 
@@ -109,7 +109,7 @@ def _print_confirmed(rows: list[ProgramView], metric: str, now_ms: int) -> None:
             s.voters,
             short(s.id),
             lately(s.time_ms, now_ms),
-            person(s.who),
+            person(s.participant),
             _title(s),
         )
         for s in rows
@@ -129,7 +129,7 @@ def _print_claimed(rows: list[ProgramView], metric: str, now_ms: int) -> None:
             short(s.id),
             f"{s.state} ({s.voters})" if s.voters else s.state,
             lately(s.time_ms, now_ms),
-            person(s.who),
+            person(s.participant),
             _title(s),
         )
         for s in rows
@@ -140,11 +140,11 @@ def _print_claimed(rows: list[ProgramView], metric: str, now_ms: int) -> None:
 def _print_alike(rows: list[ProgramView], metric: str, now_ms: int) -> None:
     """Where the network attests nobody: all in one, ranked by what their authors report; of one author without it."""
     columns = ("#", metric, "score", "runs", "id", "state", "when", "by", "title")
-    alone = len({s.who.participant for s in rows}) == 1
+    alone = len({s.participant.key for s in rows}) == 1
     cells = [
         (
             *(s.position, value(s.mean), value(s.score), s.runs, short(s.id)),
-            *(s.state, lately(s.time_ms, now_ms), "" if alone else person(s.who), _title(s)),
+            *(s.state, lately(s.time_ms, now_ms), "" if alone else person(s.participant), _title(s)),
         )
         for s in rows
     ]
@@ -205,7 +205,7 @@ def print_lineage(answer: LineageAnswer) -> None:
     if not is_rich():
         print_rows(_step_cells(step, step.run) for step in answer.steps)
         return
-    alone = len({step.run.who.participant for step in answer.steps}) == 1
+    alone = len({step.run.participant.key for step in answer.steps}) == 1
     rows = [
         (
             short(step.run.id),
@@ -214,7 +214,7 @@ def print_lineage(answer: LineageAnswer) -> None:
             step.others or "",
             step.voters or "",
             step.run.state,
-            "" if alone else person(step.run.who),
+            "" if alone else person(step.run.participant),
             f"{RETEST}: {step.run.title}" if step.retest else step.run.title,
         )
         for step in answer.steps
@@ -226,7 +226,7 @@ def print_lineage(answer: LineageAnswer) -> None:
 def _step_cells(step: LineageStep, run: RunView) -> tuple[object, ...]:
     said = (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title, run.state, _mark(step))
     measured = (figure(step.value), figure(step.margin), figure(step.gain), step.others, step.voters)
-    return (*said, *measured, run.who.participant, run.who.name)
+    return (*said, *measured, run.participant.key, run.participant.name)
 
 
 def _mark(step: LineageStep) -> str:

@@ -24,9 +24,9 @@ def print_evidence_list(answer: EvidenceListAnswer, *, now_ms: int) -> None:
     if not is_rich():
         print_rows(
             (
-                *(one.kind, one.id, one.who.participant, one.device, moment(one.time_ms), one.follows),
+                *(one.kind, one.id, one.participant.key, one.device, moment(one.time_ms), one.follows),
                 *("" if one.until_ms is None else moment(one.until_ms), " ".join(one.records)),
-                one.who.name,
+                one.participant.name,
             )
             for one in answer.evidence
         )
@@ -37,7 +37,7 @@ def print_evidence_list(answer: EvidenceListAnswer, *, now_ms: int) -> None:
             short(one.id),
             lately(one.time_ms, now_ms),
             one.device[:KEY_CHARACTERS],
-            person(one.who),
+            person(one.participant),
             follows(one, now_ms),
         )
         for one in answer.evidence
@@ -60,7 +60,7 @@ def print_evidence(answer: EvidenceAnswer, *, now_ms: int) -> None:
     else:
         print_rows((WORDS[step.agrees], step.what, step.stated, step.found) for step in answer.steps)
     if answer.evidence and answer.holds:
-        print_line(f"consequence for {person(answer.evidence.who)}: {follows(answer.evidence, now_ms)}")
+        print_line(f"consequence for {person(answer.evidence.participant)}: {follows(answer.evidence, now_ms)}")
     if answer.holds is not None:
         print_line(f"{_verdict(answer)}{', ' if answer.nothing_found else ': '}{answer.reason}")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.api import MarkView, Who
+from autoresearch.api import MarkView, ParticipantView
 from autoresearch.words import RunState
 
 
-def person(who: Who) -> str:
+def person(participant: ParticipantView) -> str:
     """One participant: ``88224d45 “ann”``. The name proves nothing, so the key comes first."""
-    return f"{who.short} “{who.name}”" if who.name else who.short
+    return f"{participant.short} “{participant.name}”" if participant.name else participant.short
 
 
-def persons(known_as: Sequence[Who]) -> str:
+def persons(known_as: Sequence[ParticipantView]) -> str:
     """One participant with all its root keys."""
     return ", ".join(person(who) for who in known_as)
 

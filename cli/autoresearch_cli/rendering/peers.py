@@ -29,8 +29,8 @@ def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
                 peer.records_out,
                 peer.exchanged_ms,
                 peer.seen_ms,
-                peer.who.participant,
-                peer.who.name,
+                peer.participant.key,
+                peer.participant.name,
                 mark_words(peer.marks),
                 banned(peer, now_ms),
             )
@@ -44,7 +44,7 @@ def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
             "now" if peer.connected else lately(peer.seen_ms, now_ms) if peer.seen_ms else "never",
             records(peer, now_ms),
             f"{size(peer.bytes_in)} in, {size(peer.bytes_out)} out",
-            person(peer.who),
+            person(peer.participant),
             peer.address,
             remarks(peer, now_ms),
         )
@@ -83,7 +83,7 @@ def remarks(peer: PeerView, now_ms: int) -> str:
     parts = [peer.shut_out] if peer.shut_out else []
     wrong = ", ".join(filter(None, (mark_words(peer.marks), banned(peer, now_ms))))
     if wrong:
-        parts.append(f"{wrong} → autoresearch credit {peer.who.short}")
+        parts.append(f"{wrong} → autoresearch credit {peer.participant.short}")
     if peer.other_network:
         parts.append("is in another network")
     if abs(peer.clock_ahead_ms) > SKEW_MS:

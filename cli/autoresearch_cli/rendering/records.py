@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from autoresearch.api import LogAnswer, Measured, RecordView, RunView, ShowAnswer, VerificationStateView, Who
+from autoresearch.api import (
+    LogAnswer,
+    Measured,
+    ParticipantView,
+    RecordView,
+    RunView,
+    ShowAnswer,
+    VerificationStateView,
+)
 from autoresearch.records import format_id
 from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, size, value
@@ -23,15 +31,25 @@ MARKS_SHOWN = 3
 def print_log(answer: LogAnswer, *, now_ms: int) -> None:
     """Records, newest first: short and aligned for a person; whole ids and times for a program."""
     if is_rich():
-        alone = len({r.who.participant for r in answer.records}) == 1
+        alone = len({r.participant.key for r in answer.records}) == 1
         rows = [
-            (short(r.id), r.kind, lately(r.time_ms, now_ms), "" if alone else person(r.who), with_state(r))
+            (short(r.id), r.kind, lately(r.time_ms, now_ms), "" if alone else person(r.participant), with_state(r))
             for r in answer.records
         ]
         print_table(("id", "kind", "when", "by", "what"), rows)
     else:
         print_rows(
-            (r.id, r.kind, r.author, r.seq, moment(r.time_ms), r.summary, r.state, r.who.participant, r.who.name)
+            (
+                r.id,
+                r.kind,
+                r.author,
+                r.seq,
+                moment(r.time_ms),
+                r.summary,
+                r.state,
+                r.participant.key,
+                r.participant.name,
+            )
             for r in answer.records
         )
 
@@ -58,7 +76,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
         lines.append(("state", f"{answer.verification.state}: {answer.verification.reason}"))
         if answer.verification.value is not None:
             lines.append(("network", network_line(answer.verification)))
-        lines += verification_lines(answer.verification, answer.record.who, now_ms)
+        lines += verification_lines(answer.verification, answer.record.participant, now_ms)
     print_labelled(lines)
     if answer.verification and answer.verification.measured:
         print_verifications(answer)
@@ -96,7 +114,9 @@ def network_line(verification: VerificationStateView) -> str:
     return f"{interval(verification.value, verification.margin)}{whole}, {runs}"
 
 
-def verification_lines(verification: VerificationStateView, author: Who, now_ms: int) -> list[tuple[str, str]]:
+def verification_lines(
+    verification: VerificationStateView, author: ParticipantView, now_ms: int
+) -> list[tuple[str, str]]:
     """Who verified it, which states it had, what is wrong with it or its author."""
     lines = []
     if verification.voters:
@@ -129,7 +149,7 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
         ("kind", record.kind),
         *([("what", record.summary)] if record.kind != "run" else []),
         ("when", f"{moment(record.time_ms)}, {age(record.time_ms, now_ms)}"),
-        ("author", person(record.who)),
+        ("author", person(record.participant)),
         ("device", f"{record.author}, record {record.seq}"),
     ]
 
@@ -169,13 +189,13 @@ def print_verifications(answer: ShowAnswer) -> None:
     if answer.run is None or answer.verification is None:
         return
     allowed = f"± {answer.verification.tolerance:.2g} allowed"
-    rows = [("reported", "", value(answer.run.value), person(answer.run.who), allowed)]
+    rows = [("reported", "", value(answer.run.value), person(answer.run.participant), allowed)]
     rows += [
         (
             f"{found.stage}{f' {found.round + 1}' if found.round else ''}",
             found.verdict,
             value(found.value) if found.value is not None else pairs(found),
-            person(found.who),
+            person(found.participant),
             "; ".join(
                 filter(
                     None,

@@ -51,9 +51,9 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         if status.sandbox is not None:
             parts.append(f"sandbox {status.sandbox} ({status.sandbox_name})")
         lines.append(("daemon", " · ".join(parts)))
-    if status.who.short:
+    if status.participant.short:
         way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
-        lines.append(("you", person(status.who) + (" · attested" if status.attested else way)))
+        lines.append(("you", person(status.participant) + (" · attested" if status.attested else way)))
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     lines += [("queue", queued_line(each)) for each in status.queue]
     if status.task:
@@ -97,7 +97,7 @@ def asked_line(part: VerifyingStatus) -> str:
 def waiting_line(one: WaitingStatus, now_ms: int, *, running: bool = True) -> str:
     """What was measured and is not revealed yet, and what it waits for."""
     came = f": {one.verdict}{'' if one.value is None else f' {value(one.value)}'}" if one.verdict else ""
-    what = f"{one.stage} of {short(one.run)} “{one.title}” by {person(one.who)}{came}"
+    what = f"{one.stage} of {short(one.run)} “{one.title}” by {person(one.participant)}{came}"
     if not running:
         return f"{what} · revealed once the daemon runs: autoresearch up"
     if not one.missing or one.tells_ms <= now_ms:
@@ -129,7 +129,7 @@ def queued_line(each: QueuedRun) -> str:
 
 def checking_line(run: RunInHand, now_ms: int) -> str:
     """The run that is verified: what is measured, whose run it is, why here."""
-    what = f"{run.title} by {person(run.who)}" if run.who.short else run.title
+    what = f"{run.title} by {person(run.participant)}" if run.participant.short else run.title
     parts = [what, STAGE_SENTENCES.get(run.stage, run.stage), run.reason]
     return " · ".join(filter(None, (*parts, duration(now_ms - run.started_ms) if run.started_ms else "")))
 

@@ -43,8 +43,8 @@ def make_app(node: NodePort) -> web.Application:
     app = web.Application(middlewares=[answer_failures, admit], client_max_size=MAXIMUM_BODY_BYTES)
     app[NODE] = node
     app[ENDINGS] = set()
-    for operation in OPERATIONS:
-        app.router.add_route(operation.method, operation.path, WRITERS.get(operation) or handler(operation))
+    for name, operation in OPERATIONS.items():
+        app.router.add_route(operation.method, operation.path, WRITERS.get(operation) or handler(name, operation))
     app.cleanup_ctx.append(open_readers)
     app.on_response_prepare.append(protect)
     app.on_shutdown.append(end_streams)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,17 +18,18 @@ INTRODUCTION = (
 )
 
 
-def openapi(operations: Sequence[Operation[Any]], *, version: str) -> dict[str, Any]:
+def openapi(operations: Mapping[str, Operation[Any]], *, version: str) -> dict[str, Any]:
     """The document for ``operations``."""
-    answers = [operation.answers for operation in operations if operation.answers is not Text]
-    models = [Failure, *(operation.takes for operation in operations), *answers]
+    answers = [operation.answers for operation in operations.values() if operation.answers is not Text]
+    models = [Failure, *(operation.takes for operation in operations.values()), *answers]
     schemas, components = msgspec.json.schema_components(models, ref_template=REFERENCE, schema_hook=_anything)
     by_model = dict(zip(models, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = described(operation, by_model, components)
+    for name, operation in operations.items():
+        shown = described(name, operation, by_model, components)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = shown
     # The parameters stand written out at each operation.
-    parameters = {operation.takes.__name__ for operation in operations if not operation.has_body}
+    parameters = {operation.takes.__name__ for operation in operations.values() if not operation.has_body}
     return {
         "openapi": "3.1.0",
         "info": {"title": "autoresearch", "version": version, "description": INTRODUCTION},
@@ -42,12 +43,14 @@ def openapi(operations: Sequence[Operation[Any]], *, version: str) -> dict[str, 
     }
 
 
-def described(operation: Operation[Any], schemas: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
+def described(
+    name: str, operation: Operation[Any], schemas: dict[Any, Any], components: dict[str, Any]
+) -> dict[str, Any]:
     """What one operation takes and answers."""
     schema = schemas.get(operation.answers) or {"type": "object" if operation.media == JSON else "string"}
     failure = {"description": "What went wrong", "content": {JSON: {"schema": schemas[Failure]}}}
     shown: dict[str, Any] = {
-        "operationId": operation.name,
+        "operationId": name,
         "summary": operation.summary,
         "responses": {
             "200": {"description": operation.summary, "content": {operation.media: {"schema": schema}}},

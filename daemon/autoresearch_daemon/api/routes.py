@@ -26,7 +26,7 @@ MISSING_BLOBS = 2
 FETCH_SECONDS = 20.0
 
 
-def handler(operation: Operation[Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def handler(name: str, operation: Operation[Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """The operation as aiohttp wants it: the log answers what it reads, a method of the node everything else."""
     reading = READERS.get(operation)
 
@@ -35,7 +35,7 @@ def handler(operation: Operation[Any]) -> Callable[[web.Request], Awaitable[web.
         if reading:
             given = await read(request, reading, asked)
         else:
-            given = await ask(request.app[NODE], operation, asked)
+            given = await ask(request.app[NODE], name, asked)
         if isinstance(given, Text):
             return text_response(given, operation.media)
         return answer(given, status=503 if isinstance(given, Health) and given.status == NOT_READY else 200)
@@ -48,10 +48,10 @@ async def taken(operation: Operation[Any], request: web.Request) -> msgspec.Stru
     return decode(operation.takes, await request.read()) if operation.has_body else parameters(operation.takes, request)
 
 
-async def ask(node: NodePort, operation: Operation[Any], asked: msgspec.Struct) -> Answer | Text:
-    """What the node's method of the operation's name answers."""
-    method = getattr(node, operation.name)
-    given = method() if operation.takes is Nothing else method(asked)
+async def ask(node: NodePort, name: str, asked: msgspec.Struct) -> Answer | Text:
+    """What the node's method of an operation's name answers."""
+    method = getattr(node, name)
+    given = method() if isinstance(asked, Nothing) else method(asked)
     return await given if inspect.isawaitable(given) else given  # type: ignore[no-any-return]  # a test compares the types
 
 

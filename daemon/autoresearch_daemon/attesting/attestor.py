@@ -20,10 +20,10 @@ from autoresearch.attesting import (
     CODE_MS,
     TOKEN1_BYTES,
     TOKEN2_BYTES,
-    Answer,
     Attested,
     Caps,
     Challenge,
+    CodeAnswer,
     Here,
     No,
     Parties,
@@ -108,7 +108,7 @@ class Attestor:
         """The reply to what a peer asks."""
         return encode_message(await self._reply(peer, decode_question(data)))
 
-    async def _reply(self, peer: str, question: Who | Request | Answer | None) -> Reply:
+    async def _reply(self, peer: str, question: Who | Request | CodeAnswer | None) -> Reply:
         match question:
             case Who():
                 return self._here(peer, question)
@@ -117,7 +117,7 @@ class Attestor:
                     return await self._challenge(peer, question)
                 except _No as no:
                     return self._refuse(no, question.root, peer)
-            case Answer():
+            case CodeAnswer():
                 return await self._attest(peer, question)
             case None:
                 return No(why=AttestReason.GARBLED.value)
@@ -202,7 +202,7 @@ class Attestor:
 
     # --- an answer ---
 
-    async def _attest(self, peer: str, answer: Answer) -> Attested | No:
+    async def _attest(self, peer: str, answer: CodeAnswer) -> Attested | No:
         now_ms = self._now_ms()
         pending = self._ledger.pending(answer.token)
         try:
@@ -227,7 +227,7 @@ class Attestor:
         logger.info("attestor", what=ATTESTED, root=pending.root.hex(), peer=peer)
         return Attested(raw=record.raw, signature=record.signature)
 
-    async def _method(self, pending: Pending, answer: Answer) -> str:
+    async def _method(self, pending: Pending, answer: CodeAnswer) -> str:
         """What was seen: a code, and a mail sent from the address if there is one."""
         if not answer.mail:
             return CODE

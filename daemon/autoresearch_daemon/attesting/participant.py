@@ -19,9 +19,9 @@ from autoresearch.attesting import (
     CODE_MS,
     DUE_MS,
     NONCE_BYTES,
-    Answer,
     Attested,
     Challenge,
+    CodeAnswer,
     Here,
     Message,
     No,
@@ -119,7 +119,7 @@ class Participant:
             refused = await self._ask_in_order(order, found, address, missing)
         return self.answer(refused=refused, reachable=len(found))
 
-    async def confirm(self, answer: Answer) -> AttestAnswer:
+    async def confirm(self, answer: CodeAnswer) -> AttestAnswer:
         """Bring one attestor the signed answer. Raises NotFound, Refused, AutoresearchError."""
         code = next((code for code in self._local.codes() if code.token == answer.token.hex()), None)
         if code is None:

@@ -17,7 +17,7 @@ from autoresearch.api import (
     ConfirmRequest,
     WithdrawRequest,
 )
-from autoresearch.attesting import DUE_MS, Answer, Caps
+from autoresearch.attesting import DUE_MS, Caps, CodeAnswer
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.identity import KeyLookup, resolve_key
 from autoresearch.notebook import Notebook
@@ -99,7 +99,7 @@ class AttestationService:
             mail = base64.b64decode(request.mail, validate=True)
         except binascii.Error as error:
             raise UsageError("the mail is not base64") from error
-        answer = Answer(
+        answer = CodeAnswer(
             token=bytes.fromhex(request.token),
             signature=bytes.fromhex(request.signature),
             mail=mail,

@@ -10,7 +10,7 @@ from autoresearch_daemon.net.model import (
     NetworkInfo,
     PeerInfo,
 )
-from autoresearch_daemon.net.network import Busy, Handlers, Network
+from autoresearch_daemon.net.network import Busy, Handlers, NetworkClient
 from autoresearch_daemon.net.supervisor import Limits
 from autoresearch_daemon.net.syncing import SyncStream
 
@@ -22,7 +22,7 @@ __all__ = [
     "Handlers",
     "HostOptions",
     "Limits",
-    "Network",
+    "NetworkClient",
     "NetworkInfo",
     "PeerInfo",
     "SyncStream",

@@ -20,7 +20,7 @@ import zmq
 from autoresearch_daemon.log_lines import SanitisedFormatter
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.dialling import Unreachable
-from autoresearch_daemon.net.host import Host, Refused
+from autoresearch_daemon.net.host import Host, HostRefused
 from autoresearch_daemon.net.model import HostOptions
 from autoresearch_daemon.net.protocols import BlobNotHere, PeerBusy
 from autoresearch_daemon.net.streams import FrameStream, StreamBroken
@@ -35,7 +35,7 @@ ATTEST_SECONDS = 50.0
 KINDS: dict[type[Exception], link.Kind] = {
     ValueError: "usage",
     BlobNotHere: "not found",
-    Refused: "refused",
+    HostRefused: "refused",
     PeerBusy: "busy",
     trio.TooSlowError: "timeout",
 }

@@ -33,7 +33,7 @@ NOTICES = 1024
 MEND_SECONDS = 3.0
 
 
-class Verdict(Enum):
+class GossipVerdict(Enum):
     """What becomes of a message. Its sender is to blame for a rejected one only."""
 
     RELAY = "relay"
@@ -98,7 +98,7 @@ class RecordPubsub(Pubsub):
         router: Router,
         topic: str,
         *,
-        judge: Callable[[bytes], Verdict],
+        judge: Callable[[bytes], GossipVerdict],
         deliver: Callable[[bytes, str], None],
         offend: Callable[[str], None],
         delay: Callable[[str, int], float],
@@ -177,10 +177,10 @@ class RecordPubsub(Pubsub):
         if self._is_msg_seen(msg) or (not own and msg.from_id == self.my_id.to_bytes()):
             return
         if not own:
-            verdict = self._judge(msg.data) if signed(msg) else Verdict.REJECT
-            if verdict is Verdict.REJECT:
+            verdict = self._judge(msg.data) if signed(msg) else GossipVerdict.REJECT
+            if verdict is GossipVerdict.REJECT:
                 self._offend(str(msg_forwarder))
-            if verdict is not Verdict.RELAY:
+            if verdict is not GossipVerdict.RELAY:
                 return
             self._deliver(msg.data, str(msg_forwarder))
         self._mark_msg_seen(msg)

@@ -32,7 +32,7 @@ from autoresearch_daemon.net import protocols
 from autoresearch_daemon.net.address_book import AddressBook, load_book
 from autoresearch_daemon.net.addresses import choose_port, expand, is_peer_id
 from autoresearch_daemon.net.dialling import Dialler, Unreachable
-from autoresearch_daemon.net.gossip import RecordPubsub, Router, Verdict
+from autoresearch_daemon.net.gossip import GossipVerdict, RecordPubsub, Router
 from autoresearch_daemon.net.greeting import GREETING_BYTES_MAX, proven_device
 from autoresearch_daemon.net.guards import GuardedYamux, InboundGate, dial_nobody, guard_streams, quietly
 from autoresearch_daemon.net.lan import announce_and_listen
@@ -49,7 +49,7 @@ SIGNATURE_BYTES = 64
 OPEN_SECONDS = 10.0
 
 
-class Refused(Exception):
+class HostRefused(Exception):
     """A rule says no; the text says which."""
 
 
@@ -193,9 +193,9 @@ class Host:
         )
 
     async def publish(self, raw: bytes, signature: bytes) -> None:
-        """Gossip a record. Best effort: nobody says whether it arrived. Raises Refused when it is none."""
-        if self._judge(signature + raw) is not Verdict.RELAY:
-            raise Refused("that is no record of this network")
+        """Gossip a record. Best effort: nobody says whether it arrived. Raises HostRefused when it is none."""
+        if self._judge(signature + raw) is not GossipVerdict.RELAY:
+            raise HostRefused("that is no record of this network")
         await self._pubsub.publish(self.options.topic, signature + raw)
 
     def offer(self, manifest: bytes) -> None:
@@ -207,20 +207,20 @@ class Host:
         self.serving.introduce(proof)
 
     async def dial(self, address: str) -> None:
-        """Connect to an address and keep to it. Raises Refused, Unreachable."""
+        """Connect to an address and keep to it. Raises HostRefused, Unreachable."""
         await self.dialler.add(address)
 
     def block(self, peer: str, *, blocked: bool) -> None:
-        """Refuse a peer from now on, or no longer. Raises Refused when that is no peer id."""
+        """Refuse a peer from now on, or no longer. Raises HostRefused when that is no peer id."""
         if not is_peer_id(peer):
-            raise Refused(f"{peer} is no peer id")
+            raise HostRefused(f"{peer} is no peer id")
         self.watch.block(peer, blocked=blocked)
         self.dialler.save()
 
     def shut_out(self, peer: str, reason: str) -> None:
-        """Close a peer's connections and refuse it for ten minutes. Raises Refused when that is no peer id."""
+        """Close a peer's connections and refuse it for ten minutes. Raises HostRefused when that is no peer id."""
         if not is_peer_id(peer):
-            raise Refused(f"{peer} is no peer id")
+            raise HostRefused(f"{peer} is no peer id")
         self.watch.shut_out(peer, reason)
 
     async def open_sync(self, peer: str) -> FrameStream:
@@ -228,9 +228,9 @@ class Host:
         return await self._open(peer, protocols.SYNC)
 
     async def fetch_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes:
-        """A part of a blob. Raises Unreachable, Refused, BlobNotHere, PeerBusy, StreamBroken."""
+        """A part of a blob. Raises Unreachable, HostRefused, BlobNotHere, PeerBusy, StreamBroken."""
         if self.meters.day_is_over():
-            raise Refused("today's bytes are used up")
+            raise HostRefused("today's bytes are used up")
         stream = await self._open(peer, protocols.BLOB)
         try:
             with trio.fail_after(protocols.BLOB_SECONDS):
@@ -321,13 +321,13 @@ class Host:
 
     # --- records ---
 
-    def _judge(self, data: bytes) -> Verdict:
+    def _judge(self, data: bytes) -> GossipVerdict:
         raw, signature = data[SIGNATURE_BYTES:], data[:SIGNATURE_BYTES]
         verdict = admit(raw, signature, self.options.network, now_ms=self._now_ms())
         if isinstance(verdict, Record):
-            return Verdict.RELAY
+            return GossipVerdict.RELAY
         # Clocks differ: what is early here was not where it came from. It comes again with the next exchange.
-        return Verdict.IGNORE if verdict.code == "early" else Verdict.REJECT
+        return GossipVerdict.IGNORE if verdict.code == "early" else GossipVerdict.REJECT
 
     def _deliver(self, data: bytes, peer: str) -> None:
         self.records_heard += 1

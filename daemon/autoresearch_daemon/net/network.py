@@ -69,7 +69,7 @@ class Handlers:
     introduce: Callable[[str], bytes] | None = None
 
 
-class Network:
+class NetworkClient:
     """The network as the daemon sees it. It may be away for a while: calls raise then, nothing hangs."""
 
     def __init__(

@@ -16,7 +16,16 @@ from autoresearch.records import BlobRef, Record, Run, Verification, format_id, 
 from autoresearch.running import Limits
 from autoresearch.tasks import MAX_FILE_BYTES
 from autoresearch.verification import EVALUATE, REPLICATE
-from autoresearch.views import VerificationJob, bears_out, job_for, make_job, next_job, repeated_job, tolerance_of, who
+from autoresearch.views import (
+    VerificationJob,
+    bears_out,
+    job_for,
+    make_job,
+    next_job,
+    participant_of,
+    repeated_job,
+    tolerance_of,
+)
 from autoresearch.words import JOB_SENTENCES, JobReason
 from autoresearch_daemon.log_thread import Asking
 from autoresearch_daemon.workers import protocol
@@ -207,7 +216,7 @@ class VerificationQueue:
             checked=format_id(job.run),
             stage=job.stage,
             round=job.round,
-            who=who(log, record.author, record.time),
+            participant=participant_of(log, record.author, record.time),
             reason=JOB_SENTENCES[why],
         )
 
