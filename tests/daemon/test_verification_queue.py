@@ -89,6 +89,21 @@ def test_files_larger_than_any_run_has_are_not_even_asked_for(tmp_path: Path, fi
     assert all(blob.size < 1 << 30 for blob in asked)
 
 
+def test_what_is_in_hand_is_not_found_again_however_long_it_takes(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.notebook.blobs.put(b"X = 1\n")
+    body = msgspec.structs.replace(run_body(1.1, source=b"good"), source=source)
+    place.comes(AUTHOR, body, "run", seq=4)
+
+    async def fetch(_: BlobRef) -> None:
+        return None
+
+    jobs = VerificationQueue(place.notebook, place.thread, fetch)
+    name, _ = asyncio.run(jobs.find(body.task, LATER_MS)) or ("", None)
+    assert asyncio.run(jobs.find(body.task, LATER_MS + 2 * AGAIN_MS, in_hand=[name])) is None
+    assert asyncio.run(jobs.find(body.task, LATER_MS + 2 * AGAIN_MS)) is not None, "when its worker was lost"
+
+
 def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> None:
     place = Place(tmp_path)
     asked: list[int] = []

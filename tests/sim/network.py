@@ -114,7 +114,7 @@ class Simulation:
             if self._sides[sender] == self._sides[receiver]:
                 arrived.setdefault(receiver, []).append(pair)
         for receiver, pairs in arrived.items():
-            self.nodes[receiver].take(pairs, self.now_ms)
+            self.nodes[receiver].hear(pairs, self.now_ms)
 
     def _exchange(self, node):
         other = self.chance.choice([peer for peer in self.nodes if peer is not node])

@@ -60,7 +60,7 @@ class Node:
                 kind, body = "run", run_body(self.chance.random(), source=source, seed=self.chance.randrange(2**40))
         return kind, body, links
 
-    def take(self, pairs, now_ms):
+    def hear(self, pairs, now_ms):
         """Ingest records; returns the keys of those that were stored."""
         verdicts = self.log.ingest(pairs, now_ms=now_ms + self.skew_ms)
         assert all(verdict.state is not State.REFUSED for verdict in verdicts)
@@ -103,7 +103,7 @@ class Driver:
         self._node = node
         self._now_ms = now_ms
         self._index = KeyIndex(node.log.iter_keys())
-        self.session = role(NETWORK, self._index, node.chance.randbytes(16))
+        self.session = role(node.log.network, self._index, node.chance.randbytes(16))
         self.outcome = None
 
     def perform(self, effects):
@@ -118,7 +118,7 @@ class Driver:
                 case Fetch(ids):
                     waiting.append(iter(self.session.supply(self._node.log.raw(ids))))
                 case Store(records):
-                    self._index.update(self._node.take(records, self._now_ms))
+                    self._index.update(self._node.hear(records, self._now_ms))
                 case Finished() | Violation() as outcome:
                     self.outcome = outcome
         return bytes(out)

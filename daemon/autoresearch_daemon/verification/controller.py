@@ -93,7 +93,7 @@ class VerificationController:
         """Put back what is ready when something else goes before it; find the next and make it ready."""
         if (
             wanted.ready is not None
-            and not await self._jobs.is_next(wanted.ready, now_ms())
+            and not await self._jobs.is_next(wanted.ready, now_ms(), in_hand=self._machine.jobs())
             and self._machine.is_ready(wanted.ready)  # no worker has got it meanwhile
         ):
             self._jobs.put_back(wanted.ready, now_ms())
@@ -106,7 +106,7 @@ class VerificationController:
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
                 self._take(service.Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
-            found = await self._jobs.find(task.digest, now_ms())
+            found = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.jobs())
             if found is not None:
                 self._take(service.JobReady(*found))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
 import msgspec
@@ -64,9 +64,12 @@ class VerificationQueue:
         self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
         self._names = 0
 
-    async def find(self, task: bytes, now_ms: int) -> tuple[str, RunInHand] | None:
-        """The next thing to verify on a task, with its files here; its name and how people see it."""
-        job = await self._next(task, now_ms, self._skipped(now_ms))
+    async def find(self, task: bytes, now_ms: int, *, in_hand: Collection[str] = ()) -> tuple[str, RunInHand] | None:
+        """The next thing to verify on a task, with its files here; its name and how people see it.
+
+        ``in_hand`` names those that workers have or get.
+        """
+        job = await self._next(task, now_ms, self._skipped(now_ms, in_hand))
         if job is None:
             return None
         times, _ = self._tried.get(_key(job), (0, 0))
@@ -77,13 +80,13 @@ class VerificationQueue:
             logger.info("a run cannot be verified now", run=short_id(job.run), reason=str(error))
             return None
 
-    async def is_next(self, name: str, now_ms: int) -> bool:
+    async def is_next(self, name: str, now_ms: int, *, in_hand: Collection[str] = ()) -> bool:
         """Whether what was made ready is still what this node is to do next.
 
         While it waited others may have done it, or something came that is better by its author's word.
         """
         check = self._checks[name]
-        job = await self._next(check.task, now_ms, self._skipped(now_ms) - {_key(check)})
+        job = await self._next(check.task, now_ms, self._skipped(now_ms, in_hand) - {_key(check)})
         return job is not None and _key(job) == _key(check)
 
     async def _next(self, task: bytes, now_ms: int, skip: set[tuple[bytes, str, int]]) -> VerificationJob | None:
@@ -249,8 +252,10 @@ class VerificationQueue:
         await self.fetch(blob)
         return blob.sha256
 
-    def _skipped(self, now_ms: int) -> set[tuple[bytes, str, int]]:
-        return {key for key, (_, again_ms) in self._tried.items() if now_ms < again_ms}
+    def _skipped(self, now_ms: int, in_hand: Collection[str]) -> set[tuple[bytes, str, int]]:
+        """What was tried a short time ago, and what is in hand, however long that takes."""
+        tried = {key for key, (_, again_ms) in self._tried.items() if now_ms < again_ms}
+        return tried | {_key(self._checks[name]) for name in in_hand if name in self._checks}
 
 
 def _key(asked: VerificationJob | protocol.Check) -> tuple[bytes, str, int]:

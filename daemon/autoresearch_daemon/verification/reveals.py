@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -34,9 +35,15 @@ class Told(NamedTuple):
 
 
 class Reveals:
-    """Measurements on their way into the log. They wait on the disk: a daemon that is killed goes on with them."""
+    """Measurements on their way into the log. They wait on the disk: a daemon that is killed goes on with them.
 
-    def __init__(self, notebook: Notebook, local: LocalState) -> None:
+    ``draw(n)`` gives n random bytes that nobody can guess.
+    """
+
+    def __init__(
+        self, notebook: Notebook, local: LocalState, *, draw: Callable[[int], bytes] = secrets.token_bytes
+    ) -> None:
+        self._draw = draw
         self._notebook = notebook
         self._local = local
         self._waiting = {measured.salt: measured for measured in local.unrevealed()}
@@ -46,7 +53,7 @@ class Reveals:
         if self._has_measured(body):
             logger.info("measured once more, and told once", run=short_id(body.run), stage=body.stage)
             return
-        measured = Unrevealed(assignment=assignment, salt=secrets.token_bytes(SALT_BYTES), body=body)
+        measured = Unrevealed(assignment=assignment, salt=self._draw(SALT_BYTES), body=body)
         self._waiting[measured.salt] = measured
         try:
             self._local.keep_unrevealed(measured)

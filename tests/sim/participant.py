@@ -1,0 +1,219 @@
+"""A whole node of the simulator without sockets and processes: notebook, state machine, verification, workers in time.
+
+Its workers measure what the world says a program is worth. A cheater publishes better values than that; a slanderer
+reports that others' runs are worse.
+"""
+
+import math
+
+import msgspec
+from autoresearch_daemon import service
+from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.verification.queue import VerificationQueue
+from autoresearch_daemon.verification.reveals import Reveals
+from autoresearch_daemon.workers import protocol
+
+from autoresearch.answers import RunInHand
+from autoresearch.errors import NotFound
+from autoresearch.identity.keys import write_key
+from autoresearch.networks import Manifest, save_manifest
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.records import Claim, Commitment, Verification
+from autoresearch.research import Measurement, abandoned, plan_as_it_stands
+from autoresearch.verification import REPLICATE
+from autoresearch.words import RunStatus
+from tests.records.making import key
+
+RUN_MS, CHECK_MS = 900_000, 180_000
+PROGRAMS = 200
+GAIN = 0.2
+
+
+class Participant:
+    """``world`` schedules what its workers do, ``chance`` is its only randomness."""
+
+    def __init__(self, world, number, folder, *, cheats=False, slanders=False):
+        self.world, self.number = world, number
+        self.chance, self.skew_ms = world.chance_of(number), world.skew_ms(number)
+        self.cheats, self.slanders = cheats, slanders
+        self.paths = Paths.from_environment({"AUTORESEARCH_HOME": str(folder)})
+        self.paths.create()
+        self.root, device = key(300 + number), key(200 + number)
+        write_key(self.paths.keys / "root.key", self.root)
+        write_key(self.paths.keys / "device.key", device)
+        save_manifest(self.paths.manifest, Manifest(world.network, trust=world.trust))
+        self.published, self.plans, self.begun = [], {}, {}
+        self._open()
+
+    def _open(self):
+        self.notebook = Notebook(self.paths)
+        self.notebook.announce = lambda record: self.world.announce(self, (record.raw, record.signature))
+        self.local = LocalState(self.paths.local)
+        self.jobs = VerificationQueue(self.notebook, self, self._fetch)
+        self.reveals = Reveals(self.notebook, self.local, draw=self.chance.randbytes)
+        self.machine = service.Service(workers_wanted=1)
+        self.life = self.world.next_number()
+
+    def close(self):
+        self.local.close()
+        self.notebook.close()
+
+    def crash(self):
+        """Everything that only the process knew is gone; what was asked is asked again."""
+        begun = list(self.begun.values())
+        self.close()
+        self.plans.clear()
+        self.begun.clear()
+        self._open()
+        for plan in begun:
+            self.notebook.publish_run(plan, abandoned("the daemon ended while it was in hand"), self.now_ms)
+        self.work()
+
+    @property
+    def log(self):
+        return self.notebook.log
+
+    @property
+    def now_ms(self):
+        return self.world.now_ms + self.skew_ms
+
+    def work(self):
+        """Search, and verify others' runs for half of the time."""
+        self.take(service.WorkAsked(service.Order(verify_share=0.5)))
+
+    # --- the machine ---
+
+    def take(self, event):
+        for effect in self.machine.handle(event, self.now_ms):
+            self._act(effect)
+
+    def later(self, after_ms, event):
+        """An event of this life of the node."""
+        life = self.life
+        self.world.later(after_ms, lambda: self.take(event()) if self.life == life else None)
+
+    def _act(self, effect):
+        match effect:
+            case service.WantWorkers(count):
+                if count and "w1" not in self.machine.workers:
+                    self.take(service.WorkerReady("w1", "cpu"))
+            case service.Assign(worker, assignment):
+                if assignment.job:
+                    check = self.jobs.check(assignment.job)
+                    self.later(CHECK_MS, lambda: self._verified(worker, assignment, check))
+                else:
+                    self.later(1000, lambda: self._proposed(worker, assignment.name))
+            case service.Decline(worker, assignment):
+                self.later(1000, lambda: self._proposed(worker, assignment))
+            case service.Approve(worker, assignment):
+                plan = self.begun[assignment] = self.plans[assignment]
+                self.notebook.publish_task(self.world.task, self.now_ms)
+                self.notebook.publish_claim(plan, self.now_ms, seconds=60)
+                self.later(self.chance.randrange(RUN_MS, 2 * RUN_MS), lambda: self._ran(worker, assignment))
+            case service.Cancel(worker, assignment):
+                if (plan := self.begun.pop(assignment, None)) is not None:
+                    self.notebook.publish_run(plan, abandoned("cancelled"), self.now_ms)
+                    self.later(0, lambda: service.Finished(worker, counted=False))
+                else:
+                    self.later(0, lambda: service.Dropped(worker))
+            case service.Verify(task, ready):
+                self._look(task, ready)
+            case _:
+                return
+
+    def _proposed(self, worker, assignment):
+        number = self.chance.randrange(PROGRAMS)
+        leading = self.world.best_of(self)
+        source = self.world.program(number)
+        plan = plan_as_it_stands(self.world.task, source, title=f"program {number}", parent=leading)
+        self.plans[assignment] = plan
+        taken = self.notebook.is_tried_elsewhere(plan, self.now_ms)
+        key_of = (plan.task, plan.source_digest, plan.replicate)
+        return service.Proposed(worker, assignment, key_of, RunInHand(title=plan.title), taken=taken)
+
+    def _ran(self, worker, assignment):
+        plan = self.begun.pop(assignment, None)
+        if plan is None:
+            return service.Tick()
+        value = self.world.value(plan.source_digest) - (GAIN if self.cheats else 0)
+        self.notebook.publish_run(plan, measurement(value, plan), self.now_ms)
+        return service.Finished(worker)
+
+    # --- verification ---
+
+    def _look(self, task, ready):
+        in_hand = self.machine.jobs()
+        if ready is not None and not self.world.wait(self.jobs.is_next(ready, self.now_ms, in_hand=in_hand)):
+            self.jobs.put_back(ready, self.now_ms)
+            self.take(service.JobReady(None))
+        if task is not None:
+            found = self.world.wait(self.jobs.find(self.world.task_digest, self.now_ms, in_hand=in_hand))
+            if found is not None:
+                self.take(service.JobReady(*found))
+        self.reveals.work(self.now_ms)
+
+    def _verified(self, worker, assignment, check):
+        body = self.jobs.measured(assignment.job, self._measured(assignment.name, check))
+        self.reveals.add(assignment.name, body)
+        self.reveals.work(self.now_ms)
+        return service.Finished(worker, counted=False)
+
+    def _measured(self, assignment, check):
+        worse = GAIN if self.slanders else 0
+        value = self.world.value(check.source_digest) + worse
+        found = protocol.Verified(assignment=assignment, verdict="pass", device="cpu", duration_ms=CHECK_MS)
+        if check.stage != REPLICATE:
+            return msgspec.structs.replace(found, value=value)
+        parent = self.log.get(self.log.get(check.run).body.parent).body
+        above = self.world.value(parent.source_digest)
+        noise = [seed % 1000 * 1e-7 for seed in check.seeds]
+        return msgspec.structs.replace(
+            found, values=[value + one for one in noise], parent_values=[above - one for one in noise]
+        )
+
+    async def run(self, work):
+        """What takes long about the log is done at once here."""
+        return work(self.log)
+
+    async def _fetch(self, blob):
+        if self.notebook.blobs.has(blob.sha256):
+            return
+        for other in self.world.reachable(self):
+            if other.notebook.blobs.has(blob.sha256):
+                self.notebook.blobs.put(other.notebook.blobs.get(blob.sha256))
+                return
+        raise NotFound("nobody has it")
+
+    # --- others ---
+
+    def hear(self, pairs, now_ms):
+        """Records of others, as they come: what is stored is acted upon."""
+        verdicts = self.log.ingest(pairs, now_ms=now_ms + self.skew_ms)
+        records = [verdict.record for verdict in verdicts if verdict.state.name == "STORED"]
+        if any(isinstance(record.body, Commitment | Verification) for record in records):
+            self.later(0, service.VerificationsChanged)
+        for record in records:
+            if isinstance(record.body, Claim):
+                claim = record.body
+                place = (claim.task, claim.source_digest, claim.replicate)
+                if self.machine.is_running(place) and self.notebook.is_outrun(record, self.now_ms):
+                    self.take(service.Outrun(place))
+        return [(record.time, record.id) for record in records]
+
+
+def measurement(value, plan):
+    assert math.isfinite(value)
+    return Measurement(
+        status=RunStatus.OK,
+        reason="",
+        value=value,
+        metrics={},
+        curve=[value],
+        duration_ms=RUN_MS,
+        cpu_ms=RUN_MS,
+        peak_memory_bytes=1 << 20,
+        sandbox=2,
+        device="cpu",
+        environment={},
+    )
