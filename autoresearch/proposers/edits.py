@@ -49,9 +49,11 @@ def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
     for literal in literals:
         comment, node = said.get(literal.name, ""), literal.node
         declared = read_range(comment, literal.value)
-        allowed = declared or literal.declared
-        if allowed is None and literal.free and not is_fixed(comment):
-            allowed = guess(literal.name, literal.value, known_only=literal.known_only)
+        allowed = declared
+        if declared is None and not is_fixed(comment):
+            allowed = literal.declared
+            if allowed is None and literal.free:
+                allowed = guess(literal.name, literal.value, known_only=literal.known_only)
         start, end = node.col_offset, node.end_col_offset or 0
         yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, declared is not None)
 

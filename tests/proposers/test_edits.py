@@ -113,6 +113,37 @@ def test_a_range_in_few_characters(comment: str, value: Value, range_: str) -> N
     assert str(read_range(comment, value)) == range_
 
 
+@pytest.mark.parametrize(
+    ("line", "ranges"),
+    [
+        ('p.add_argument("-r", "--rate", type=float, default=1)', {"--rate": "0.25 .. 1"}),
+        ('p.add_argument("--k", type=int, default=2, choices=[1, 2, 4])', {"--k": "one of 1 2 4"}),
+        ('p.add_argument("--k", type=int, default=2, choices=[1, 2, 4])  # fixed', {}),
+        ('p.add_argument("--k", default=2, choices=["a", 2])', {}),
+        ('p.add_argument("--lr", default=0.1, help="# 1 .. 2")  # 0.1 .. 0.3', {"--lr": "0.1 .. 0.3"}),
+        ('p.add_argument("--lr", default=0.1)\np.add_argument("--lr", default=0.2)', {}),
+        ("a = 2.0; b = 3.0  # 1 .. 4\nprint(a, b)", {"b": "1 .. 4"}),
+        ("rate = 0.5\nrate += 1\nprint(rate)", {}),
+        ("config = dict(lr=0.1, optim={'alpha': 1})\nprint(config)",
+         {"config.lr": "0.003333 .. 1 (log)", "config.optim.alpha": "0.03333 .. 30 (log)"}),
+        ("rate = 0.5  # nothing reads it", {}),
+        ("class C:\n    scale: float = 2", {"C.scale": "0.5 .. 8 (log)"}),
+        ("class C:\n    scale = 2.0\n    def f(self): pass", {}),
+        ("class C(Base):\n    scale = 2.0", {}),
+        ("@dataclasses.dataclass\nclass C(Base):\n    scale: float = field(default=2.0)\n    def f(self): pass",
+         {"C.scale": "0.5 .. 8 (log)"}),
+        ("@dataclass\nclass C:\n    scale: float = 2.0\nC(3.0)\nC(scale=1.0)", {}),
+        ("@dataclass\nclass C:\n    scale: float = 2.0\nC(3.0)\nC()", {"C.scale": "0.5 .. 8 (log)"}),
+        ("size = 1 << 10\nprint(size)", {"size": "256 .. 4096 (log)"}),
+        ("scale = (\n  2.0\n)\nprint(scale)", {"scale": "0.5 .. 8 (log)"}),
+    ],
+)  # fmt: skip
+def test_where_constants_are_found(line: str, ranges: dict[str, str]) -> None:
+    found = {name: str(one.range) for name, one in constants(line).items() if one.range}
+
+    assert found == ranges
+
+
 def test_lines_of_other_languages_are_read_by_their_comments() -> None:
     source = """#!/bin/sh
 THREADS=16   # 1 .. 64
