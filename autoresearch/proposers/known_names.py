@@ -56,7 +56,7 @@ class Known:
     shape: Shape
     low: float = 0.0
     high: float = 0.0
-    reach: float = math.inf
+    reach: float | None = None
     whole: bool | None = None
     """True: for whole numbers only, which stay whole; False: for others only."""
     least: float = -math.inf
@@ -80,8 +80,13 @@ class Known:
             return Range("one of", choices=self.zero)
         if self.shape == "choices":
             return Range("one of", choices=tuple(sorted({*self.choices, float(value)})))
-        low = max(self.low, value / self.reach) if value >= self.low else value / FACTOR
-        high = min(self.high, value * self.reach) if value <= self.high else min(self.most, value * FACTOR)
+        low, high = self.low, self.high
+        if self.reach is not None:
+            low, high = max(low, value / self.reach), min(high, value * self.reach)
+        if value < self.low:
+            low = value / FACTOR
+        if value > self.high:
+            high = min(self.most, value * FACTOR)
         if self.shape == "sizes":
             return _sizes(int(value), low, high)
         if self.whole:
