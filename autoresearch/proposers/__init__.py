@@ -1,20 +1,12 @@
 """What to try next: a deterministic search over annotated source, and the lint for code from elsewhere."""
 
 from autoresearch.proposers.catalogue import PATCHES, Patch
-from autoresearch.proposers.edits import (
-    Block,
-    Constant,
-    EditError,
-    Range,
-    Value,
-    apply_blocks,
-    constants,
-    set_constants,
-)
+from autoresearch.proposers.edits import Block, EditError, apply_blocks, constants, set_constants
 from autoresearch.proposers.effects import Effect, effects
 from autoresearch.proposers.evidence import PastRun
 from autoresearch.proposers.guard import static_guard
-from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal, ProposalKind
+from autoresearch.proposers.proposal import LiveClaim, NothingToTry, Problem, Proposal, ProposalKind, nothing_to_change
+from autoresearch.proposers.ranges import Constant, Range, Value
 from autoresearch.proposers.search import best_run, propose
 
 __all__ = [
@@ -24,6 +16,7 @@ __all__ = [
     "EditError",
     "Effect",
     "LiveClaim",
+    "NothingToTry",
     "PastRun",
     "Patch",
     "Problem",
@@ -35,6 +28,7 @@ __all__ = [
     "best_run",
     "constants",
     "effects",
+    "nothing_to_change",
     "propose",
     "set_constants",
     "static_guard",

@@ -10,7 +10,8 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from autoresearch.proposers.edits import Value, constants
+from autoresearch.proposers.edits import constants
+from autoresearch.proposers.ranges import Value
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -50,6 +51,12 @@ def assertions(source: str) -> list[ast.expr]:
         if isinstance(statement, ast.Assert) and sum(1 for _ in ast.walk(statement.test)) <= _NODES
     ]
     return [test for test in found if _decide(test, values) is not None]
+
+
+def divides(name: str, divisor: str) -> ast.expr:
+    """The condition that one constant is a multiple of another."""
+    rest = ast.BinOp(ast.Name(name, ast.Load()), ast.Mod(), ast.Name(divisor, ast.Load()))
+    return ast.Compare(rest, [ast.Eq()], [ast.Constant(0)])
 
 
 def holds(tests: Sequence[ast.expr], values: Mapping[str, Value]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from autoresearch.proposers.catalogue import PATCHES
-from autoresearch.proposers.edits import Value
+from autoresearch.proposers.ranges import Value
 
 TITLE_LENGTH = 60
 HYPOTHESIS_LENGTH = 1000

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from autoresearch.proposers.edits import Value
 from autoresearch.proposers.evidence import PastRun
+from autoresearch.proposers.ranges import Value
 from autoresearch.tasks import possible_value
 from autoresearch.verification import student
 

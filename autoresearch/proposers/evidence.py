@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from autoresearch.proposers.edits import Value
+from autoresearch.proposers.ranges import Value
 from autoresearch.tasks import possible_value
 
 # Without any measured noise, one seed is taken to move the value by this share of it.

@@ -19,10 +19,14 @@ from autoresearch.proposers.variation import anywhere, around, crossing, few_cha
 class Settings:
     """The dials of the search; the defaults were chosen by trying others on the shipped task."""
 
-    start: int = 3
+    start: int = 2
     """Working runs before anything is learnt from them."""
+    few: int = 3
+    """So many changes to the best genome at first: what is at hand is better than luck."""
+    few_until: int = 3
+    """Working runs before there may be more changes; with each further one there may be twice as many."""
     random_share: float = 0.03
-    """Share of proposals from the whole space, for ever: the model may be wrong."""
+    """Share of proposals from the whole space once all may change, for ever: the model may be wrong."""
     good_share: float = 0.15
     least_good: int = 3
     most_good: int = 25
@@ -37,6 +41,8 @@ class Settings:
     """How far a genome around a good one lies from it, in widths of a range."""
     step: float = 0.2
     """How far a single change goes."""
+    first_step: float = 0.4
+    """How far it goes before anything is learnt."""
     least_weight: float = 0.3
     """Weight of the worst runs in the model; the best weigh 1."""
     belief: Belief = field(default_factory=Belief)
@@ -92,29 +98,32 @@ def next_move(
     elsewhere meanwhile.
     """
     parameters = list(space.parameters.values())
+    standing = _first_tier(working)
+    most = settings.few << min(10, max(0, len(working) - settings.few_until))
+    has_evidence = most >= len(parameters)
+    parents = _parents(standing, settings) if has_evidence else standing[:1]
 
     def usable(genome: Genome) -> bool:
         return space.allows(genome) and fresh(genome)
 
-    if len(working) < settings.start or draws.chance(settings.random_share):
+    def reachable(genome: Genome) -> bool:
+        return (has_evidence or _changes(parents[0].genome, genome) <= most) and usable(genome)
+
+    if len(working) < settings.start or not parents:
+        return _near(space, parents, draws, usable, settings)
+    if has_evidence and draws.chance(settings.random_share):
         return _random(parameters, draws, usable)
-    standing = _first_tier(working)
-    if not standing:
-        return _random(parameters, draws, usable)
-    share = round(settings.good_share * len(standing))
-    good = list(standing[: min(settings.most_good, max(settings.least_good, share))])
-    parents = [trial for trial in good if trial.weight == 1] or good
     scale = _scale([trial.score for trial in working])
     model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
-    best = min(model.at(trial.genome)[0] for trial in good)
+    best = min(model.at(trial.genome)[0] for trial in parents)
 
     def promise(genome: Genome) -> float:
         return float(f"{expected_improvement(*model.at(genome), best):.9g}")
 
-    drawn = _draw(parameters, parents, working, draws, usable, settings)
+    drawn = _draw(parameters, parents, working, draws, reachable, settings)
     if not drawn:
         return _random(parameters, draws, usable)
-    genome = _climb(parameters, drawn, promise, draws, usable, settings)
+    genome = _climb(parameters, drawn, promise, draws, reachable, settings)
     parent = min(parents, key=lambda trial: (_changes(trial.genome, genome), trial.score))
     genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
@@ -123,8 +132,15 @@ def next_move(
 
 def _first_tier(working: Sequence[Trial]) -> Sequence[Trial]:
     """What may be built upon: those of the first tier that there is."""
-    first = min((trial.tier for trial in working), key=by_tier)
+    first = min((trial.tier for trial in working), key=by_tier, default=None)
     return [trial for trial in working if trial.tier is not None and trial.tier == first]
+
+
+def _parents(standing: Sequence[Trial], settings: Settings) -> Sequence[Trial]:
+    """The good, on this base where there are some."""
+    share = round(settings.good_share * len(standing))
+    good = standing[: min(settings.most_good, max(settings.least_good, share))]
+    return [trial for trial in good if trial.weight == 1] or good
 
 
 def _draw(
@@ -238,6 +254,18 @@ def _model(
     if len(rows) > MOST_ROWS:
         rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
     return fit(parameters, rows, claimed, settings.belief)
+
+
+def _near(space: Space, parents: Sequence[Trial], draws: Draws, usable: Fresh, settings: Settings) -> Move | None:
+    """A few changes to the best program that is known, or to the base; anything where no such thing is left."""
+    parent = next(iter(parents), None)
+    centre = space.default() if parent is None else parent.genome
+    parameters = list(space.parameters.values())
+    for _ in range(200):
+        genome = few_changes(parameters, centre, 1 + draws.below(settings.few), settings.first_step, draws)
+        if usable(genome):
+            return Move(genome, "local", parent, None)
+    return _random(parameters, draws, usable)
 
 
 def _random(parameters: Sequence[Parameter], draws: Draws, usable: Fresh) -> Move | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.edits import Constant, Range, Value
+from autoresearch.proposers.ranges import Constant, Range, Value
 
 # How far outside its range a value tried elsewhere may pull the search, in widths of the range.
 OUTSIDE = 0.3
@@ -111,8 +111,14 @@ class Parameter:
 
 
 def constant_parameter(constant: Constant) -> Parameter | None:
-    """The gene of a constant that declares its range."""
-    return None if constant.range is None else Parameter(constant.name, constant.range, constant.value)
+    """The gene of a constant that has a range."""
+    allowed, value = constant.range, constant.value
+    if allowed is None:
+        return None
+    choices = allowed.choices or (1 if allowed.whole else 1.0,)
+    if type(value) is int and any(isinstance(choice, float) for choice in choices):
+        value = float(value)
+    return Parameter(constant.name, allowed, value)
 
 
 def patch_parameter(name: str) -> Parameter:

@@ -6,9 +6,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from autoresearch.proposers.edits import Value
+from autoresearch.errors import AutoresearchError
+from autoresearch.proposers.ranges import Value
+from autoresearch.tasks import ENTRY, source_digest
 
 ProposalKind = Literal["baseline", "random", "model", "local", "replicate"]
+
+
+_NEXT = "add `# 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+
+
+class NothingToTry(AutoresearchError):
+    """The search has nothing to propose. The sentence says why, and what to do."""
+
+
+def nothing_to_change(program: str) -> NothingToTry:
+    """The error for a program without a number that the search can change."""
+    return NothingToTry(f"{program} has no number that the search can change: {_NEXT}")
+
+
+def nothing_left(program: str) -> NothingToTry:
+    """The error for a program all of whose values were tried."""
+    return NothingToTry(f"the search has tried all values of {program}: {_NEXT}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +45,15 @@ class Problem:
     """Known bound of the metric: nothing honest is better."""
     source_of: Callable[[bytes], str | None]
     """The source of a run by its id, or None when it is not at hand."""
+    program: str = ENTRY
+    """The name of the program's file."""
+    digest: Callable[[str], bytes] = source_digest
+    """What names a source; raises UsageError where the text is no such program."""
+
+    @property
+    def suffix(self) -> str:
+        """How the name of the program's file ends: it says in which language constants are read."""
+        return self.program[self.program.rfind(".") :] if "." in self.program else ""
 
 
 @dataclass(frozen=True, slots=True)

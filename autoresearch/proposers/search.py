@@ -7,19 +7,18 @@ proposal can be recomputed by whoever holds the same log.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autoresearch.proposers import descriptions
 from autoresearch.proposers.base import Base, base_of, choose_ground, is_source, trials
 from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.edits import Value
 from autoresearch.proposers.effects import effects
 from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.moves import Move, Settings, Trial, next_move
-from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal
+from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal, nothing_left, nothing_to_change
+from autoresearch.proposers.ranges import Value
 from autoresearch.proposers.replication import Replication, wants_replicate
 from autoresearch.proposers.space import Genome, space_of
-from autoresearch.tasks import source_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +52,30 @@ def propose(
 
     Never a (source, replicate) that is run or claimed already. ``problem.source_of`` is asked for a few leading
     runs only.
+
+    Raises:
+        NothingToTry: the program has nothing that the search can change, or nothing is left of it.
     """
-    baseline = source_digest(problem.baseline)
+    baseline = problem.digest(problem.baseline)
     taken = {(run.source_digest, run.replicate) for run in runs}
     taken |= {(claim.source_digest, claim.replicate) for claim in claims}
-    if (baseline, 0) not in taken:
-        return _baseline(problem, baseline)
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     ground = choose_ground(problem, evidence, baseline)
+    if not ground.space.parameters:
+        raise nothing_to_change(problem.program)
+    if (baseline, 0) not in taken:
+        return _baseline(problem, baseline)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
     state = _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
-    doubtful = wants_replicate(evidence, _in_flight(state), replication or Replication())
+    policy = replication or Replication()
+    doubtful = wants_replicate(evidence, _in_flight(state), policy)
     if doubtful is not None and (again := _replicate(state, doubtful)) is not None:
         return again
     draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, live))
-    return _new_source(state, draws, settings or Settings()) or _any_replicate(state)
+    made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
+    if made is None:
+        raise nothing_left(problem.program)
+    return made
 
 
 def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:
@@ -96,8 +104,6 @@ def _in_flight(state: _State) -> dict[bytes, int]:
 def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | None:
     """A source that nobody has tried: None when the space has no more to give."""
     space = state.ground.space
-    if not space.parameters:
-        return None
     working, failed = trials(state.ground, state.evidence, state.baseline)
     claimed = [space.read(claim.genome) for claim in state.claims if claim.genome]
     seen = {_key(genome) for genome in claimed}
@@ -108,7 +114,7 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
         if move is None:
             return None
         source = space.build(move.genome)
-        digest = None if source is None else source_digest(source)
+        digest = None if source is None else state.problem.digest(source)
         if source is not None and digest is not None and digest not in held:
             return _proposal(state, move, source, digest, (working, failed))
         seen.add(_key(move.genome))
@@ -122,8 +128,10 @@ def _proposal(
     before = space.default() if move.parent is None else move.parent.genome
     change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
     expected = None if move.expected is None else state.sign * move.expected
-    if expected is None:
-        closing = "A random point of the whole space: the search still knows little, or may be wrong."
+    if move.kind == "random":
+        closing = "A random point of the whole space: what the search believes may be wrong."
+    elif expected is None:
+        closing = "A few changes to the best program so far: the search knows little yet."
     else:
         best = state.sign * state.evidence.candidates[0].estimate
         closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
@@ -170,7 +178,7 @@ def _baseline(problem: Problem, digest: bytes) -> Proposal:
         source=problem.baseline,
         source_digest=digest,
         replicate=0,
-        genome=space_of(problem.baseline).default(),
+        genome=space_of(problem.baseline, problem.suffix).default(),
         base=None,
         parent=None,
         change={},
@@ -189,9 +197,9 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
         itself = candidate.source_digest == (state.ground.base or state.baseline)
         genome = space.default() if itself else space.read(run.genome)
         source, base = space.build(genome), state.ground.base
-    if source is None or not is_source(source, candidate.source_digest):
+    if source is None or not is_source(state.problem, source, candidate.source_digest):
         source, genome, base = state.problem.source_of(run.id), {}, None
-    if source is None or not is_source(source, candidate.source_digest):
+    if source is None or not is_source(state.problem, source, candidate.source_digest):
         return None
     held = {number for digest, number in state.taken if digest == candidate.source_digest}
     number = next(k for k in range(len(held) + 1) if k not in held)
@@ -214,15 +222,13 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
     )
 
 
-def _any_replicate(state: _State) -> Proposal:
-    """When there is no new source: one more seed of the best that is at hand, else of the baseline."""
+def _any_replicate(state: _State, policy: Replication) -> Proposal | None:
+    """When there is no new source: one more seed of a leader that is at hand, until each has as many as it may get."""
     for candidate in state.evidence.leaders[:5]:
-        if (again := _replicate(state, candidate)) is not None:
+        held = sum(digest == candidate.source_digest for digest, _ in state.taken)
+        if held < policy.most and (again := _replicate(state, candidate)) is not None:
             return again
-    held = {number for digest, number in state.taken if digest == state.baseline}
-    number = next(k for k in range(len(held) + 1) if k not in held)
-    again = _baseline(state.problem, state.baseline)
-    return replace(again, replicate=number, kind="replicate", title=f"seed {number} of the baseline")
+    return None
 
 
 def _key(genome: Genome) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""The search space around one base source: its declared constants, and the patches that apply to it."""
+"""The search space around one base source: its constants with their ranges, and the patches that apply to it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autoresearch.proposers import catalogue
-from autoresearch.proposers.constraints import assertions, holds
-from autoresearch.proposers.edits import Constant, EditError, Value, constants, set_constants
+from autoresearch.proposers.constraints import assertions, divides, holds
+from autoresearch.proposers.edits import PYTHON, EditError, constants, set_constants
+from autoresearch.proposers.known_names import divisions
 from autoresearch.proposers.parameters import Parameter, constant_parameter, patch_parameter
+from autoresearch.proposers.ranges import Value
 
 Genome = dict[str, Value]
 # So many values are kept.
 ADMITTED_MAX = 100_000
+# A record holds no more; constants with a range in their comment come first.
+GENES_MAX = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Space:
     parameters: dict[str, Parameter]
     constants: dict[str, Value]
     conditions: tuple[ast.expr, ...]
+    suffix: str = PYTHON
+    """How the name of the program's file ends."""
     admitted: dict[tuple[str, type, object], Value | None] = field(default_factory=dict, repr=False, compare=False)
     """What values from elsewhere are here, by gene, type and value: thousands of runs have few different ones."""
 
@@ -62,22 +68,20 @@ class Space:
             if not name.startswith("+") and genome[name] != parameter.default
         }
         try:
-            return set_constants(catalogue.apply(self.source, patches), changed)
+            return set_constants(catalogue.apply(self.source, patches), changed, self.suffix)
         except EditError:
             return None
 
 
-def space_of(source: str) -> Space:
-    """Read the search space of a source: empty when it declares no ranges and no patch applies."""
-    known = constants(source)
-    parameters = [parameter for constant in known.values() if (parameter := constant_parameter(constant)) is not None]
-    parameters += [patch_parameter(name) for name in catalogue.offered(source)]
-    conditions = tuple(assertions(source) + assertions(_known_conditions(known)))
+def space_of(source: str, suffix: str = PYTHON) -> Space:
+    """Read the search space of a source: empty when it has no number that can be turned and no patch applies."""
+    known = constants(source, suffix)
+    patches = [patch_parameter(name) for name in catalogue.offered(source)]
+    turned = [(constant, parameter) for constant in known.values() if (parameter := constant_parameter(constant))]
+    room = GENES_MAX - len(patches)
+    kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: not one[0].by_comment)[:room]}
+    parameters = [parameter for _, parameter in turned if id(parameter) in kept] + patches
     values = {name: constant.value for name, constant in known.items()}
-    return Space(source, {parameter.name: parameter for parameter in parameters}, values, conditions)
-
-
-def _known_conditions(known: Mapping[str, Constant]) -> str:
-    """The conditions of the catalogue, after the constants they speak about (left out where one is missing)."""
-    lines = [f"{name} = {constant.value!r}\n" for name, constant in known.items()]
-    return "".join(lines) + catalogue.KNOWN_CONDITIONS
+    conditions = assertions(source) if suffix == PYTHON else []
+    conditions += [test for pair in divisions(known) if holds([test := divides(*pair)], values)]
+    return Space(source, {parameter.name: parameter for parameter in parameters}, values, tuple(conditions), suffix)

@@ -177,10 +177,19 @@ class NetworkAnswer(Answer, frozen=True, kw_only=True):
     invite: str = ""
 
 
+class ConstantAnswer(Answer, frozen=True, kw_only=True):
+    """A constant of the task's program that the search changes, and between which bounds, as a comment would say it."""
+
+    name: str
+    value: int | float | str | bool
+    range: str
+
+
 class TaskAnswer(Answer, frozen=True, kw_only=True):
     """A task folder: what is asked, and the rules. ``ceiling`` is what this machine allows of the ``limits``.
 
-    ``mounts`` are the folders of this machine that its programs may read, by name.
+    ``mounts`` are the folders of this machine that its programs may read, by name. ``search`` is what the search
+    changes in its program.
     """
 
     schema: str = "autoresearch.task/1"
@@ -199,6 +208,7 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     files: list[str]
     ceiling: dict[str, int | float] = {}
     mounts: dict[str, str] = {}
+    search: list[ConstantAnswer] = []
 
 
 class ExportAnswer(Answer, frozen=True, kw_only=True):

@@ -63,7 +63,7 @@ def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
             genome = {**parent.genome, f"+{name}": True}
             child = past(f"child {number}", bytes([number]) * 32, genome, parent.value - gains[name])
             runs.append(replace(child, parent=parent.id))
-    everywhere = Settings(start=len(runs) + 1)
+    everywhere = Settings(random_share=1.0)
     made = [propose(problem(), runs, [], worker="w", counter=counter, settings=everywhere) for counter in range(16)]
     both = [proposal for proposal in made if {"+averaging", "+adam-eps"} <= set(proposal.change)]
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.proposers import Block, EditError, Value, apply_blocks, constants, set_constants
+from autoresearch.proposers.ranges import read_range
 from tests.proposers.conftest import TRAIN
 
 SOURCE = '''"""Größe: é 漢字."""
@@ -19,16 +20,19 @@ F = 1.0  # one of 1 2.5 4
 G = -2  # int [-5, 5]
 TWICE = 1  # int [1, 3]
 TWICE = 2  # int [1, 3]
-lower = 3  # int [1, 6]
+lower = 3  # 1 .. 6
+fixed = 0.5  # fixed: part of the question
 if A:
     INNER = 1  # int [1, 2]
-ODD = 3  # int [6, 1]
+ODD = 0  # int [6, 1]
 LIST = [1, 2]  # int [1, 2]
+changed = 1  # int [1, 3]
 
 
 def f():
+    global changed
     A = 7  # int [1, 9]
-    return A
+    return A, lower, fixed
 '''
 
 
@@ -36,10 +40,11 @@ def test_ranges_are_read_from_the_comments() -> None:
     found = constants(SOURCE)
 
     assert {name: c.value for name, c in found.items()} == {
-        "A": 1, "B": 0.5, "NAME": "ä漢", "C": 1e-3, "D": True, "E": "x", "F": 1.0, "G": -2, "ODD": 3,
+        "A": 1, "B": 0.5, "NAME": "ä漢", "C": 1e-3, "D": True, "E": "x", "F": 1.0, "G": -2, "ODD": 0,
+        "lower": 3, "fixed": 0.5, "LIST[0]": 1, "LIST[1]": 2,
     }  # fmt: skip
     ranges = {name: c.range for name, c in found.items() if c.range}
-    assert set(ranges) == {"A", "B", "C", "D", "E", "F", "G"}
+    assert set(ranges) == {"A", "B", "C", "D", "E", "F", "G", "lower", "LIST[0]", "LIST[1]"}
     assert (ranges["C"].kind, ranges["C"].low, ranges["C"].high) == ("log", 0.0001, 1.0)
     assert ranges["E"].choices == ("x", "y", "z")
     assert ranges["F"].choices == (1.0, 2.5, 4.0)
@@ -87,9 +92,80 @@ def test_what_cannot_be_set_is_refused(values: dict[str, Value]) -> None:
         set_constants(SOURCE, values)
 
 
-@given(st.text(max_size=60))
-def test_any_text_is_read_without_an_error(text: str) -> None:
-    constants(text)
+@pytest.mark.parametrize(
+    ("comment", "value", "range_"),
+    [
+        ("0.01 .. 0.05", 0.02, "0.01 .. 0.05"),
+        ("0.01..0.1", 0.02, "0.01 .. 0.1 (log)"),
+        ("1e-4 .. 1e-2 of the step", 1e-3, "0.0001 .. 0.01 (log)"),
+        ("-5 .. 5", 1, "-5 .. 5"),
+        ("1 .. 8", 2, "1 .. 8"),
+        ("1 .. 64", 16, "1 .. 64 (log)"),
+        ("0.5 .. 2", 1, "0.5 .. 2"),
+        ("5 .. 1", 2, "None"),
+        ("1 .. 2.5.1", 2, "None"),
+        ("1 .. 1e999", 2, "None"),
+        ("1 .. 4", True, "None"),
+        ("see 1 .. 4", 2, "None"),
+    ],
+)
+def test_a_range_in_few_characters(comment: str, value: Value, range_: str) -> None:
+    assert str(read_range(comment, value)) == range_
+
+
+@pytest.mark.parametrize(
+    ("line", "ranges"),
+    [
+        ('p.add_argument("-r", "--rate", type=float, default=1)', {"--rate": "0.25 .. 1"}),
+        ('p.add_argument("--k", type=int, default=2, choices=[1, 2, 4])', {"--k": "one of 1 2 4"}),
+        ('p.add_argument("--k", type=int, default=2, choices=[1, 2, 4])  # fixed', {}),
+        ('p.add_argument("--k", default=2, choices=["a", 2])', {}),
+        ('p.add_argument("--lr", default=0.1, help="# 1 .. 2")  # 0.1 .. 0.3', {"--lr": "0.1 .. 0.3"}),
+        ('p.add_argument("--lr", default=0.1)\np.add_argument("--lr", default=0.2)', {}),
+        ("a = 2.0; b = 3.0  # 1 .. 4\nprint(a, b)", {"b": "1 .. 4"}),
+        ("rate = 0.5\nrate += 1\nprint(rate)", {}),
+        ("config = dict(lr=0.1, optim={'alpha': 1})\nprint(config)",
+         {"config.lr": "0.003333 .. 1 (log)", "config.optim.alpha": "0.03333 .. 30 (log)"}),
+        ("rate = 0.5  # nothing reads it", {}),
+        ("class C:\n    scale: float = 2", {"C.scale": "0.5 .. 8 (log)"}),
+        ("class C:\n    scale = 2.0\n    def f(self): pass", {}),
+        ("class C(Base):\n    scale = 2.0", {}),
+        ("@dataclasses.dataclass\nclass C(Base):\n    scale: float = field(default=2.0)\n    def f(self): pass",
+         {"C.scale": "0.5 .. 8 (log)"}),
+        ("@dataclass\nclass C:\n    scale: float = 2.0\nC(3.0)\nC(scale=1.0)", {}),
+        ("@dataclass\nclass C:\n    scale: float = 2.0\nC(3.0)\nC()", {"C.scale": "0.5 .. 8 (log)"}),
+        ("size = 1 << 10\nprint(size)", {"size": "256 .. 4096 (log)"}),
+        ("scale = (\n  2.0\n)\nprint(scale)", {"scale": "0.5 .. 8 (log)"}),
+    ],
+)  # fmt: skip
+def test_where_constants_are_found(line: str, ranges: dict[str, str]) -> None:
+    found = {name: str(one.range) for name, one in constants(line).items() if one.range}
+
+    assert found == ranges
+
+
+def test_lines_of_other_languages_are_read_by_their_comments() -> None:
+    source = """#!/bin/sh
+THREADS=16   # 1 .. 64
+export RATE=0.5 # 0.1 .. 0.9
+PLAIN=3      # a number
+TWICE=1 # 1 .. 3
+TWICE=2 # 1 .. 3
+# OLD=8 # 1 .. 64
+größe = -4; // -8 .. 8 Zoll
+"""
+    found = constants(source, ".sh")
+
+    assert {name: (one.value, str(one.range)) for name, one in found.items()} == {
+        "THREADS": (16, "1 .. 64 (log)"), "RATE": (0.5, "0.1 .. 0.9"), "größe": (-4, "-8 .. 8"),
+    }  # fmt: skip
+    changed = set_constants(source, {"größe": 7, "RATE": 0.25}, ".sh")
+    assert changed == source.replace("RATE=0.5", "RATE=0.25").replace("= -4;", "= 7;")
+
+
+@given(st.text(max_size=60), st.sampled_from([".py", ".cpp", ""]))
+def test_any_text_is_read_without_an_error(text: str, suffix: str) -> None:
+    constants(text, suffix)
 
 
 def test_a_block_must_match_exactly_once() -> None:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.proposers import LiveClaim, PastRun, Proposal, Value, best_run, propose, set_constants, static_guard
+from autoresearch.proposers import (
+    LiveClaim,
+    NothingToTry,
+    PastRun,
+    Value,
+    best_run,
+    propose,
+    set_constants,
+    static_guard,
+)
 from autoresearch.proposers.space import space_of
 from autoresearch.tasks import source_digest
 from tests.proposers.conftest import TRAIN, memory, past, problem
@@ -77,31 +86,31 @@ def test_what_is_claimed_is_not_proposed_again() -> None:
     assert len({(claim.source_digest, claim.replicate) for claim in claims}) == 12
 
 
-def test_a_space_with_nothing_left_gives_replicates() -> None:
+def test_a_space_with_nothing_left_gives_a_few_replicates_and_then_says_so() -> None:
     source = "A = 1  # int [1, 2]\n"
     sources = [source, set_constants(source, {"A": 2})]
     runs = [past(s, source_digest(s), {"A": i + 1}, 1.0 + i) for i, s in enumerate(sources)]
-    seen = {(run.source_digest, run.replicate) for run in runs}
     for counter in range(6):
         proposal = propose(problem(baseline=source), runs, [], worker="w", counter=counter)
-        key = (proposal.source_digest, proposal.replicate)
         assert proposal.kind == "replicate"
-        assert key not in seen
-        seen.add(key)
-        runs.append(past(f"{counter}", *_held(proposal), replicate=proposal.replicate))
+        runs.append(past(f"{counter}", proposal.source_digest, proposal.genome, 1.0, replicate=proposal.replicate))
+
+    assert {(run.source_digest, run.replicate) for run in runs} == {
+        (source_digest(text), number) for text in sources for number in range(4)
+    }
+    with pytest.raises(NothingToTry, match=r"the search has tried all values of train\.py: "):
+        propose(problem(baseline=source), runs, [], worker="w", counter=6)
 
 
-def _held(proposal: Proposal) -> tuple[bytes, dict[str, Value], float]:
-    return proposal.source_digest, proposal.genome, 1.0
-
-
-def test_a_program_without_ranges_or_patches_is_repeated_not_refused() -> None:
-    source = "print(1)\n"
-    runs = [past("b", source_digest(source), {}, 1.0)]
-
-    proposal = propose(problem(baseline=source), runs, [], worker="w", counter=0)
-
-    assert (proposal.kind, proposal.replicate, proposal.source) == ("replicate", 1, source)
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_few_things_change_around_the_best_while_little_is_known(known: int) -> None:
+    runs = memory(1, known)
+    best = min((run for run in runs if run.value is not None), key=lambda run: float(run.value or 0))
+    for counter in range(12):
+        proposal = propose(problem(), runs, [], worker="w", counter=counter)
+        assert proposal.kind == "local"
+        assert 1 <= len(proposal.change) <= 3
+        assert proposal.parent == best.id
 
 
 def _climb(direction: str, steps: int) -> float:

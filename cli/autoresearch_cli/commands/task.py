@@ -12,9 +12,10 @@ import typer
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
+from autoresearch.proposers import constants, nothing_to_change
 from autoresearch.tasks import ENTRY, Task, load_task, pin_baseline, shipped_task, write_task
 from autoresearch_cli import here
-from autoresearch_cli.models import TaskAnswer
+from autoresearch_cli.models import ConstantAnswer, TaskAnswer
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
@@ -82,7 +83,7 @@ def new(
     )
 )
 def show(folder: Folder = "", *, json: Json = False) -> None:
-    """What a task measures, what a run may use, and which files are fixed."""
+    """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
     task = load_task(here.task_folder(folder))
     answer = describe(task)
     if json:
@@ -191,6 +192,11 @@ def describe(task: Task) -> TaskAnswer:
         limits=msgspec.to_builtins(task.limits),
         ceiling=asdict(ceiling()),
         mounts=dict(task.mounts),
+        search=[
+            ConstantAnswer(name=one.name, value=one.value, range=str(one.range))
+            for one in constants(task.baseline.decode()).values()
+            if one.range
+        ],
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
     )
 
@@ -210,6 +216,8 @@ def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
         ("allowed here", _amounts(answer.ceiling)),
         *(("reads", f"{folder} ({name})") for name, folder in answer.mounts.items()),
         *(("fixed", file) for file in answer.files),
+        *(("searched", f"{one.name} = {one.value}: {one.range}") for one in answer.search),
+        *(() if answer.search else [("searched", str(nothing_to_change(ENTRY)))]),
     ]
 
 

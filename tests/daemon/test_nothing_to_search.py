@@ -1,0 +1,43 @@
+"""A program in which the search finds nothing to change: the node waits and says so, and publishes nothing."""
+
+from __future__ import annotations
+
+from autoresearch_daemon import service
+from autoresearch_daemon.workers import protocol
+
+from autoresearch.words import WorkState
+from tests.daemon.test_below_the_wall import Machine, machine, own_task  # noqa: F401 - machine is a fixture
+
+SENTENCE = (
+    "train.py has no number that the search can change: "
+    "add `# 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+)
+PLAIN = "import prepare\nSEED = 3\nprepare.report(0.5 + 0 * SEED)\n"
+
+
+def test_a_worker_proposes_nothing_and_says_what_to_do(machine: Machine) -> None:  # noqa: F811
+    talk = machine.carry_out(own_task(machine, PLAIN))
+
+    assert talk.proposed == []
+    assert talk.said[-1] == protocol.Failed(assignment="a", sentence=SENTENCE)
+
+
+def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
+    node = service.Service(workers_wanted=1)
+    node.handle(service.WorkAsked(service.Order()), 0)
+    node.handle(service.WorkerReady("w1", "cpu"), 0)
+
+    effects = node.handle(service.Failed("w1", SENTENCE), 1)
+
+    state, why = node.state()
+    assert (state, node.reason(why)) == (WorkState.WAITING, SENTENCE)
+    assert not any(isinstance(effect, service.Assign) for effect in effects)
+    again = node.handle(service.WorkAsked(service.Order()), 2)
+    assert any(isinstance(effect, service.Assign) for effect in again)
+
+
+def test_a_run_by_hand_and_a_range_in_a_comment_both_work(machine: Machine) -> None:  # noqa: F811
+    folder = own_task(machine, PLAIN)
+    assert isinstance(machine.carry_out(folder, given=True).said[-1], protocol.Result)
+    (folder / "train.py").write_text(PLAIN.replace("SEED = 3", "SEED = 3  # 1 .. 9"))
+    assert isinstance(machine.carry_out(folder).said[-1], protocol.Result)
