@@ -22,6 +22,9 @@ from autoresearch.words import STOPPED
 # A claim says "until"; nobody can block a source for longer than this by saying more.
 CLAIM_MAX_MS = 24 * 3_600_000
 
+# So many records are looked through for a sample of runs.
+_SAMPLED_MOST = 5_000
+
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
 # A run that somebody stopped says nothing about its source: others may try it.
 ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
@@ -82,6 +85,17 @@ class Tables(Reader):
         for part in in_parts(digests):
             found += self._read(query.format(", ".join(["?"] * len(part))), (task, *part))
         return found
+
+    def runs_by_id(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
+        """Time, id and device of the runs on a task that ended, of those among the first records by id.
+
+        An id is a hash, so that these are as good as drawn at random.
+        """
+        query = f"""
+        SELECT run.time, run.id, run.author FROM (SELECT n FROM record ORDER BY id LIMIT ?) AS some
+        CROSS JOIN run ON run.n = some.n WHERE run.task = ? AND {ENDED}
+        """  # noqa: S608
+        return self._rows(query, _SAMPLED_MOST, task)
 
     def has_more_runs(self, task: bytes, than: int) -> bool:
         """Whether a task has more runs than so many."""
