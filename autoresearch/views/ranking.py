@@ -61,7 +61,7 @@ def vouched(
     if not here.naming:
         return walk(log, task)
     rules, is_comparable = log.rules(task), comparing(log, task)
-    entries = _entries(log, task, here.roster.keys | here.mine if own else here.roster.keys)
+    entries = entries_of(log, task, here.roster.keys | here.mine if own else here.roster.keys)
     attested = _is_attested if forked else _counting(log, _is_attested)
     sides = [_Side(log, here, attested, here.roster.keys, ("attested", forked))]
     if own:
@@ -127,7 +127,7 @@ def measured(log: Log, task: bytes, here: TrustContext, *, authors: int) -> Iter
     return filter(comparing(log, task), _in_order((row.bound, as_program(row)) for row in found))
 
 
-def _entries(log: Log, task: bytes, devices: Collection[bytes]) -> Iterator[EntryRow]:
+def entries_of(log: Log, task: bytes, devices: Collection[bytes]) -> Iterator[EntryRow]:
     """The entries of devices by their bounds, each device's first ones kept between questions."""
     return log.entries(task, devices, cache_of(log).first_entries.setdefault(task, FirstEntries()))
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from autoresearch.log import HistoryRow, Log, ProgramRow
+from autoresearch.log import CountedRun, HistoryRow, Log
 from autoresearch.views.bans import bans
 from autoresearch.views.base_selection import (
     CHECKING_AUTHORS,
@@ -21,7 +21,7 @@ from autoresearch.views.base_selection import (
     tier_of,
 )
 from autoresearch.views.cache import devices_of, in_snapshot
-from autoresearch.views.ranking import vouched
+from autoresearch.views.ranking import entries_of, walk
 from autoresearch.views.trust_context import TrustContext, Whose, whose
 from autoresearch.views.verification_state import UPHELD, judge_soon, judging
 from autoresearch.words import RunState
@@ -102,16 +102,25 @@ def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[by
 
 def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
     """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
-    banned, voter, judged = bans(log), here.roster.voter, judging(log)
+    if not here.naming:
+        return islice((row.source_digest for row in walk(log, task)), most)
+    banned, judged = bans(log), judging(log)
 
-    def is_proven(row: ProgramRow) -> bool:
-        keys = {row.author, voter(row.author, row.first_time).voter}
-        if row.first not in banned.frauds and keys.isdisjoint(banned.by_key):
-            return False  # without judging it
-        return judged(row.first, row.author, row.first_time, None).state in PROVEN
+    def counts(run: CountedRun) -> bool:
+        spoken = here.roster.voter(run.author, run.time)
+        if not (spoken.attested or spoken.voter == here.me):
+            return False
+        if run.id not in banned.frauds and {run.author, spoken.voter}.isdisjoint(banned.by_key):
+            return True  # without judging it
+        return judged(run.id, run.author, run.time, None).state not in PROVEN
 
-    rows = (row.source_digest for row in vouched(log, task, here, own=True) if not is_proven(row))
-    return islice(rows, most)
+    seen: set[bytes] = set()  # which device had a program first does not matter here
+    for entry in entries_of(log, task, here.roster.keys | here.mine):
+        if len(seen) >= most:
+            break
+        if any(map(counts, entry.runs)):
+            seen.add(entry.source_digest)
+    return iter(seen)
 
 
 def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:
