@@ -38,6 +38,7 @@ BENCHMARKS = {
     "overhead": "sandbox and referee over plain `python train.py`",
     "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
+    "long_history": "what the search proposes from a part of a long history",
 }
 
 # A quick version that takes longer hangs, however busy the machine is.

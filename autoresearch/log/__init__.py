@@ -2,11 +2,13 @@
 
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.collecting import KeptBlob, excess, victims
+from autoresearch.log.entries import FirstEntries
 from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
 from autoresearch.log.models import (
     Alike,
+    Bound,
     ClaimRow,
     CommitmentRow,
     EntryRow,
@@ -20,6 +22,7 @@ from autoresearch.log.models import (
     MentionRow,
     ProgramRow,
     Revision,
+    Said,
     State,
     StoredRun,
     TaskRow,
@@ -38,10 +41,12 @@ __all__ = [
     "NAMING",
     "Alike",
     "BlobStore",
+    "Bound",
     "ClaimRow",
     "CommitmentRow",
     "CountedRun",
     "EntryRow",
+    "FirstEntries",
     "Fork",
     "FraudRow",
     "Head",
@@ -57,6 +62,7 @@ __all__ = [
     "PartialBlob",
     "ProgramRow",
     "Revision",
+    "Said",
     "State",
     "StoredRun",
     "TaskRow",

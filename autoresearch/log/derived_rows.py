@@ -1,4 +1,4 @@
-"""What is computed from several records: forks, which runs come after one, programs and devices' entries.
+"""What is computed from several records: forks, which runs come after one, strays, programs and devices' entries.
 
 Everything here is computed anew from the tables for whatever was touched, so that it is a function of the records kept
 and not of the way they came in.
@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from autoresearch.log.scoring import CountedRun, TaskRules, pool, rank, rank_bound
 
 Program = tuple[bytes, bytes, float]  # task, source digest, budget
-Entry = tuple[bytes, bytes, float, bytes, float | None]  # a program, a device, what none of its ranks is below
+# What none of its ranks is below, time and id of its first run, and how many devices measured one of its runs.
+Entry = tuple[float | None, int, bytes, int]
 
 # After a fork that no merge ended a run counts only when others verified it. Who counts is not known here: a program,
 # which is everybody's word, leaves such runs out, an entry has them all.
 _COUNTED = """
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, '', NULL, suspect.author IS NOT NULL FROM run
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, '', NULL, suspect.author IS NOT NULL,
+    (SELECT count(DISTINCT author) FROM verification WHERE verification.run = run.id)
+FROM run
 LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq
 WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.status = 'ok' AND run.value IS NOT NULL
 """
+# A run whose parent is on another task: the lineage is made up. Whether the run was withdrawn does not matter.
+_STRAY = """
+INSERT OR IGNORE INTO stray SELECT child.n, lineage.parent FROM {} WHERE above.task IS NOT child.task
+"""
+_ABOVE = """record AS child CROSS JOIN lineage ON lineage.n = child.n
+CROSS JOIN record AS above ON above.id = lineage.parent"""
+_BELOW = """record AS above CROSS JOIN lineage ON lineage.parent = above.id
+CROSS JOIN record AS child ON child.n = lineage.n"""
 RULES = "SELECT direction, noise, budget, clocked FROM rules WHERE task = ? LIMIT 1"
 
 
@@ -32,13 +43,15 @@ class Touched:
 
     authors: set[bytes] = field(default_factory=set)
     places: set[tuple[bytes, int]] = field(default_factory=set)  # author, seq
+    records: set[bytes] = field(default_factory=set)  # their ids
     tasks: set[bytes] = field(default_factory=set)
     programs: set[Program] = field(default_factory=set)
 
 
 def settle(connection: sqlite3.Connection, touched: Touched) -> None:
-    """Compute anew what depends on ``touched``: forks, then suspects, then programs."""
+    """Compute anew what depends on ``touched``: forks and strays, then suspects, then programs."""
     _settle_forks(connection, touched.places)
+    _settle_strays(connection, touched.records)
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
@@ -56,6 +69,18 @@ def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]
     connection.executemany("INSERT OR IGNORE INTO fork VALUES(?, ?)", forked)
     if connection.execute("SELECT EXISTS(SELECT 1 FROM fork)").fetchone()[0]:
         connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
+
+
+def _settle_strays(connection: sqlite3.Connection, records: set[bytes]) -> None:
+    ids = [(record,) for record in records]
+    connection.executemany("DELETE FROM stray WHERE parent = ?", ids)
+    for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
+        connection.executemany(f"{_STRAY.format(joined)} AND {name}.id = ?", ids)
+
+
+def settle_all_strays(connection: sqlite3.Connection) -> None:
+    """Find all runs whose parent is on another task, where none is noted yet."""
+    connection.execute(_STRAY.format(_ABOVE))
 
 
 def merged_up_to(connection: sqlite3.Connection, author: bytes) -> int:
@@ -101,17 +126,18 @@ def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> 
     rules: dict[bytes, TaskRules | None] = {}
     gone, there = [], []
     left: list[tuple[bytes, bytes, float, bytes]] = []
-    entered: list[Entry] = []
+    entered: list[tuple[object, ...]] = []
     for program in programs:
         task, _, budget = program
         if task not in rules:
             rules[task] = rules_of(connection, task)
         ruling = rules[task]
         ranking = ruling if ruling and ruling.budget == budget else None
-        runs = [CountedRun(*row) for row in connection.execute(_COUNTED, program)]
-        before, after = _entries(connection, program, runs, ranking)
+        found = [(CountedRun(*row[:-1]), row[-1]) for row in connection.execute(_COUNTED, program)]
+        runs = [run for run, _ in found]
+        before, after = _entries_before(connection, program), _entries(found, ranking)
         left += [(*program, author) for author in before.keys() - after.keys()]
-        entered += [(*program, *entry) for entry in after.items() - before.items()]
+        entered += [(*program, author, *entry) for author, entry in after.items() if before.get(author) != entry]
         pooled = pool((run for run in runs if not run.forked), clocked=bool(ruling and ruling.clocked))
         if pooled is None:
             gone.append(program)
@@ -122,23 +148,32 @@ def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> 
     connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
     statement = "DELETE FROM entry WHERE task = ? AND source_digest = ? AND budget = ? AND author = ?"
     connection.executemany(statement, left)
-    connection.executemany("INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?)", entered)
+    connection.executemany("INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?, ?, ?, ?)", entered)
 
 
-def _entries(
-    connection: sqlite3.Connection, program: Program, runs: Sequence[CountedRun], ranking: TaskRules | None
-) -> tuple[dict[bytes, float | None], dict[bytes, float | None]]:
-    """Which devices had entries for a program, and which have now, each with its bound.
+def _entries_before(connection: sqlite3.Connection, program: Program) -> dict[bytes, Entry]:
+    """Which devices had entries for a program."""
+    query = """
+    SELECT author, bound, time, first, measured FROM entry WHERE task = ? AND source_digest = ? AND budget = ?
+    """
+    return {row[0]: row[1:] for row in connection.execute(query, program)}
+
+
+def _entries(runs: Iterable[tuple[CountedRun, int]], ranking: TaskRules | None) -> dict[bytes, Entry]:
+    """Which devices have entries for a program, by its runs, each with the number of devices that measured it.
 
     Whose word counts is not known here: that depends on whom a network trusts, and may change with a late attestation.
     So an entry says how well the device can stand at best, whichever of its runs count.
     """
-    query = "SELECT author, bound FROM entry WHERE task = ? AND source_digest = ? AND budget = ?"
-    before = dict(connection.execute(query, program).fetchall())
-    values: defaultdict[bytes, list[float]] = defaultdict(list)
-    for run in runs:
-        values[run.author].append(run.value)
-    return before, {author: rank_bound(said, ranking) if ranking else None for author, said in values.items()}
+    by_author: defaultdict[bytes, list[tuple[CountedRun, int]]] = defaultdict(list)
+    for run, measured in runs:
+        by_author[run.author].append((run, measured))
+    found: dict[bytes, Entry] = {}
+    for author, said in by_author.items():
+        first, _ = min(said)
+        bound = rank_bound((run.value for run, _ in said), ranking) if ranking else None
+        found[author] = (bound, first.time, first.id, max(measured for _, measured in said))
+    return found
 
 
 def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:

@@ -53,3 +53,9 @@ def sightings(database: Database) -> None:
 def tables_named_for_what_they_hold(database: Database) -> None:
     """Programs, and where a run was mentioned."""
     _take(database, 6)
+
+
+@migrations()
+def entries_in_order(database: Database) -> None:
+    """What an entry is ordered by, and how many devices measured a run of it; runs with a parent on another task."""
+    _take(database, 7)

@@ -102,8 +102,16 @@ class ProgramRow(NamedTuple):
     device: str
 
 
+class Bound(NamedTuple):
+    """What no selection of an entry's runs stands before: a rank, and the time and id of its first run."""
+
+    rank: float
+    time: int
+    first: bytes
+
+
 class EntryRow(NamedTuple):
-    """A program as one device ran it. No selection of ``runs`` ranks better than ``bound``.
+    """A program as one device ran it. No selection of ``runs`` stands before ``bound``.
 
     ``shared``: another device, whoever that is, has runs of it too.
     """
@@ -112,7 +120,7 @@ class EntryRow(NamedTuple):
     source_digest: bytes
     budget: float
     author: bytes
-    bound: float
+    bound: Bound
     shared: bool
     runs: tuple[CountedRun, ...]
 
@@ -126,7 +134,7 @@ class MeasuredRow(NamedTuple):
     source_digest: bytes
     budget: float
     author: bytes
-    bound: float
+    bound: Bound
 
 
 class TaskRow(NamedTuple):
@@ -180,6 +188,18 @@ class Revision(NamedTuple):
 
     row: int
     drops: int
+
+
+class Said(NamedTuple):
+    """The runs of which others' verifications say something else than before, their parents and children, and tasks.
+
+    What is measured of a run in pairs says something of its parent, and what its parent's number is of the run.
+    """
+
+    runs: set[bytes]
+    parents: set[bytes]
+    children: set[bytes]
+    tasks: set[bytes]
 
 
 class FraudRow(NamedTuple):

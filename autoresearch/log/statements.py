@@ -140,8 +140,21 @@ CREATE INDEX run_program ON run(task, source_digest, budget, author);
 CREATE INDEX mention_n ON mention(n)
 """
 
+# An entry has all that orders it, so that of many with one value only the first are read, and how many measured it. A
+# stray is a run whose parent is on another task.
+_ORDERED = """
+DROP TABLE entry;
+CREATE TABLE entry(task BLOB NOT NULL, source_digest BLOB NOT NULL, budget REAL NOT NULL, author BLOB NOT NULL,
+    bound REAL, time INTEGER NOT NULL, first BLOB NOT NULL, measured INTEGER NOT NULL,
+    PRIMARY KEY(task, source_digest, budget, author)) WITHOUT ROWID;
+CREATE INDEX entry_bound ON entry(task, author, bound, time, first) WHERE bound IS NOT NULL;
+CREATE INDEX entry_measured ON entry(task, bound, time, first) WHERE bound IS NOT NULL AND measured > 0;
+CREATE TABLE stray(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
+CREATE INDEX stray_parent ON stray(parent)
+"""
+
 # Each step makes the next version of the schema.
 STEPS = tuple(
     step.strip().removesuffix(";").split(";\n")
-    for step in (_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES)
+    for step in (_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES, _ORDERED)
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from autoresearch.log.derived_rows import Touched, settle
+from autoresearch.log.derived_rows import Touched, settle, settle_all_strays
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows, task_of
 from autoresearch.log.quota import Stored, drop, enforce
 from autoresearch.log.schema import PROJECTION_VERSION
@@ -33,7 +33,7 @@ def store(
     inserted: list[Stored] = [(n, r.id, r.author, r.seq, r.time) for n, r in numbered]
     dropped = enforce(connection, network, inserted)
     over = {stored[0] for stored in dropped}
-    touched = Touched(places={(stored[2], stored[3]) for stored in (*inserted, *dropped)})
+    touched = _touched_by([*inserted, *dropped])
     kept = [(n, record) for n, record in numbered if n not in over]
     _project(connection, kept, touched)
     # Last, because a withdrawal that goes may bring back a record that has just come.
@@ -51,16 +51,25 @@ def discard(connection: sqlite3.Connection, over: list[Stored], last: int) -> No
     Those after the row ``last`` came in the same transaction: nobody has seen them.
     """
     drop(connection, over)
-    touched = Touched(places={(stored[2], stored[3]) for stored in over})
+    touched = _touched_by(over)
     _remove(connection, [stored[0] for stored in over], touched)
     settle(connection, touched)
     if any(stored[0] <= last for stored in over):
         connection.execute(_DROPS)
 
 
+def _touched_by(records: Iterable[Stored]) -> Touched:
+    """What is computed anew because these records came or went, whatever they say."""
+    touched = Touched()
+    for _, record_id, author, seq, _ in records:
+        touched.places.add((author, seq))
+        touched.records.add(record_id)
+    return touched
+
+
 def rebuild(connection: sqlite3.Connection) -> None:
     """Compute all projections anew from the records. Runs inside the caller's transaction."""
-    for table in (*WITHDRAWABLE, *EVIDENCE, "program", "entry", "fork", "suspect", "ruled"):
+    for table in (*WITHDRAWABLE, *EVIDENCE, "program", "entry", "fork", "suspect", "ruled", "stray"):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608
     touched = Touched()
     last = 0
@@ -72,6 +81,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         touched.places.update((record.author, record.seq) for _, record in numbered)
         _project(connection, numbered, touched)
         last = batch[-1][0]
+    settle_all_strays(connection)
     settle(connection, touched)
     connection.execute("INSERT OR REPLACE INTO meta VALUES('projection_version', ?)", (PROJECTION_VERSION,))
 
@@ -89,6 +99,7 @@ def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Recor
         if found:
             _unproject(connection, found[0], touched)
     _show(connection, tables, touched)
+    _touch_programs_of(connection, (row[2] for row in tables.get("verification", [])), touched)
 
 
 def _tables(numbered: Iterable[tuple[int, Record]]) -> dict[str, list[Row]]:
@@ -121,17 +132,26 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
         connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
 
 
+def _touch_programs_of(connection: sqlite3.Connection, runs: Iterable[object], touched: Touched) -> None:
+    """The programs of runs of which something was measured; those that come later are touched then."""
+    query = "SELECT task, source_digest, budget FROM run WHERE n = (SELECT n FROM record WHERE id = ?)"
+    for run in runs:
+        touched.programs.update(connection.execute(query, (run,)).fetchall())
+
+
 def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touched) -> None:
     """Take out all rows of records that are stored no more, and bring back what they had withdrawn."""
     targets: set[tuple[bytes, bytes]] = set()
     for n in gone:
         _unproject(connection, n, touched)
+        said = connection.execute("SELECT run FROM verification WHERE n = ?", (n,)).fetchall()
+        _touch_programs_of(connection, (run for (run,) in said), touched)
         targets.update(connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall())
         touched.tasks.update(task for (task,) in connection.execute("SELECT task FROM rules WHERE n = ?", (n,)))
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
-        for table in EVIDENCE:
+        for table in (*EVIDENCE, "stray"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
     for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"

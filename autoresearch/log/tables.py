@@ -14,7 +14,7 @@ from autoresearch.log.models import (
     TaskRow,
     VerificationRow,
 )
-from autoresearch.log.reading import Reader, marks
+from autoresearch.log.reading import Reader, in_parts, marks
 from autoresearch.log.scoring import TaskRules
 from autoresearch.records import Record, Run, Task, parse_stored
 from autoresearch.words import STOPPED
@@ -22,9 +22,15 @@ from autoresearch.words import STOPPED
 # A claim says "until"; nobody can block a source for longer than this by saying more.
 CLAIM_MAX_MS = 24 * 3_600_000
 
+# So many records are looked through for a sample of runs.
+_SAMPLED_MOST = 5_000
+
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
 # A run that somebody stopped says nothing about its source: others may try it.
-_ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
+ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
+_HISTORY = f"""
+SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq FROM run
+"""  # noqa: S608
 _PROGRAM = """
 SELECT program.task, program.source_digest, program.budget, program.runs, program.mean, program.first,
        program.first_time, program.rank, run.author, run.title, run.parent, run.device
@@ -64,11 +70,36 @@ class Tables(Reader):
 
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
+        return [HistoryRow(*row) for row in self._rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
+
+    def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
+        """The same of some runs, in no order."""
+        there = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
+        parts = ((f"{_HISTORY} {there.format(marks(part))}", part) for part in in_parts(runs))
+        return [HistoryRow(*row) for query, part in parts for row in self._read(query, part)]
+
+    def runs_of_programs(self, task: bytes, digests: Collection[bytes]) -> list[tuple[bytes, int, int, bytes, bytes]]:
+        """Source digest, replicate, time, id and device of all runs of some programs on a task."""
+        query = "SELECT source_digest, replicate, time, id, author FROM run WHERE task = ?1 AND source_digest IN ({})"
+        found: list[tuple[bytes, int, int, bytes, bytes]] = []
+        for part in in_parts(digests):
+            found += self._read(query.format(", ".join(["?"] * len(part))), (task, *part))
+        return found
+
+    def runs_by_id(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
+        """Time, id and device of the runs on a task that ended, of those among the first records by id.
+
+        An id is a hash, so that these are as good as drawn at random.
+        """
         query = f"""
-        SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq
-        FROM run WHERE task = ? ORDER BY time, id
+        SELECT run.time, run.id, run.author FROM (SELECT n FROM record ORDER BY id LIMIT ?) AS some
+        CROSS JOIN run ON run.n = some.n WHERE run.task = ? AND {ENDED}
         """  # noqa: S608
-        return [HistoryRow(*row) for row in self._rows(query, task)]
+        return self._rows(query, _SAMPLED_MOST, task)
+
+    def has_more_runs(self, task: bytes, than: int) -> bool:
+        """Whether a task has more runs than so many."""
+        return bool(self._rows("SELECT 1 FROM run WHERE task = ? LIMIT 1 OFFSET ?", task, than))
 
     def claims(self, task: bytes, *, now_ms: int) -> list[ClaimRow]:
         """Claims on a task that hold now: not expired, nobody ran that to its end, and who claimed it did not stop."""
@@ -77,14 +108,14 @@ class Tables(Reader):
         WHERE task = ? AND until > ? AND time > ? AND NOT EXISTS(
             SELECT 1 FROM run WHERE run.task = claim.task AND run.source_digest = claim.source_digest
             AND run.replicate = claim.replicate
-            AND ({_ENDED} OR run.author = claim.author AND run.time >= claim.time))
+            AND ({ENDED} OR run.author = claim.author AND run.time >= claim.time))
         ORDER BY time, id
         """  # noqa: S608
         return [ClaimRow(*row) for row in self._rows(query, task, now_ms, now_ms - CLAIM_MAX_MS)]
 
     def is_tried(self, task: bytes, source_digest: bytes, replicate: int, *, but: bytes, now_ms: int) -> bool:
         """Whether an author other than ``but`` claims a source and replicate now, or ran it to its end."""
-        query = f"SELECT 1 FROM run WHERE task = ? AND source_digest = ? AND replicate = ? AND author <> ? AND {_ENDED}"  # noqa: S608
+        query = f"SELECT 1 FROM run WHERE task = ? AND source_digest = ? AND replicate = ? AND author <> ? AND {ENDED}"  # noqa: S608
         return bool(self._rows(query + " LIMIT 1", task, source_digest, replicate, but)) or any(
             (row.source_digest, row.replicate) == (source_digest, replicate) and row.author != but
             for row in self.claims(task, now_ms=now_ms)

@@ -9,7 +9,7 @@ import msgspec
 from autoresearch.api import MarkView, ProgramView
 from autoresearch.log import Log
 from autoresearch.records import Record, format_id, parse_id
-from autoresearch.views.cache import cached, roster_of
+from autoresearch.views.cache import kept, roster_of
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.reputation import TrackRecord, mark_view, track_records
 
@@ -34,12 +34,10 @@ def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
 
 def copied_from(log: Log) -> dict[bytes, bytes]:
     """All copies, each with the run of another participant that had its checkpoint or program before."""
-    return cached(
-        log,
-        "originals",
-        lambda: {copy.run: copy.original for copy in copies(log)} | same_models(log),
-        by=("run", "commitment", "claim"),
-    )
+    found, models = copies(log), same_models(log)
+    if roster_of(log).withdrawals:
+        return {copy.run: copy.original for copy in found} | models
+    return kept(log, "originals", lambda: ({copy.run: copy.original for copy in found} | models, ["copies", "models"]))
 
 
 def marks_of(log: Log, run: Record) -> list[MarkView]:

@@ -6,14 +6,16 @@ One selector decides, :func:`buildable`: for the search, ``@``, ``best`` and the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
 from autoresearch.log import Log, ProgramRow
 from autoresearch.tasks import possible_value
 from autoresearch.verification import Judgement
-from autoresearch.views.cache import cached, in_snapshot, roster_of
+from autoresearch.views.cache import cache_of, cached, in_snapshot, kept, roster_of
+from autoresearch.views.copies import same_models
+from autoresearch.views.hardware import is_clocked
 from autoresearch.views.precedence import precedes
 from autoresearch.views.ranking import measured, unvouched, vouched
 from autoresearch.views.trust_context import TrustContext, trust_context, whose
@@ -26,8 +28,8 @@ CHECKED_MOST = 200
 CHECKING_AUTHORS = 2
 # So many programs are judged to find those that may be built upon.
 JUDGED_ROWS = 300
-# So many of them at once.
-JUDGED_PAGE = 50
+# So many of them at once, fewer at first.
+JUDGED_FIRST, JUDGED_PAGE = 10, 50
 
 # The tier of unattested participants, where trust names anybody.
 LAST = 4
@@ -93,8 +95,9 @@ def judged_rows(
     log: Log, rows: Iterable[ProgramRow], here: TrustContext, *, wanted: Callable[[ProgramRow], bool] = lambda _: True
 ) -> Iterator[Placed]:
     """Programs with their judgements, until enough were judged. Banned and fraudulent ones do not use up the limit."""
-    judged, place_one, following = 0, _placing(log, here), iter(rows)
-    while page := list(islice(following, JUDGED_PAGE)):
+    judged, place_one, following, size = 0, _placing(log, here), iter(rows), JUDGED_FIRST
+    while page := list(islice(following, size)):
+        size = JUDGED_PAGE
         judge_soon(log, (row.first for row in page))
         for placed in map(place_one, filter(wanted, page)):
             yield placed
@@ -144,30 +147,39 @@ def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[P
     if not here.naming:
         return []
     if here.roster is not roster_of(log):
-        return _checked(log, task, here, voters)
-    name = f"checked {task.hex()} {voters} {here.me.hex() if here.me else ''}"
-    return cached(log, name, lambda: _checked(log, task, here, voters), by=("run", "commitment", "verification"))
+        return _checked(log, task, here, voters)[0]
+    if is_clocked(log, task):  # any run may change the hardware that is compared
+        name = f"checked {task.hex()} {voters} {here.me.hex() if here.me else ''}"
+        kinds = ("run", "commitment", "verification")
+        return cached(log, name, lambda: _checked(log, task, here, voters)[0], by=kinds)
+    same_models(log)
+    return kept(log, ("checked", task, voters, here.me), lambda: _checked(log, task, here, voters))
 
 
-def _checked(log: Log, task: bytes, here: TrustContext, voters: int) -> list[Placed]:
-    found: dict[tuple[bytes, bool], Placed] = {}
-    for row in _soon_judged(log, measured(log, task, here, authors=voters)):
+def _checked(log: Log, task: bytes, here: TrustContext, voters: int) -> tuple[list[Placed], list[Hashable]]:
+    """The measured programs, and what they were computed from."""
+    found: dict[tuple[bytes, bool], ProgramRow] = {}
+    sources: list[Hashable] = [task, "models"]
+    for row in _soon_checked(log, measured(log, task, here, authors=voters)):
+        sources += [row.source_digest, row.first]
         if len(_checkers(log, row, here)) < voters:
             continue
         program = (row.source_digest, whose(row.author, row.first_time, here).attested)
         other = found.pop(program, None)
-        if other is None or precedes(log, _published(row), _published(other.row)):
-            other = place(log, row, here)
-        found[program] = other  # the program is judged by its first run
+        # The program is judged by its first run.
+        found[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
         if len(found) >= CHECKED_MOST:
             break
-    return list(found.values())
+    judge_soon(log, (row.first for row in found.values()))
+    return list(map(_placing(log, here), found.values())), sources
 
 
-def _soon_judged(log: Log, rows: Iterator[ProgramRow]) -> Iterator[ProgramRow]:
-    """The same rows, read ahead for judging."""
+def _soon_checked(log: Log, rows: Iterator[ProgramRow]) -> Iterator[ProgramRow]:
+    """The same rows, read ahead for judging where nothing is known of them."""
+    known = cache_of(log).kept
     while page := list(islice(rows, CHECKED_MOST)):
-        judge_soon(log, (run for row in page for run in (row.first, row.parent) if run))
+        unknown = (row for row in page if ("checkers", row.first) not in known)
+        judge_soon(log, (run for row in unknown for run in (row.first, row.parent) if run))
         yield from page
 
 
@@ -177,8 +189,12 @@ def _published(row: ProgramRow) -> _Published:
 
 def _checkers(log: Log, row: ProgramRow, here: TrustContext) -> set[bytes]:
     """The attested participants that published a measurement, whether or not it counts."""
-    spoken = (here.roster.voter(check.author, check.time) for check in log.verifications(row.first))
-    return {voter.voter for voter in spoken if voter.attested}
+
+    def find() -> tuple[set[bytes], list[bytes]]:
+        spoken = (here.roster.voter(check.author, check.time) for check in log.verifications(row.first))
+        return {voter.voter for voter in spoken if voter.attested}, [row.first]
+
+    return kept(log, ("checkers", row.first), find) if here.roster is roster_of(log) else find()[0]
 
 
 @in_snapshot

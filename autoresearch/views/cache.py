@@ -10,7 +10,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from autoresearch.identity import Roster, Trust
-from autoresearch.log import Alike, FraudRow, LikeRow, Log, Revision
+from autoresearch.log import Alike, FirstEntries, FraudRow, Log, Revision, Said
 from autoresearch.records import Record
 from autoresearch.verification import Judgement, Report
 
@@ -19,6 +19,8 @@ ABOUT_ALL = frozenset({"identity", "attestation", "withdrawal", "merge", "task"}
 ABOUT_PEOPLE = ("identity", "attestation", "withdrawal")
 # So many runs are cached; then the cache is cleared, which costs time alone.
 CACHED_MAX = 200_000
+# The sources of results that are about all groups of runs with one checkpoint, or one program.
+CHECKPOINTS, DISCOVERIES = "checkpoints", "discoveries"
 ANSWERS_MAX = 100
 Found = TypeVar("Found")
 P = ParamSpec("P")
@@ -68,7 +70,10 @@ class Chain:
 class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
-    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device.
+    ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
+    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
+    has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
+    ``unentered`` are the runs that it lacks.
     """
 
     roster: Roster
@@ -85,24 +90,49 @@ class Cache:
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
+    first_entries: dict[bytes, FirstEntries] = field(default_factory=dict)
+    newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
+    ledger: object = None
+    unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
+    kept: dict[Hashable, object] = field(default_factory=dict)
+    users: dict[Hashable, set[Hashable]] = field(default_factory=dict)
     answers: dict[Hashable, object] = field(default_factory=dict)
 
-    def forget(self, kinds: set[str], runs: set[bytes] | None = None) -> None:
-        """Forget what depends on records of these kinds and on these runs' verifications.
+    def forget(self, kinds: set[str], said: Said | None = None) -> None:
+        """Forget what depends on records of these kinds and on what is said of runs.
 
-        Without runs everything that is no list of records.
+        Without that everything that is no list of records.
         """
-        self.known = {} if runs is None else {name: one for name, one in self.known.items() if one.outlasts(kinds)}
-        if runs is None:
-            self.heard = None
+        self.known = {} if said is None else {name: one for name, one in self.known.items() if one.outlasts(kinds)}
+        runs = said.runs | said.parents | said.children if said else set()
+        if said is None:
+            self.heard = self.ledger = None
+            self.newest.clear()
+            self.drop_all()
         elif self.heard is not None:
-            self.heard |= runs
+            self.heard |= said.runs | said.parents
+        self.unentered |= runs
         for kept in (self.reports, self.judgements, self.events):
-            if runs is None or len(kept) > CACHED_MAX:
+            if said is None or len(kept) > CACHED_MAX:
                 kept.clear()
-            for run in runs or ():
+            for run in runs:
                 kept.pop(run, None)
+
+    def drop(self, changed: Iterable[Hashable]) -> None:
+        """Forget the results that were computed from any of these, and those that were computed from such results."""
+        waiting = list(changed)
+        while waiting:
+            for name in self.users.pop(waiting.pop(), ()):
+                if name in self.kept:
+                    del self.kept[name]
+                    waiting.append(name)
+
+    def drop_all(self) -> None:
+        """Forget all results by what they were computed from."""
+        self.kept.clear()
+        self.users.clear()
+        self.first_entries.clear()
 
 
 _caches: WeakKeyDictionary[Log, Cache] = WeakKeyDictionary()
@@ -111,7 +141,7 @@ _caches: WeakKeyDictionary[Log, Cache] = WeakKeyDictionary()
 def cache_of(log: Log) -> Cache:
     """The cache of a log, without the results that new records or another trust list have changed."""
     trust, revision, cache = log.trust, log.revision(), _caches.get(log)
-    if cache is not None and cache.revision == revision and cache.trust == trust:
+    if cache is not None and cache.revision == revision and (cache.trust is trust or cache.trust == trust):
         return cache
     with log.snapshot() as revision:
         cache = _caches.get(log)
@@ -134,6 +164,24 @@ def cached(log: Log, name: str, compute: Callable[[], Found], *, by: Collection[
             found = compute()
             cache.known[name] = Known(found, None if by is None else frozenset(by))
         return cast("Found", cache.known[name].value)
+
+
+def kept(log: Log, name: Hashable, compute: Callable[[], tuple[Found, Iterable[Hashable]]]) -> Found:
+    """A result by name, until a record changes what it was computed from.
+
+    ``compute`` gives the result and its sources. These are the ids of runs (others verified or named them), source
+    digests (somebody ran the program), digests of tasks (others verified a run on it), and the names of other results.
+    """
+    with log.snapshot():
+        cache = cache_of(log)
+        if name not in cache.kept:
+            found, sources = compute()
+            if len(cache.kept) >= CACHED_MAX:
+                cache.drop_all()
+            cache.kept[name] = found
+            for source in sources:
+                cache.users.setdefault(source, set()).add(name)
+        return cast("Found", cache.kept[name])
 
 
 def in_snapshot(question: Callable[Concatenate[Log, P], Found]) -> Callable[Concatenate[Log, P], Found]:
@@ -169,19 +217,24 @@ def roster_of(log: Log) -> Roster:
     return cache_of(log).roster
 
 
-def checkpoints_of(log: Log) -> list[list[LikeRow]]:
-    """Groups of runs with one checkpoint, the oldest run first."""
-    return list(cache_of(log).checkpoints.values())
+def checkpoints_of(log: Log) -> Alike:
+    """Groups of runs with one checkpoint, the oldest run first. What has ``CHECKPOINTS`` as a source is of them."""
+    return cache_of(log).checkpoints
 
 
-def discoveries_of(log: Log) -> list[list[LikeRow]]:
-    """Groups of runs with one program. Computed on demand, since it takes the longest."""
+def discoveries_of(log: Log) -> Alike:
+    """Groups of runs with one program. Computed on demand, since it takes the longest.
+
+    What has ``DISCOVERIES`` as a source is of them: ask for the groups before it.
+    """
     with log.snapshot():
         cache = cache_of(log)
         if cache.discovered < cache.revision.row:
-            cache.discoveries |= log.same_discoveries(after=cache.discovered)
+            came = log.same_discoveries(after=cache.discovered)
             cache.discovered = cache.revision.row
-        return list(cache.discoveries.values())
+            cache.discoveries |= came
+            cache.drop([DISCOVERIES] if came else [])
+        return cache.discoveries
 
 
 def devices_of(log: Log) -> Collection[bytes]:
@@ -243,18 +296,23 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
         _gather(log, cache, before)
     if kinds.intersection(ABOUT_PEOPLE):
         cache.roster = _roster(log, cache.trust)
+    places = log.places_after(before)
     if kinds & ABOUT_ALL or len(cache.frauds) != frauds:
         cache.forget(kinds)
     else:
-        cache.forget(kinds, log.touched_after(before))
-        for run in log.named_after(before):
-            cache.known.pop(f"seen {run.hex()}", None)
-    places = log.places_after(before)
+        said = log.said_after(before)
+        cache.forget(kinds, said)
+        ran, claimed = log.programs_after(before)
+        named = set[Hashable]().union(*said, log.named_after(before), ran)
+        cache.drop(named | {("claim", digest) for digest in claimed})
+        for known in cache.first_entries.values():
+            known.forget([device for device, _ in places], ran)
     late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
     for device in late:
         del cache.chains[device]
     if late or log.has_forked([device for device, _ in places]):
         cache.known.clear()  # what a device's order says may change
+        cache.drop_all()
     if cache.devices is not None and not cache.devices.issuperset(device for device, _ in places):
         cache.devices.update(device for device, _ in places)
         cache.known.pop("keys", None)
@@ -266,7 +324,9 @@ def _gather(log: Log, cache: Cache, after: int) -> None:
     """Collect frauds and equal checkpoints among the records stored after a number."""
     known = {fraud.id for fraud in cache.frauds}  # one record may prove it twice
     cache.frauds += [fraud for fraud in log.frauds(after=after) if fraud.id not in known]
-    cache.checkpoints |= log.same_checkpoints(after=after)
+    came = log.same_checkpoints(after=after)
+    cache.checkpoints |= came
+    cache.drop([CHECKPOINTS] if came else [])
 
 
 def _roster(log: Log, trust: Trust) -> Roster:

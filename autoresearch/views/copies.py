@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from autoresearch.log import LikeRow, Log
+from autoresearch.log import Alike, LikeRow, Log
 from autoresearch.records import Record, Run
 from autoresearch.views.bans import is_banned
-from autoresearch.views.cache import cache_of, cached, checkpoints_of, discoveries_of
+from autoresearch.views.cache import CHECKPOINTS, DISCOVERIES, cache_of, cached, checkpoints_of, discoveries_of, kept
 from autoresearch.views.precedence import first_of, precedes
 from autoresearch.words import RunStatus
 
@@ -35,12 +35,8 @@ class Copy(NamedTuple):
 
 def same_models(log: Log) -> dict[bytes, bytes]:
     """The runs whose checkpoint another participant published before, each with the first run that had it."""
-    return cached(
-        log,
-        "models",
-        lambda: {row.id: first.id for row, first in _of_others(log, checkpoints_of(log))},
-        by=("run", "commitment"),
-    )
+    pairs = _pairs(log, CHECKPOINTS)
+    return kept(log, "models", lambda: ({row.id: first.id for row, first in pairs}, [("pairs", CHECKPOINTS)]))
 
 
 def copies(log: Log) -> list[Copy]:
@@ -50,11 +46,19 @@ def copies(log: Log) -> list[Copy]:
     no two trainings end alike. A run is no copy when its author claimed the program before the other published it: two
     may have one idea. A withdrawn copy stays one if others had measured it.
     """
+    discoveries_of(log)
+    if cache_of(log).roster.withdrawals:
+        return cached(log, "copies", lambda: _copies(log)[0], by=("run", "commitment", "claim"))
+    return kept(log, "copies", lambda: _copies(log))
+
+
+def _copies(log: Log) -> tuple[list[Copy], list[Hashable]]:
+    """The copies, and what they were computed from where nothing was withdrawn."""
     voter = cache_of(log).roster.voter
     withdrawn = _withdrawn(log)
-    models = [*_of_others(log, checkpoints_of(log)), *_copied(log, withdrawn, by_checkpoint=True)]
+    models = [*_pairs(log, CHECKPOINTS), *_copied(log, withdrawn, by_checkpoint=True)]
     models = [pair for pair in models if _is_impossible(log, *pair)]
-    programs = [*_of_others(log, discoveries_of(log)), *_copied(log, withdrawn, by_checkpoint=False)]
+    programs = [*_pairs(log, DISCOVERIES), *_copied(log, withdrawn, by_checkpoint=False)]
     programs = [(row, first) for row, first in programs if row.changes]
     found: dict[bytes, Copy] = {}
     claimed = cache(lambda task, source: _claimed(log, task, source))
@@ -62,7 +66,24 @@ def copies(log: Log) -> list[Copy]:
         mine = voter(row.author, row.time).voter
         if claimed(row.task, row.source_digest).get(mine, math.inf) >= first.time:
             found[row.id] = Copy(row.id, mine, row.time, first.id)
-    return list(found.values())
+    claims = {("claim", row.source_digest) for row, _ in [*models, *programs]}
+    return list(found.values()), [("pairs", CHECKPOINTS), ("pairs", DISCOVERIES), *claims]
+
+
+def _pairs(log: Log, what: str) -> list[tuple[LikeRow, LikeRow]]:
+    """Each run with the first one like it, of all groups with one checkpoint or one program."""
+    groups: Alike = checkpoints_of(log) if what == CHECKPOINTS else discoveries_of(log)
+
+    def compute() -> tuple[list[tuple[LikeRow, LikeRow]], list[Hashable]]:
+        names = {("others", what, *key, len(group)): group for key, group in groups.items()}
+        return [pair for name, group in names.items() for pair in _in_group(log, name, group)], [what, *names]
+
+    return kept(log, ("pairs", what), compute)
+
+
+def _in_group(log: Log, name: Hashable, group: list[LikeRow]) -> list[tuple[LikeRow, LikeRow]]:
+    """The pairs of one group, until a record names one of its runs: a group that has grown has another name."""
+    return kept(log, name, lambda: (list(_of_others(log, [group])), [row.id for row in group]))
 
 
 def _of_others(log: Log, groups: Iterable[list[LikeRow]]) -> Iterator[tuple[LikeRow, LikeRow]]:

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 
 from autoresearch.log import MENTIONS_MOST, HeardRow, Log
 from autoresearch.views.bans import is_banned
-from autoresearch.views.cache import cache_of, cached, in_snapshot, roster_of, signed_ms
+from autoresearch.views.cache import cache_of, in_snapshot, kept, roster_of, signed_ms
 
 # So many attested participants besides the authors must have seen a run.
 _WITNESSES = 2
@@ -65,7 +65,7 @@ def first_of(log: Log, runs: Iterable[Run]) -> Run:
 def _read_ahead(log: Log, runs: Iterable[Published]) -> None:
     """Read at once what says who saw these runs when."""
     cache = cache_of(log)
-    wanted = [run.id for run in runs if f"seen {run.id.hex()}" not in cache.known]
+    wanted = [run.id for run in runs if ("seen", run.id) not in cache.kept]
     log.read_mentions_ahead(wanted)
     named = (said.author for run in wanted for said in log.mentions(run))
     log.read_times_ahead([device for device in dict.fromkeys(named) if device not in cache.chains])
@@ -95,7 +95,7 @@ def _vouched(seen: Mapping[bytes, Seen], authors: set[bytes]) -> Seen:
 
 def _seen(log: Log, run: bytes) -> Mapping[bytes, Seen]:
     """When each voter first named a run."""
-    return cached(log, f"seen {run.hex()}", lambda: _find(log, run), by=())
+    return kept(log, ("seen", run), lambda: (_find(log, run), (run,)))
 
 
 def _find(log: Log, run: bytes) -> dict[bytes, Seen]:

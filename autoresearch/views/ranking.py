@@ -10,10 +10,22 @@ After an unmerged fork of a device's log its runs count once others verified the
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
-from autoresearch.log import CountedRun, EntryRow, Log, MeasuredRow, ProgramRow, TaskRules, pool, rank
+from autoresearch.log import (
+    Bound,
+    CountedRun,
+    EntryRow,
+    FirstEntries,
+    Log,
+    MeasuredRow,
+    ProgramRow,
+    TaskRules,
+    pool,
+    rank,
+)
+from autoresearch.views.cache import cache_of, kept, roster_of
 from autoresearch.views.hardware import comparing
 from autoresearch.views.precedence import first_of
 from autoresearch.views.trust_context import TrustContext, Whose, whose
@@ -49,11 +61,11 @@ def vouched(
     if not here.naming:
         return walk(log, task)
     rules, is_comparable = log.rules(task), comparing(log, task)
-    entries = log.entries(task, here.roster.keys | here.mine if own else here.roster.keys)
+    entries = entries_of(log, task, here.roster.keys | here.mine if own else here.roster.keys)
     attested = _is_attested if forked else _counting(log, _is_attested)
-    sides = [_Side(log, here, attested, here.roster.keys)]
+    sides = [_Side(log, here, attested, here.roster.keys, ("attested", forked))]
     if own:
-        sides.append(_Side(log, here, _counting(log, _is_own), here.mine))
+        sides.append(_Side(log, here, _counting(log, _is_own), here.mine, ("own", here.me)))
     rows = ((entry.bound, _standing(entry, here, rules, sides)) for entry in entries)
     return filter(is_comparable, _in_order(rows))
 
@@ -92,7 +104,7 @@ def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> Program
     rules, counts = log.rules(task), _counting(log, _is_anyone)
     said = (
         (entry, [run for run in entry.runs if counts(run, whose(device, run.time, here))])
-        for entry in log.entries(task, [device])
+        for entry in log.entries(task, [device], FirstEntries())
     )
     rows = ((entry.bound, _row(entry[:3], runs, rules)) for entry, runs in said)
     return next(filter(comparing(log, task), _in_order(rows)), None)
@@ -104,25 +116,40 @@ def measured(log: Log, task: bytes, here: TrustContext, *, authors: int) -> Iter
     A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
     program that was measured in several runs appears once for each.
     """
-    rules, keys = log.rules(task), here.roster.keys | here.mine
-    found = _entries_ahead(log, [row for row in log.measured(task, authors=authors) if row.author in keys])
-    rows = ((row.bound, _measured(log, row, here, rules)) for row in found)
-    return filter(comparing(log, task), _in_order(rows))
+    rules, keys, is_now = log.rules(task), here.roster.keys | here.mine, here.roster is roster_of(log)
+
+    def as_program(row: MeasuredRow) -> ProgramRow | None:
+        if not is_now:
+            return _measured(log, row, here, rules)[0]
+        return kept(log, _name(row, here), lambda: _measured(log, row, here, rules))
+
+    found = _entries_ahead(log, (row for row in log.measured(task, authors=authors) if row.author in keys), here)
+    return filter(comparing(log, task), _in_order((row.bound, as_program(row)) for row in found))
 
 
-def _entries_ahead(log: Log, rows: Iterable[MeasuredRow]) -> Iterator[MeasuredRow]:
-    """The same rows, with the runs of their entries read some at a time."""
-    following = iter(rows)
-    while page := list(islice(following, _PAGE)):
-        log.read_entries_ahead([(row.task, row.source_digest, row.budget, row.author) for row in page])
+def entries_of(log: Log, task: bytes, devices: Collection[bytes]) -> Iterator[EntryRow]:
+    """The entries of devices by their bounds, each device's first ones kept between questions."""
+    return log.entries(task, devices, cache_of(log).first_entries.setdefault(task, FirstEntries()))
+
+
+def _entries_ahead(log: Log, rows: Iterable[MeasuredRow], here: TrustContext) -> Iterator[MeasuredRow]:
+    """The same rows, with the runs of their entries read some at a time where they are not known."""
+    following, known = iter(rows), cache_of(log).kept
+    while page := list(islice(following, _FIRST_PAGE)):
+        wanted = [row for row in page if _name(row, here) not in known]
+        log.read_entries_ahead([(row.task, row.source_digest, row.budget, row.author) for row in wanted])
         yield from page
 
 
-def _in_order(met: Iterable[tuple[float, ProgramRow | None]]) -> Iterator[ProgramRow]:
-    """Rows by rank, from rows in the order of lower bounds of their ranks."""
+def _name(row: MeasuredRow, here: TrustContext) -> tuple[object, ...]:
+    return ("measured", row.run, here.me)
+
+
+def _in_order(met: Iterable[tuple[Bound, ProgramRow | None]]) -> Iterator[ProgramRow]:
+    """Rows by rank, time and id, from rows in the order of what they do not stand before."""
     waiting: list[tuple[float, int, bytes, ProgramRow]] = []
     for bound, row in met:
-        while waiting and waiting[0][0] < bound:
+        while waiting and waiting[0][:3] < bound:
             yield heapq.heappop(waiting)[-1]
         if row is not None and row.rank is not None:
             heapq.heappush(waiting, (row.rank, row.first_time, row.first, row))
@@ -133,20 +160,31 @@ def _in_order(met: Iterable[tuple[float, ProgramRow | None]]) -> Iterator[Progra
 class _Side:
     """Runs whose words count alike, and the devices that may have written them."""
 
-    def __init__(self, log: Log, here: TrustContext, counts: Counts, keys: frozenset[bytes]) -> None:
+    def __init__(
+        self, log: Log, here: TrustContext, counts: Counts, keys: frozenset[bytes], name: tuple[object, ...]
+    ) -> None:
         self.counts = counts
-        self._log, self._here, self._keys = log, here, keys
-        self._first: dict[tuple[bytes, bytes, float], bytes | None] = {}
+        self._log, self._here, self._keys, self._name = log, here, keys, name
+        self._is_now = here.roster is roster_of(log)
 
     def is_repeated(self, entry: EntryRow) -> bool:
-        """Whether another device whose word counts alike published the program before: found once for a program."""
+        """Whether another device whose word counts alike published the program before."""
         program = entry[:3]
-        if program not in self._first:
-            devices = self._log.entrants(*program, self._keys)
-            alone = devices == [entry.author]
-            runs = [] if alone else _first_runs(self._log, program, self._here, self.counts, devices)
-            self._first[program] = runs[0].author if runs else None
-        return self._first[program] not in (None, entry.author)
+        if self._is_now:
+            first = kept(self._log, ("first", *self._name, *program), lambda: self._first(program))
+        else:
+            first, _ = self._first(program)
+        return first not in (None, entry.author)
+
+    def _first(self, program: tuple[bytes, bytes, float]) -> tuple[bytes | None, list[bytes]]:
+        """The device that published a program first, if several did, and the runs that say so, with the program."""
+        devices = self._log.entrants(*program, self._keys)
+        if len(devices) < 2:
+            return None, [program[1]]
+        by_first = _by_first(self._log, program, self._here, self.counts, devices)
+        first = first_of(self._log, by_first).author if by_first else None
+        forked = [run.id for device in devices for run in self._log.counted_runs(*program, device) if run.forked]
+        return first, [program[1], *(run.id for run in by_first), *forked]
 
 
 def _standing(
@@ -164,26 +202,37 @@ def _first_runs(
     log: Log, program: tuple[bytes, bytes, float], here: TrustContext, counts: Counts, devices: Iterable[bytes]
 ) -> list[CountedRun]:
     """The runs of a program that count, of the one of ``devices`` that published it first."""
+    by_first = _by_first(log, program, here, counts, list(devices))
+    return by_first[first_of(log, by_first)] if by_first else []
+
+
+def _by_first(
+    log: Log, program: tuple[bytes, bytes, float], here: TrustContext, counts: Counts, devices: Sequence[bytes]
+) -> dict[CountedRun, list[CountedRun]]:
+    """The runs of a program that count, of each of these devices by its first."""
     by_first: dict[CountedRun, list[CountedRun]] = {}
-    devices = list(devices)
     log.read_entries_ahead([(*program, device) for device in devices])
     for device in devices:
         runs = [run for run in log.counted_runs(*program, device) if counts(run, whose(device, run.time, here))]
         if runs:
             by_first[min(runs)] = runs
-    return by_first[first_of(log, by_first)] if by_first else []
+    return by_first
 
 
-def _measured(log: Log, found: MeasuredRow, here: TrustContext, rules: TaskRules | None) -> ProgramRow | None:
-    """A measured run as a program that is judged by it; None when its author's runs do not count."""
+def _measured(
+    log: Log, found: MeasuredRow, here: TrustContext, rules: TaskRules | None
+) -> tuple[ProgramRow | None, list[bytes]]:
+    """A measured run as a program that is judged by it, and its sources; None when its author's runs do not count."""
     said = whose(found.author, found.time, here)
     if not any(said):
-        return None
+        return None, []
     counts = _counting(log, _is_attested if said.attested else _is_own)
     program = (found.task, found.source_digest, found.budget)
-    runs = [run for run in log.counted_runs(*program, found.author) if counts(run, whose(found.author, run.time, here))]
+    every = log.counted_runs(*program, found.author)
+    runs = [run for run in every if counts(run, whose(found.author, run.time, here))]
     first = next((run for run in runs if run.id == found.run), None)
-    return _row(program, runs, rules, first=first) if first else None
+    sources = [found.source_digest, *(run.id for run in every if run.forked)]
+    return _row(program, runs, rules, first=first) if first else None, sources
 
 
 def _row(

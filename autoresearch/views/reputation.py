@@ -7,7 +7,7 @@ verifications on the side that won or lost.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ from autoresearch.log import Log, in_parts
 from autoresearch.records import Record, Run, format_id
 from autoresearch.verification import EVALUATE, REPLICATE, Report, in_time, network_rules
 from autoresearch.views.bans import Ban, bans
-from autoresearch.views.cache import cache_of, cached, in_snapshot, roster_of
-from autoresearch.views.copies import copies
+from autoresearch.views.cache import cache_of, cached, in_snapshot, roster_of, verified
+from autoresearch.views.copies import Copy, copies
 from autoresearch.views.verification_state import UPHELD, first_words, judge_soon, judgement, voters_at
 from autoresearch.words import Mark, RunState
 
@@ -62,9 +62,42 @@ class _Event(NamedTuple):
     marked: Marked | None = None
 
 
+class _Ledger:
+    """The events of all verified runs, by run and by voter; a run is entered anew when others say something of it."""
+
+    def __init__(self) -> None:
+        self._of_run: dict[bytes, Sequence[_Event]] = {}
+        self._runs_of: defaultdict[bytes, set[bytes]] = defaultdict(set)
+
+    def enter(self, log: Log, runs: Collection[bytes]) -> None:
+        """Take in what is known of runs now."""
+        for part in in_parts(runs):
+            judge_soon(log, part)
+            for run in part:
+                for event in self._of_run.get(run, ()):
+                    self._runs_of[event.voter].discard(run)
+                self._of_run[run] = _events_of(log, run)
+                for event in self._of_run[run]:
+                    self._runs_of[event.voter].add(run)
+
+    def events(self, voter: bytes) -> list[_Event]:
+        """All events of a voter, in no order."""
+        return [event for run in self._runs_of[voter] for event in self._of_run[run] if event.voter == voter]
+
+
+@in_snapshot
 def track_record(log: Log, voter: bytes) -> TrackRecord:
     """The track record of one voter."""
-    return track_records(log).get(voter, TrackRecord(voter))
+    cache = cache_of(log)
+    ledger = cache.ledger
+    if not isinstance(ledger, _Ledger):
+        ledger = cache.ledger = _Ledger()
+        ledger.enter(log, log.verified())
+    else:
+        ledger.enter(log, cache.unentered.intersection(verified(log)))
+    cache.unentered = set()
+    copied = [copy for copy in copies(log) if copy.voter == voter]
+    return _summed_up(log, voter, [*ledger.events(voter), *map(_copied, copied)])
 
 
 @in_snapshot
@@ -93,20 +126,31 @@ def _computed(log: Log, runs: Collection[bytes]) -> dict[bytes, TrackRecord]:
             for event in _events_of(log, run_id):
                 by_voter[event.voter].append(event)
     for copy in copies(log):
-        marked = Marked(Mark.COPIER, copy.run, (copy.original,), copy.time_ms)
-        by_voter[copy.voter].append(_Event((copy.time_ms, copy.run), copy.voter, right=False, own=True, marked=marked))
+        by_voter[copy.voter].append(_copied(copy))
+    for voter in bans(log).by_key:
+        if any(_frauds(log, voter)):
+            by_voter[voter] += []
+    return {voter: _summed_up(log, voter, events) for voter, events in by_voter.items()}
+
+
+def _summed_up(log: Log, voter: bytes, events: Iterable[_Event]) -> TrackRecord:
+    """One voter's track record, by the events of runs and copies, in no order."""
+    ordered = sorted([*events, *_frauds(log, voter)], key=lambda event: event.order)
+    return _summed(voter, ordered, bans(log).by_key.get(voter, [])) if ordered else TrackRecord(voter)
+
+
+def _frauds(log: Log, voter: bytes) -> Iterator[_Event]:
+    """The frauds that a voter is banned for, by its own devices."""
     voter_of = roster_of(log).voter
-    banned = bans(log).by_key
-    for voter, found in banned.items():
-        for ban in found:
-            if voter_of(ban.device, ban.start_ms).voter != voter:
-                continue
+    for ban in bans(log).by_key.get(voter, ()):
+        if voter_of(ban.device, ban.start_ms).voter == voter:
             marked = Marked(Mark.FRAUD, ban.record, (ban.record,), ban.start_ms)
-            by_voter[voter].append(_Event((ban.start_ms, ban.record), voter, right=False, own=True, marked=marked))
-    return {
-        voter: _summed(voter, sorted(events, key=lambda event: event.order), banned.get(voter, []))
-        for voter, events in by_voter.items()
-    }
+            yield _Event((ban.start_ms, ban.record), voter, right=False, own=True, marked=marked)
+
+
+def _copied(copy: Copy) -> _Event:
+    marked = Marked(Mark.COPIER, copy.run, (copy.original,), copy.time_ms)
+    return _Event((copy.time_ms, copy.run), copy.voter, right=False, own=True, marked=marked)
 
 
 def _events_of(log: Log, run_id: bytes) -> Sequence[_Event]:

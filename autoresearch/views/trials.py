@@ -1,18 +1,37 @@
-"""Trials: all runs on a task, each with its tier as a base and whether the search believes its value."""
+"""Trials: runs on a task, each with its tier as a base and whether the search believes its value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
-from autoresearch.log import HistoryRow, Log
-from autoresearch.views.base_selection import DOUBTED, is_possible, preferred, tier, tier_of
+from autoresearch.log import CountedRun, HistoryRow, Log
+from autoresearch.views.bans import bans
+from autoresearch.views.base_selection import (
+    CHECKING_AUTHORS,
+    DOUBTED,
+    PROVEN,
+    Placed,
+    checked,
+    is_possible,
+    preferred,
+    tier,
+    tier_of,
+)
+from autoresearch.views.cache import devices_of, in_snapshot
+from autoresearch.views.ranking import entries_of, walk
 from autoresearch.views.trust_context import TrustContext, Whose, whose
 from autoresearch.views.verification_state import UPHELD, judge_soon, judging
 from autoresearch.words import RunState
 
 # So many rows are judged at once.
 _PAGE = 2_000
+# Of a task with more runs than these together, so many best programs are read, newest runs, and runs of a sample.
+BEST, NEWEST, SAMPLE = 100, 100, 400
+# So many runs of one program with one seed: any more say the same.
+_EACH = 3
 
 
 class Trial(NamedTuple):
@@ -30,12 +49,94 @@ class Trial(NamedTuple):
     preferred: float | None
 
 
-def trials(log: Log, task: bytes, here: TrustContext, *, device: bytes) -> Iterator[Trial]:
-    """All runs on a task, the oldest first, as ``device`` may use them. No tier is above the preferred run's."""
+@in_snapshot
+def trials(
+    log: Log,
+    task: bytes,
+    here: TrustContext,
+    *,
+    device: bytes,
+    always: Collection[bytes] = (),
+    best: int = BEST,
+    newest: int = NEWEST,
+    sample: int = SAMPLE,
+) -> list[Trial]:
+    """The runs on a task, the oldest first, as ``device`` may use them. No tier is above the preferred run's.
+
+    Of a task with more runs than ``best``, ``newest`` and ``sample`` together, only those of so many best programs, of
+    the verified ones, of the programs of so many newest runs and of a sample of runs, and of those that ``always``
+    names by their source digests. Without the sample the search would take what it sees for all that there is.
+    """
     leads = preferred(log, task, here)
+    if log.has_more_runs(task, best + newest + sample):
+        some = {*_newest(log, task, here, newest), *_sample(log, task, here, sample)}
+        digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.history_of(some))}
+        rows = _selected(log, task, here, leads, digests)
+    else:
+        rows = log.history(task)
+    return list(_trials(log, task, here, device, leads, rows))
+
+
+def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, digests: set[bytes]) -> list[HistoryRow]:
+    """The runs of these programs, of the verified ones, and of the programs that they change."""
+    upheld = [leads] if leads else []
+    upheld += checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    digests |= {placed.row.source_digest for placed in upheld}
+    rows = log.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
+    bases = {row.base for row in rows if row.base is not None} - digests
+    rows += log.history_of(_some_runs(log, task, here, bases))
+    return sorted(rows, key=lambda row: (row.time, row.id))
+
+
+def _newest(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+    """The newest runs that ended, well or not. Unattested participants take no places."""
+    heard = here.roster.keys | here.mine if here.naming else devices_of(log)
+    return (run for _, run, _ in islice(log.newest(task, heard, ended=True), most))
+
+
+def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+    """A sample of the runs that ended. Unattested participants take no places."""
+    heard = (run for time_ms, run, author in log.runs_by_id(task) if any(whose(author, time_ms, here)))
+    return islice(heard, most)
+
+
+def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+    """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
+    if not here.naming:
+        return islice((row.source_digest for row in walk(log, task)), most)
+    banned, judged = bans(log), judging(log)
+
+    def counts(run: CountedRun) -> bool:
+        spoken = here.roster.voter(run.author, run.time)
+        if not (spoken.attested or spoken.voter == here.me):
+            return False
+        if run.id not in banned.frauds and {run.author, spoken.voter}.isdisjoint(banned.by_key):
+            return True  # without judging it
+        return judged(run.id, run.author, run.time, None).state not in PROVEN
+
+    seen: set[bytes] = set()  # which device had a program first does not matter here
+    for entry in entries_of(log, task, here.roster.keys | here.mine):
+        if len(seen) >= most:
+            break
+        if any(map(counts, entry.runs)):
+            seen.add(entry.source_digest)
+    return iter(seen)
+
+
+def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:
+    """Of each of these programs and of each seed some runs: first those of attested participants, then the oldest."""
+    by_seed: defaultdict[tuple[bytes, int], list[tuple[bool, int, bytes]]] = defaultdict(list)
+    for digest, replicate, time_ms, run, author in log.runs_of_programs(task, digests):
+        by_seed[digest, replicate].append((not any(whose(author, time_ms, here)), time_ms, run))
+    return {run for found in by_seed.values() for _, _, run in sorted(found)[:_EACH]}
+
+
+def _trials(
+    log: Log, task: bytes, here: TrustContext, device: bytes, leads: Placed | None, rows: Sequence[HistoryRow]
+) -> Iterator[Trial]:
     first_tier = tier_of(leads, here) if leads else None
     possible, judged = is_possible(log, task), judging(log)
-    for row in _soon_judged(log, log.history(task)):
+    for row in _soon_judged(log, rows):
         found = judged(row.id, row.author, row.time, row.seq)
         said, upheld = whose(row.author, row.time, here), found.state in UPHELD
         value = found.value if upheld and found.value is not None else row.value

@@ -23,7 +23,7 @@ from autoresearch.verification import (
     seeds,
 )
 from autoresearch.views.base_selection import checked, contenders, leading
-from autoresearch.views.cache import cached, in_snapshot, roster_of
+from autoresearch.views.cache import cache_of, in_snapshot, roster_of
 from autoresearch.views.precedence import heard_first
 from autoresearch.views.reputation import track_record
 from autoresearch.views.trust_context import TrustContext, trust_context, whose
@@ -90,16 +90,21 @@ def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
         placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state is RunState.DISPUTED
     )
     voters, rules = here.roster.count(log.newest_ms()), network_rules(log.network)
-    for run_id in cached(log, f"newest {task.hex()}", lambda: _newest(log, task, here), by=("run",)):
+    for run_id in _newest(log, task, here):
         if is_audited(seed, run_id, voters=voters, rules=rules):
             yield run_id
 
 
 def _newest(log: Log, task: bytes, here: TrustContext) -> list[bytes]:
     """The newest runs of attested participants, as far back as runs are audited."""
-    found = log.newest(task, here.roster.keys)
-    attested = (run_id for time_ms, run_id, author in found if whose(author, time_ms, here).attested)
-    return list(islice(attested, AUDITED_MAX))
+    cache, keys = cache_of(log), here.roster.keys
+    row, known = cache.newest.get(task, (0, []))
+    if row < cache.revision.row:
+        came = log.counted_after(task, row) if row else log.newest(task, keys)
+        attested = (run for run in came if run[2] in keys and whose(run[2], run[0], here).attested)
+        known = sorted([*known, *islice(attested, None if row else AUDITED_MAX)], reverse=True)[:AUDITED_MAX]
+        cache.newest[task] = cache.revision.row, known
+    return [run_id for _, run_id, _ in known]
 
 
 @in_snapshot

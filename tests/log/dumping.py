@@ -2,7 +2,7 @@
 
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",
-    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage",
+    "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage", "stray",
 )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from autoresearch.records import Run
 from autoresearch.views import (
     all_evidence,
     board,
+    checked,
+    contenders,
     copies,
     credit,
     judgement,
@@ -20,6 +22,7 @@ from autoresearch.views import (
     preferred,
     same_models,
     statistics,
+    track_record,
     track_records,
     trials,
     trust_context,
@@ -37,7 +40,13 @@ def seen(log: Log, task: bytes):
     here = trust_context(log, ANN.public)
     ranked = board(log, task, here, limit=50), preferred(log, task, here), list(vouched(log, task, here))
     people = track_records(log), credit(log), all_evidence(log)
-    ranked += (list(trials(log, task, here, device=ANN.public)),)
+    assert all(track_record(log, voter) == found for voter, found in people[0].items())
+    ranked += trials(log, task, here, device=ANN.public), trials(log, task, here, device=ANN.public, best=2, newest=1)
+    ranked += (
+        checked(log, task, here, voters=1),
+        checked(log, task, here, voters=2),
+        contenders(log, task, here, limit=9),
+    )
     return words, ranked, people, statistics(log, task), same_models(log), sorted(copies(log))
 
 

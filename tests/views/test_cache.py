@@ -15,6 +15,8 @@ from autoresearch.log import Log
 from autoresearch.records import Note, Run, Withdrawal
 from autoresearch.views import (
     board,
+    checked,
+    contenders,
     copies,
     judgement,
     leaderboard,
@@ -22,6 +24,7 @@ from autoresearch.views import (
     roster_of,
     same_models,
     statistics,
+    track_record,
     track_records,
     trust_context,
     vouched,
@@ -45,7 +48,11 @@ def seen(log: Log):
     counted = list(vouched(log, digest_of(), here, own=True))
     ranked = order, counted, board(log, digest_of(), here, limit=9), preferred(log, digest_of(), here)
     numbers = statistics(log, digest_of())
-    return words, numbers, voters, ranked, track_records(log), same_models(log), sorted(copies(log))
+    verified = [checked(log, digest_of(), here, voters=number) for number in (1, 2)]
+    verified.append(contenders(log, digest_of(), here, limit=5, each=2))
+    tracks = track_records(log)
+    assert all(track_record(log, voter) == found for voter, found in tracks.items())
+    return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log))
 
 
 @given(records(), st.integers(0, 1000))

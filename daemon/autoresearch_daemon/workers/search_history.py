@@ -8,7 +8,7 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import LiveClaim, PastRun, Problem
 from autoresearch.records import Claim, Run
-from autoresearch.tasks import Task
+from autoresearch.tasks import Task, source_digest
 from autoresearch.views import is_own_run, trials, trust_context
 from autoresearch.words import STOPPED
 
@@ -16,7 +16,7 @@ from autoresearch.words import STOPPED
 def recall(
     log: Log, blobs: BlobStore, task: Task, now_ms: int, *, me: bytes, own: frozenset[bytes] | None = None
 ) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
-    """The problem, everybody's runs with the task's full budget, and what is being tried at this moment.
+    """The problem, the runs with the task's full budget that say the most, and what is being tried at this moment.
 
     ``me`` is the device that asks: what it measured itself comes before what others only say. With ``own``,
     this participant's keys, only programs are built upon in which others had no part.
@@ -44,7 +44,8 @@ def recall(
 
 
 def _runs(log: Log, task: Task, me: bytes) -> list[PastRun]:
-    """All runs that ended, with how far each may be built upon, and what others measured in its value's place."""
+    """The runs that ended, with how far each may be built upon, and what others measured in its value's place."""
+    baseline = source_digest(task.baseline.decode())
     return [
         PastRun(
             id=run.row.id,
@@ -58,7 +59,7 @@ def _runs(log: Log, task: Task, me: bytes) -> list[PastRun]:
             believed=run.believed,
             preferred=run.preferred,
         )
-        for run in trials(log, task.digest, trust_context(log, me), device=me)
+        for run in trials(log, task.digest, trust_context(log, me), device=me, always=[baseline])
         if run.row.budget == task.budget.amount and run.row.status not in STOPPED
     ]
 
