@@ -90,7 +90,7 @@ def test_a_folder_with_a_program_gets_a_manifest_and_a_copy_of_its_baseline(cli:
     place = tmp_path / "mine"
     write_folder(place)
     (place / "task.toml").unlink()
-    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    before = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     assert cli("task", "new", str(place)).exit_code == 0
     after = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     assert after.pop("task.toml")

@@ -13,7 +13,7 @@ from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals
 from autoresearch_daemon.workers import protocol
 
-from autoresearch.answers import RunInHand
+from autoresearch.api import RunInHand
 from autoresearch.errors import NotFound
 from autoresearch.identity.keys import write_key
 from autoresearch.networks import Manifest, save_manifest
