@@ -354,9 +354,9 @@ class Notebook:
         """What others evaluate a run by: kept where it may come among the best."""
         if checkpoint is None or measurement.value is None:
             return None
-        row, here = self.log.task(plan.task), trust_context(self.log, self.author)
+        here = trust_context(self.log, self.author)
         best = contenders(self.log, plan.task, here, limit=KEPT_ROWS)
-        sign = -1.0 if row and row.direction == "maximize" else 1.0
+        sign = self.log.sign(plan.task)
         is_among = len(best) < KEPT_ROWS or sign * measurement.value < sign * best[-1].row.mean
         return self.blobs.put_file(checkpoint) if keep_all or is_among else None
 

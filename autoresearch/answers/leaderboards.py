@@ -9,6 +9,7 @@ import msgspec
 from autoresearch.answers.task_lookup import FoundTask, task_of
 from autoresearch.answers.voters import too_few, works_alone
 from autoresearch.api import BestAnswer, ProgramView, TasksAnswer, TaskStatus, TopAnswer, best_value
+from autoresearch.direction import sign_of
 from autoresearch.log import Log, ProgramRow
 from autoresearch.records import parse_id
 from autoresearch.sanitise import one_line
@@ -131,7 +132,7 @@ def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[Progra
 
 def _demoted(log: Log, task: FoundTask, here: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
-    sign = -1.0 if task.direction == "maximize" else 1.0
+    sign = sign_of(task.direction)
     for placed in checked(log, task.digest, here, voters=CHECKING_AUTHORS):
         if confirmed is not None and sign * placed.row.mean >= sign * confirmed.mean:
             return None

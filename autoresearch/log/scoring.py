@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from autoresearch.direction import MAXIMIZE, MINIMIZE, sign_of
+
 # A noise above this makes no sense, and its square is no number any more.
 _MOST_NOISE = 1e100
 # So many of the best values are looked at one by one; a device that repeats itself more often is bounded less tightly.
@@ -22,6 +24,11 @@ class TaskRules(NamedTuple):
     noise: float
     budget: float
     clocked: bool = False
+
+    @property
+    def sign(self) -> float:
+        """The factor that makes smaller values better."""
+        return sign_of(self.direction)
 
 
 class CountedRun(NamedTuple):
@@ -57,7 +64,7 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
     direction = metric.get("direction")
     noise, amount = _number(metric.get("noise", 0.0)), _number(budget.get("amount"))
     if (
-        direction not in ("minimize", "maximize")
+        direction not in (MINIMIZE, MAXIMIZE)
         or noise is None
         or not 0 <= noise <= _MOST_NOISE
         or amount is None
@@ -98,14 +105,13 @@ def rank(mean_value: float, runs: int, rules: TaskRules) -> float | None:
     One lucky seed doesn't win: with standard deviation σ over seeds and n runs it is mean + σ/√n when less is better,
     and −(mean − σ/√n) when more is better. None when that is no finite number.
     """
-    signed = mean_value if rules.direction == "minimize" else -mean_value
-    result = signed + rules.noise / math.sqrt(runs)
+    result = rules.sign * mean_value + rules.noise / math.sqrt(runs)
     return result if math.isfinite(result) else None
 
 
 def rank_bound(values: Iterable[float], rules: TaskRules) -> float | None:
     """What the rank of no selection of these values is below: the best that its runs can stand for, whichever count."""
-    ordered = sorted(values, reverse=rules.direction != "minimize")
+    ordered = sorted(values, key=lambda value: rules.sign * value)
     best = [ordered[:count] for count in range(1, min(len(ordered), _BEST_VALUES) + 1)]
     sizes = [*range(1, len(best)), len(ordered)]
     ranks = [rank(mean(some), size, rules) for some, size in zip(best, sizes, strict=True)]

@@ -165,6 +165,11 @@ class Tables(Reader):
         found = self._rows(RULES, digest)
         return rules_in(found[0]) if found else None
 
+    def sign(self, digest: bytes) -> float:
+        """The factor that makes smaller values of a task better; 1 for an unknown task."""
+        rules = self.rules(digest)
+        return rules.sign if rules else 1.0
+
     def verifications(self, run: bytes) -> list[VerificationRow]:
         """The measurements of a run by others, the oldest first."""
         return [VerificationRow(*row) for row in self._rows(_VERIFICATIONS, run)]

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from autoresearch.direction import sign_of
 from autoresearch.proposers.evidence import PastRun
 from autoresearch.proposers.ranges import Value
 from autoresearch.tasks import possible_value
@@ -37,7 +38,7 @@ class Effect:
 
 def effects(runs: Collection[PastRun], *, direction: Literal["minimize", "maximize"]) -> list[Effect]:
     """The effect of each gene that some pair shows, the surest help first. The order of the runs is no matter."""
-    sign = -1.0 if direction == "maximize" else 1.0
+    sign = sign_of(direction)
     by_id = {run.id: run for run in sorted(runs, key=lambda run: (run.id, run.source_digest), reverse=True)}
     differences: dict[str, list[float]] = {}
     for _, run in sorted(by_id.items()):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from autoresearch.direction import sign_of
 from autoresearch.proposers.ranges import Value
 from autoresearch.tasks import possible_value
 
@@ -107,10 +108,10 @@ def gather(
 ) -> Evidence:
     """Pool the runs that are believed by source. The order in which they come does not matter."""
     runs = [run for run in runs if run.believed]
-    sign = -1.0 if direction == "maximize" else 1.0
+    sign = sign_of(direction)
 
     def score(value: object) -> float | None:
-        possible = possible_value(value, maximize=sign < 0, floor=floor)
+        possible = possible_value(value, sign=sign, floor=floor)
         return None if possible is None else sign * possible
 
     grouped: dict[bytes, list[PastRun]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from autoresearch.direction import sign_of
 from autoresearch.proposers import descriptions
 from autoresearch.proposers.base import Base, base_of, choose_ground, is_source, trials
 from autoresearch.proposers.draws import Draws
@@ -35,7 +36,7 @@ class _State:
 
     @property
     def sign(self) -> float:
-        return -1.0 if self.problem.direction == "maximize" else 1.0
+        return sign_of(self.problem.direction)
 
 
 def propose(

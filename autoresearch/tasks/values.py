@@ -8,9 +8,11 @@ FLOOR_TOLERANCE = 0.002
 _BEYOND = 1e12
 
 
-def possible_value(value: object, *, maximize: bool = False, floor: float | None = None) -> float | None:
-    """The value as a number, or None where nobody can have measured it: absurdly large, or past the task's floor."""
+def possible_value(value: object, *, sign: float = 1.0, floor: float | None = None) -> float | None:
+    """The value as a number, or None where nobody can have measured it: absurdly large, or past the task's floor.
+
+    ``sign`` is that of the task's direction (:func:`autoresearch.direction.sign_of`).
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not -_BEYOND < value < _BEYOND:
         return None
-    sign = -1.0 if maximize else 1.0
     return float(value) if floor is None or sign * value >= sign * floor - FLOOR_TOLERANCE else None

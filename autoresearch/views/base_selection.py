@@ -113,9 +113,8 @@ def tier_of(placed: Placed, here: TrustContext) -> int | None:
 
 def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
     """A predicate: whether a value on a task is possible, and not past its floor."""
-    rules, floor = log.rules(task), cached(log, f"floor {task.hex()}", lambda: _floor(log, task), by=())
-    maximize = rules is not None and rules.direction == "maximize"
-    return lambda value: possible_value(value, maximize=maximize, floor=floor) is not None
+    sign, floor = log.sign(task), cached(log, f"floor {task.hex()}", lambda: _floor(log, task), by=())
+    return lambda value: possible_value(value, sign=sign, floor=floor) is not None
 
 
 def _floor(log: Log, task: bytes) -> float | None:
@@ -129,8 +128,7 @@ def backed(log: Log, task: bytes, here: TrustContext, state: RunState) -> list[P
     kept = [placed for placed in found if placed.found.state is state and placed.attested]
     if state is not RunState.CONFIRMED:
         return kept
-    rules = log.rules(task)
-    sign = -1.0 if rules and rules.direction == "maximize" else 1.0
+    sign = log.sign(task)
     return sorted(kept, key=lambda placed: sign * _measured(placed))
 
 

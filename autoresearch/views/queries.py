@@ -136,13 +136,12 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
 def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
     """A step with the values that others measured."""
     found, rules = judgement(log, parse_id(step.run.id)), log.rules(bytes.fromhex(step.run.task))
-    better = 1.0 if rules and rules.direction == "maximize" else -1.0
     return msgspec.structs.replace(
         step,
         retest=retest,
         value=found.value,
         margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        gain=None if found.improvement is None else better * found.improvement,
+        gain=None if found.improvement is None else -log.sign(bytes.fromhex(step.run.task)) * found.improvement,
         others=found.runs,
         voters=found.voters,
     )
@@ -216,7 +215,7 @@ def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, 
         source_digest=row.source_digest.hex(),
         runs=row.runs,
         mean=row.mean,
-        score=-row.rank if rules and rules.direction == "maximize" else row.rank,
+        score=log.sign(row.task) * row.rank,
         state=found.state.value,
         title=row.title,
         author=row.author.hex(),

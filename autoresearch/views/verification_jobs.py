@@ -200,8 +200,7 @@ def _is_replicated(log: Log, run: Record, body: Run) -> bool:
     """
     author = roster_of(log).voter(run.author, run.time).voter
     rules, leader = network_rules(log.network), leading(log, body.task)
-    task = log.rules(body.task)
-    sign = -1.0 if task and task.direction == "maximize" else 1.0
+    sign = log.sign(body.task)
     if body.value is None:
         return False
     if leader is not None and leader.found.value is not None and sign * body.value < sign * leader.found.value:

@@ -104,13 +104,13 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         pairs_only=is_pairs_only(log, body),
         lineage=Lineage(
-            claim=None if body.value is None else _sign(rules) * body.value,
+            claim=None if body.value is None else log.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
             as_parent=_as_parent(log, run),
         ),
     )
     if found.value is not None:
-        found = found._replace(value=_sign(rules) * found.value)
+        found = found._replace(value=log.sign(body.task) * found.value)
     if run.id in bans(log).frauds:
         return found._replace(state=RunState.FRAUD)
     if is_banned(log, author, run.time, device=run.author, seq=run.seq):
@@ -131,7 +131,7 @@ def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | No
         noise=rules.noise if rules else 0.0,
         minimum_effect=0.0,
     )
-    claim = None if parent.body.value is None else _sign(rules) * parent.body.value
+    claim = None if parent.body.value is None else log.sign(run.task) * parent.body.value
     return claim if found.value is None else found.value
 
 
@@ -290,7 +290,7 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
         return None
     if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
         return None
-    sign = _sign(log.rules(run.task))
+    sign = log.sign(run.task)
     # The differences of pairs on one machine can be compared across hardware, the values cannot.
     comparable_here = not is_clocked(log, run.task) or is_same_hardware(run, check.device)
     pairs = zip(check.parent_values, check.values, strict=True)
@@ -299,11 +299,6 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
         values=tuple(sign * value for value in check.values) if comparable_here else (),
         parents=tuple(sign * value for value in check.parent_values) if comparable_here else (),
     )
-
-
-def _sign(rules: TaskRules | None) -> float:
-    """The factor that makes smaller values of a task better."""
-    return -1.0 if rules and rules.direction == "maximize" else 1.0
 
 
 def is_pairs_only(log: Log, run: Run) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.api import ProposeRequest, ShowAnswer
+from autoresearch.direction import sign_of
 from autoresearch.errors import NotFound
 from autoresearch.ideas import Idea
 from autoresearch.tasks import Task, load_task, remember_start, started_from
@@ -66,7 +67,7 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
     parent = notebook.show(run.parent).run
     if parent is None or parent.value is None:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
-    gain = (parent.value - run.value) * (-1.0 if task.metric.direction == "maximize" else 1.0)
+    gain = (parent.value - run.value) * sign_of(task.metric.direction)
     against = f"{value(run.value)}, its parent {short(run.parent)} {value(parent.value)}"
     noise = task.metric.noise
     within = f", within the noise of {value(noise)}" if noise and abs(gain) < noise else ""

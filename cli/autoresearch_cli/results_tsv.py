@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from autoresearch.direction import sign_of
 from autoresearch.errors import UsageError
 from autoresearch.log import HistoryRow
 from autoresearch.records import Note
@@ -97,12 +98,13 @@ def verdicts(
     A run with a smaller budget, one that an unmerged fork keeps from counting or that is not believed beats nothing.
     """
     best: float | None = None
+    sign = sign_of(direction)
     for run in history:
         if run.value is None:
             yield run.id, "crash"
             continue
         counts = not run.forked and (budget is None or run.budget == budget) and is_believed(run)
-        better = best is None or (run.value > best if direction == "maximize" else run.value < best)
+        better = best is None or sign * run.value < sign * best
         if counts and better:
             best = run.value
         yield run.id, "keep" if counts and better else "discard"
