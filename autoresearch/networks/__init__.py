@@ -18,13 +18,17 @@ from autoresearch.networks.manifest import (
     parse_key,
     unusual_constants,
 )
+from autoresearch.networks.presets import PRESETS, Preset, PresetName
 
 __all__ = [
     "ADDRESS_BEGINNINGS",
     "DEFAULT_MANIFEST",
     "MANIFEST_BYTES_MAX",
     "NONCE_BYTES",
+    "PRESETS",
     "Manifest",
+    "Preset",
+    "PresetName",
     "check_listen_address",
     "check_peer_address",
     "constants_of",

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import NetworkAnswer
 
+from autoresearch.identity import load_identity
 from autoresearch.networks import load_manifest, read_invite, read_manifest, save_manifest, write_invite
 from autoresearch.paths import Paths
+from autoresearch.records import DAY_MS
 from autoresearch.settings import load_settings
 from autoresearch.verification import network_rules
 from tests.cli.conftest import Cli
@@ -51,6 +53,22 @@ def test_a_founder_sets_the_rules_of_verification(cli: Cli, tmp_path: Path) -> N
     for wrong in ("verify_quorum=0", "verify_quorum", "verify_quorum=two", "quorum=2"):
         assert cli("network", "new", "b", "-o", str(tmp_path / "b.toml"), "--set", wrong).exit_code == 2
         assert not (tmp_path / "b.toml").exists()
+
+
+@pytest.mark.parametrize(("kind", "least", "counts"), [("lab", 3, True), ("friends", 4, True), ("open", 4, False)])
+def test_a_kind_of_network_has_its_constants_and_its_founder_counts(
+    cli: Cli, paths: Paths, tmp_path: Path, kind: str, least: int, counts: bool
+) -> None:
+    file = tmp_path / "net.toml"
+    words = ("network", "new", "net", "-o", str(file), "--for", kind, "--participant", KEY)
+    told = cli(*words, "--set", "verify_ban_ms=5")
+    assert f"confirmed from {least} participants on" in told.stderr
+    manifest = read_manifest(file)
+    rules = network_rules(manifest.network)
+    assert (rules.least, manifest.network.verify_ban_ms) == (least, 5)
+    assert rules.age_ms == (DAY_MS if kind == "open" else 0)
+    own = {load_identity(paths.keys).root.public} if counts else set()
+    assert manifest.trust.participants == {bytes.fromhex(KEY), *own}
 
 
 @pytest.mark.parametrize(

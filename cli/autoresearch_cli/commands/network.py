@@ -13,7 +13,10 @@ from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.identity import Trust
 from autoresearch.networks import (
     NONCE_BYTES,
+    PRESETS,
     Manifest,
+    Preset,
+    PresetName,
     load_manifest,
     parse_constant,
     parse_key,
@@ -52,11 +55,8 @@ def network() -> None:
 @app.command(
     epilog=examples(
         ("autoresearch network new tea", "write tea.toml"),
-        ("autoresearch network new tea --attestor KEY --attestor KEY", "with its attestors"),
-        (
-            "autoresearch network new lab --participant KEY --set verify_quorum=2",
-            "a private network of known participants",
-        ),
+        ("autoresearch network new lab --for lab --participant KEY", "a team's own machines, you among them"),
+        ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
         see="network join, id show",
     )
 )
@@ -73,12 +73,19 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A constant that is not the usual one; may be repeated."),
     ] = None,
+    kind: Annotated[
+        PresetName | None,
+        typer.Option("--for", help="lab: one team; friends: you name them by hand; open: attested by mail."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
+    preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, by_hand=False)
+    known = {*map(parse_key, participant or ()), *([own_root()] if preset.by_hand else [])}
+    numbers = preset.constants | dict(map(parse_constant, constants or ()))
     manifest = Manifest(
-        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **dict(map(parse_constant, constants or ()))),
-        Trust(frozenset(map(parse_key, attestor or ())), needed, frozenset(map(parse_key, participant or ()))),
+        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
+        Trust(frozenset(map(parse_key, attestor or ())), needed, frozenset(known)),
         tuple(dict.fromkeys(map(parse_key, task or ()))),
         tuple(dict.fromkeys(bootstrap or ())),
     )
@@ -90,6 +97,12 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     save_manifest(path, manifest)
     _report(_answer(manifest, path, []), json=json)
     if not json:
+        if kind:
+            say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
+        if preset.by_hand:
+            say(
+                "you count from the start; name the others with --participant KEY, or later: autoresearch network trust"
+            )
         say(f"→ autoresearch network join {path}, then autoresearch up, then autoresearch network invite for others")
 
 
@@ -183,6 +196,18 @@ def distrust(key: Key, *, participant: ByHand = False, json: Json = False) -> No
     """Stop trusting an attestor on this machine. Its attestations stop counting here at once."""
     manifest, root = here.manifest(), parse_key(key)
     _change(manifest.without_participant(root) if participant else manifest.without_attestor(root), json=json)
+
+
+def own_root() -> bytes:
+    """This participant's root key; the keys are made where there are none yet."""
+    from autoresearch.identity import create_identity, load_identity
+
+    paths = here.paths()
+    try:
+        return load_identity(paths.keys).root.public
+    except NotFound:
+        paths.create()
+        return create_identity(paths.keys).root.public
 
 
 def _change(manifest: Manifest, *, json: bool) -> None:

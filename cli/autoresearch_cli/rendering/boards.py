@@ -42,7 +42,7 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
     if answer.demoted and answer.demoted.confirmed_until_ms:
         until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"
         lines.append(("!", f"{short(answer.demoted.id)} “{answer.demoted.title}” is {until}"))
-    if answer.run and answer.run.hypothesis:
+    if answer.run and answer.run.hypothesis not in ("", answer.run.title):
         lines.append(("idea", one_line(answer.run.hypothesis, IDEA_CHARACTERS) if is_rich() else answer.run.hypothesis))
     if answer.note:
         lines.append(("!", answer.note))

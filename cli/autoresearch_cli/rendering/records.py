@@ -158,7 +158,7 @@ def run_lines(run: RunView) -> list[tuple[str, str]]:
     """What a run has; nothing where it has nothing."""
     known = [
         ("title", run.title),
-        ("idea", run.hypothesis),
+        ("idea", "" if run.hypothesis == run.title else run.hypothesis),
         ("status", f"{run.status}, {run.state}"),
         ("reason", run.reason),
         ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),
