@@ -286,7 +286,8 @@ class Node:
                 self.take(service.WorkerStage(worker, Why(message.why)))
             case protocol.Proposal():
                 self._planned[worker] = message
-                self._faults.clear()  # the baseline ran here before it
+                if self._faults.suspected:  # then the baseline ran here before it
+                    self._faults.clear()
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
                 taken = self.notebook.is_tried_elsewhere(plan, now_ms())

@@ -14,9 +14,9 @@ import pytest
 from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.log import BlobStore
-from autoresearch.words import WHY_SENTENCES, RunStatus, Why
+from autoresearch.words import RunStatus
 from tests.daemon.daemons import Daemon, wait_for
-from tests.daemon.toy import SLOW_TRAIN, write_toy_task
+from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
 
 pytestmark = pytest.mark.slow
 
@@ -48,22 +48,34 @@ def test_it_works_on_a_task_and_the_best_falls(daemon: Daemon, tmp_path: Path) -
     assert daemon.status().task.best.mean < first
 
 
-def test_a_program_that_crashes_at_once_is_published_three_times_and_then_waits(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_baseline_that_does_not_run_here_is_no_record_and_the_node_waits(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task", 'X = 0.9  # float [0.0, 1.0]\nraise SystemExit("no such thing")\n')
     daemon.start()
     daemon.post("/v1/work", task=str(task))
-    wait_for(lambda: daemon.status().why == "failing")
+    wait_for(lambda: daemon.status().why == "cannot_run_here")
 
     status = daemon.status()
-    assert (status.state, status.workers[0].why) == ("waiting", "failing")
-    assert status.reason == WHY_SENTENCES[Why.FAILING]
-    assert [run.status for run in daemon.runs()] == [RunStatus.CRASHED] * 3
+    assert status.state == "waiting"
+    assert "the baseline of toy does not run on this machine" in status.reason
+    assert "no such thing" in status.reason
+    assert daemon.runs() == []
     with contextlib.closing(LocalState(daemon.paths.local)) as local:
         told = [event.data for event in local.events_since(0) or [] if event.kind == "state"]
-    assert (told[-1]["why"], told[-1]["reason"]) == ("failing", status.reason)
+    assert (told[-1]["why"], told[-1]["reason"]) == ("cannot_run_here", status.reason)
 
+    (task / "train.py").write_text(TRAIN)
     daemon.post("/v1/resume")
-    wait_for(lambda: len(daemon.runs()) > 3)
+    wait_for(lambda: len(daemon.runs()) > 0)
+
+
+def test_programs_that_end_for_one_reason_do_not_fill_the_log(daemon: Daemon, tmp_path: Path) -> None:
+    broken = TRAIN.replace("prepare.report(", "assert (X, Y) == (0.9, 0.1), 'no such card'\nprepare.report(")
+    task = write_toy_task(tmp_path / "task", broken)
+    daemon.start()
+    daemon.post("/v1/work", task=str(task))
+    wait_for(lambda: daemon.status().why == "failing")
+    ended = [run.status for run in daemon.runs()]
+    assert ended[:4] == [RunStatus.OK, RunStatus.CRASHED, RunStatus.CRASHED, RunStatus.COULD_NOT_RUN]
 
 
 def test_it_stops_within_ten_seconds_in_the_middle_of_a_run_and_says_how_the_run_ended(
@@ -190,9 +202,9 @@ def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
 def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(
     daemon: Daemon, tmp_path: Path, program: str, status: RunStatus, said: str
 ) -> None:
-    task = write_toy_task(tmp_path / "task", program)
+    task = write_toy_task(tmp_path / "task")
     daemon.start()
-    daemon.post("/v1/proposals", task=str(task), program=(task / "train.py").read_text())
+    daemon.post("/v1/proposals", task=str(task), program=program)
 
     wait_for(lambda: len(daemon.runs()) == 1)
     (run,) = daemon.runs()
@@ -227,8 +239,10 @@ prepare.report((X - 0.5) ** 2 + (Y - 0.6) ** 2, steps=1)
 
     wait_for(is_over)
     runs = daemon.runs()
-    assert {run.status for run in runs} == {RunStatus.OK, RunStatus.CRASHED}
-    assert len({(run.source_digest, run.replicate) for run in runs}) == len(runs) == 20
+    assert {run.status for run in runs} - {RunStatus.COULD_NOT_RUN} == {RunStatus.OK, RunStatus.CRASHED}
+    ended = [run for run in runs if run.status != RunStatus.COULD_NOT_RUN]  # else it may be tried again
+    assert len({(run.source_digest, run.replicate) for run in ended}) == len(ended)
+    assert len(runs) == 20
     assert daemon.status().task.failed == sum(run.status == RunStatus.CRASHED for run in runs)
 
 

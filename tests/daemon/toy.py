@@ -10,9 +10,14 @@ import json
 import os
 
 
-def report(value, **metrics):
-    with os.fdopen(int(os.environ["AUTORESEARCH_RESULT_FD"]), "w") as channel:
+def progress(value):
+    with os.fdopen(int(os.environ["AUTORESEARCH_RESULT_FD"]), "w", closefd=False) as channel:
         channel.write(json.dumps({"event": "progress", "fraction": 0.5, "step": 1, "loss": value}) + "\\n")
+
+
+def report(value, **metrics):
+    progress(value)
+    with os.fdopen(int(os.environ["AUTORESEARCH_RESULT_FD"]), "w") as channel:
         event = {"event": "result", "status": "ok", "value": value, "metrics": metrics, "curve": [value]}
         channel.write(json.dumps(event) + "\\n")
 """
@@ -32,6 +37,7 @@ import time
 import prepare
 
 X = 0.9  # float [0.0, 1.0]
+prepare.progress(X)
 time.sleep(600)
 prepare.report(X)
 """
