@@ -20,6 +20,7 @@ from autoresearch_cli.starting import is_alive
 
 from autoresearch.api import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
 from autoresearch.paths import Paths
+from autoresearch.tasks import pin_baseline
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
@@ -35,6 +36,7 @@ def toy(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) -> Pa
     # Daemons that the command starts find the packages as the tests do.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
+    pin_baseline(folder)
     assert process("config", "set", "work.task", str(folder)).returncode == 0
     return folder
 
