@@ -30,7 +30,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             "LISTEN": "" if public else "/ip4/127.0.0.1/tcp/0",
             "EXCHANGE_SECONDS": "5",
             "BOOTSTRAP": address_of(public) if public else "",
-            "RELAY": str(relay).lower(),
+            "USE_RELAY": str(relay).lower(),
         }
         names = {f"AUTORESEARCH_NETWORK_{name}": value for name, value in settings.items()}
         made.append(Daemon(tmp_path / f"home{len(made)}", names).start())
