@@ -64,7 +64,7 @@ class TaskCredit(Answer, frozen=True, kw_only=True):
 
 
 class CreditAnswer(Answer, frozen=True, kw_only=True):
-    """What participants have done that others can count. ``trust``: the network names whose word counts."""
+    """What participants have done that others can count. ``trust``: the network attests participants."""
 
     schema: str = "autoresearch.credit/1"
     participants: list[CreditView]

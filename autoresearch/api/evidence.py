@@ -46,7 +46,7 @@ class EvidenceStep(Answer, frozen=True, kw_only=True):
 class EvidenceAnswer(Answer, frozen=True, kw_only=True):
     """One piece of evidence, checked here and now: the record ``id``, each step, and whether it ``holds`` and why.
 
-    ``holds`` is null where a value has to be measured once more to tell. ``nothing_found``: no record says anything
+    ``holds`` is null where a value has to be measured again to tell. ``nothing_found``: no record says anything
     against this one, and every check agrees. ``evidence`` is there when the log's own view has it among what is proved.
     """
 

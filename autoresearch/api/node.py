@@ -69,10 +69,9 @@ class PeerView(Answer, frozen=True, kw_only=True):
     """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never; bytes are those of today.
 
     ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
-    ``device_key``, with which it signs records, is proven, by one that is offline when it was connected last; where it
-    keeps that to itself nobody is known behind it.
-    ``participant`` is the one for whom that key speaks, ``attested`` whether its word counts, ``marks`` what the log
-    shows it to have done wrong, and ``banned_until_ms`` until when its word does not count, if it was ever banned.
+    ``device_key`` is the proven key with which it signs records, empty where it did not tell. ``participant`` is the
+    one for whom that key speaks; ``attested``: its verifications count. ``marks`` are what the log shows it to have
+    done wrong. ``banned_until_ms`` is the end of its ban, if it was ever banned.
     """
 
     peer: str
@@ -116,10 +115,10 @@ class StorageStatus(Answer, frozen=True, kw_only=True):
 
 
 class WaitingStatus(Answer, frozen=True, kw_only=True):
-    """What this node measured of a run of ``participant`` and did not tell yet: ``stage`` and ``round`` as in Measured.
+    """What this node measured of a run of ``participant`` and did not reveal yet. ``stage``, ``round``: see Measured.
 
-    It tells as soon as ``missing`` others have measured it too, or at ``tells_ms``. ``verdict``, ``value`` and
-    ``values`` are what came out, as far as the daemon says: they are not in the log yet.
+    It reveals as soon as ``missing`` others have measured it too, or at ``tells_ms``. ``verdict``, ``value`` and
+    ``values`` are the result, which is not in the log yet.
     """
 
     run: str

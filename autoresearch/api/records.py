@@ -64,14 +64,14 @@ class StateChange(Answer, frozen=True, kw_only=True):
 
 
 class VerificationStateView(Answer, frozen=True, kw_only=True):
-    """How far others stand behind a run: the word and why, how many participants measured it, and what came out.
+    """The verification state of a run and its reason, how many voters measured it, and the values that they measured.
 
-    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write
-    any, with its standard error, half of its 95 % interval (``margin``) and their number. An evaluation that lies
-    further than ``tolerance`` from the claim fails. ``changes`` are the states that it went through, the first first.
-    ``retest``: the run that it builds on was refuted. ``copy_of`` is another participant's run that had its
-    checkpoint or program before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is false
-    where the network names whose word counts and the author is not among them.
+    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write any.
+    ``error`` is its standard error, ``margin`` half of its 95 % interval, ``runs`` the number of runs. An evaluation
+    that lies further than ``tolerance`` from the reported value fails. ``changes`` are the states that it went through,
+    the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is another participant's run that
+    had its checkpoint or program before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is
+    false where the network attests participants and the author is not attested.
     """
 
     state: str
