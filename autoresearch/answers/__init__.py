@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers.attestation import attest_answer, confirmation_subject, confirmations
+from autoresearch.answers.conditions import parse_conditions
 from autoresearch.answers.credit import credit_answer
 from autoresearch.answers.diffs import (
     diff_answer,
@@ -47,6 +48,7 @@ __all__ = [
     "nothing_to_verify",
     "open_checkpoint",
     "own_record",
+    "parse_conditions",
     "published_task",
     "record_view",
     "resolve_reference",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from autoresearch.answers.conditions import Condition
 from autoresearch.answers.summaries import summary
 from autoresearch.answers.task_lookup import FoundTask
 from autoresearch.answers.verification_state import verification_state_view
@@ -13,10 +14,12 @@ from autoresearch.records import Record, Run, format_id
 from autoresearch.views import in_snapshot, judged, kept_answer, participant_of, run_view
 
 DEFAULT_RECORDS = 50
+# So many records are looked through at most for those that are wanted.
+SEARCHED_MOST = 100_000
 
 
 @in_snapshot
-def log_answer(
+def log_answer(  # noqa: PLR0913 - one for each way to choose
     log: Log,
     *,
     kind: str | None = None,
@@ -25,10 +28,13 @@ def log_answer(
     limit: int = DEFAULT_RECORDS,
     before: bytes | None = None,
     claims: bool = True,
+    since_ms: int = 0,
+    where: Condition | None = None,
 ) -> LogAnswer:
     """The newest records first; ``before`` is the id of the last one of the page before.
 
-    Without ``claims`` they are left out: every run has one, and they say nothing once it has ended.
+    Without ``claims`` they are left out: every run has one, and they say nothing once it has ended. ``where`` chooses
+    among the ``SEARCHED_MOST`` newest, and ``since_ms`` those of that time and later.
 
     Raises:
         NotFound: there is no record ``before``.
@@ -39,8 +45,15 @@ def log_answer(
     wanted = limit
     while True:
         found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
-        page = [record for record in found if mark is None or (record.time, record.id) < (mark.time, mark.id)]
-        if len(page) >= limit or len(found) < wanted:
+        page = [
+            record
+            for record in found
+            if (mark is None or (record.time, record.id) < (mark.time, mark.id))
+            and record.time >= since_ms
+            and (where is None or where(record))
+        ]
+        is_all = len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
+        if len(page) >= limit or is_all:
             return LogAnswer(records=[stated_view(log, record) for record in page[:limit]])
         # The log reads from its newest end only: look further back until the page is full.
         wanted *= 4

@@ -64,6 +64,8 @@ class Records(OfTask, frozen=True, kw_only=True):
     author: Author | None = None
     limit: Limit = 50
     before: Before | None = None
+    since_ms: Annotated[int, Meta(ge=0, le=2**53, description="only records of this time and later")] = 0
+    where: Annotated[str, Meta(max_length=500, description="only runs that meet this, such as value<1.1")] = ""
 
 
 class OneRecord(OfTask, frozen=True, kw_only=True):

@@ -22,6 +22,19 @@ def complete_reference(incomplete: str) -> list[tuple[str, str]]:
         return []
 
 
+def complete_task(incomplete: str) -> list[str]:
+    """Names of tasks in the log that begin so."""
+    try:
+        from autoresearch.answers import tasks_answer
+        from autoresearch_cli.reading import open_notebook
+
+        with open_notebook() as notebook:
+            names = {harmless(task.name) for task in tasks_answer(notebook.log).tasks}
+    except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
+        return []
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 def harmless(text: str) -> str:
     """Letters, digits and the little punctuation that means nothing to a shell."""
     return " ".join(re.sub(r"[^\w .,+=%“”–-]", " ", text).split())

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch_cli.completing import complete_reference
+from autoresearch_cli.completing import complete_reference, complete_task
 
 # Help is no wider, whatever the terminal is.
 MOST_COLUMNS = 110
@@ -19,7 +19,12 @@ HELP_INDENT = 2
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON document a line.")]
 Task = Annotated[
-    str, typer.Argument(metavar="[TASK]", help="A task's name or id. Left out: the one this node works on.")
+    str,
+    typer.Argument(
+        metavar="[TASK]",
+        help="A task's name or id. Left out: the one this node works on.",
+        autocompletion=complete_task,
+    ),
 ]
 Reference = Annotated[
     str,

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import log_answer
+from autoresearch.answers import log_answer, parse_conditions
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.records import KINDS
 from autoresearch_cli import here
+from autoresearch_cli.completing import complete_task
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.records import print_log
 
@@ -28,7 +30,7 @@ def complete_kind(incomplete: str) -> list[str]:
     epilog=examples(
         ("autoresearch log", "the twenty newest records"),
         ("autoresearch log --kind run --mine -n 50", "what this machine ran"),
-        ("autoresearch log | cut -f1,6", "ids and what they are"),
+        ("autoresearch log --where 'value<1.1' --since 2d", "good runs of the last two days"),
         see="show, top, events, export",
     )
 )
@@ -42,6 +44,14 @@ def log(
     claims: Annotated[
         bool, typer.Option("--claims", help="Also the claims: intentions to try a change, one before each run.")
     ] = False,
+    task: Annotated[
+        str, typer.Option("--task", metavar="TASK", help="Only of this task.", autocompletion=complete_task)
+    ] = "",
+    since: Annotated[str, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 30m, 2h, 3d.")] = "",
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="CONDITION", help="Only runs with value<1.1, status=crashed, title~warm-up."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """The newest records of the log, from all nodes."""
@@ -51,9 +61,23 @@ def log(
         if mine and notebook.me is None:
             raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch id new")
         author = notebook.me if mine else None
-        answer = log_answer(notebook.log, kind=kind or None, author=author, limit=limit, claims=claims)
+        answer = log_answer(
+            notebook.log,
+            kind=kind or None,
+            author=author,
+            task=notebook.task(task) if task else None,
+            limit=limit,
+            claims=claims,
+            since_ms=here.now_ms() - parse_duration(since) if since else 0,
+            where=parse_conditions(where or []),
+        )
     if json:
         print_json(answer)
         return
     print_log(answer, now_ms=here.now_ms())
-    say("→ autoresearch show ID" if answer.records else "→ the log is empty: autoresearch up --work")
+    if answer.records:
+        say("→ autoresearch show ID")
+    elif kind or mine or task or since or where:
+        say("nothing in the log is like that")
+    else:
+        say("→ the log is empty: autoresearch up --work")

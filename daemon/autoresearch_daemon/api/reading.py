@@ -15,6 +15,7 @@ from autoresearch.answers import (
     find_task,
     lineage_answer,
     log_answer,
+    parse_conditions,
     resolve_reference,
     run_log,
     run_source,
@@ -83,6 +84,8 @@ def _records(readers: Readers, asked: Records) -> LogAnswer:
         task=_task(readers, asked) if asked.task else None,
         limit=asked.limit,
         before=readers.log.resolve(asked.before) if asked.before else None,
+        since_ms=asked.since_ms,
+        where=parse_conditions([asked.where] if asked.where else []),
     )
 
 
