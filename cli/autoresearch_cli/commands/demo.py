@@ -14,7 +14,7 @@ from autoresearch.api import Event, StatusAnswer, WorkRequest, operations
 from autoresearch.errors import DaemonNotRunning
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.client import Client
-from autoresearch_cli.demo_cluster.show import demo_of_many
+from autoresearch_cli.demo_cluster.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.rendering.figures import counted, parse_duration, percent, value
@@ -190,3 +190,4 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
         say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
     on = ", or to go on in the background: autoresearch up --work" if owned else ""
     say(f"→ autoresearch best --code, autoresearch top, autoresearch lineage @{on}")
+    say_what_next()

@@ -255,3 +255,10 @@ def sum_up(answer: DemoAnswer) -> None:
     same = "the same records and the same best" if answer.runs > answer.failed else "the same records"
     say(f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything")
     say(f"→ AUTORESEARCH_HOME={answer.home} autoresearch lineage @, or best --code; the next demo begins anew")
+    say_what_next()
+
+
+def say_what_next() -> None:
+    """The two lines for somebody who has seen enough: one's own idea, and one's own program."""
+    say("→ your own idea: autoresearch task get grammar my-idea, edit my-idea/train.py, autoresearch run my-idea")
+    say("→ your own program: autoresearch task new DIR, autoresearch work DIR")
