@@ -1,17 +1,19 @@
 """What is asked: task folders, their digests, when two sources are the same program, which seed a run gets."""
 
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
-from autoresearch.tasks.loading import MAX_FILE_BYTES, check_source, load_task, shipped_task
+from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
 from autoresearch.tasks.rebuilding import rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
-from autoresearch.tasks.summary import parse_summary
+from autoresearch.tasks.summary import guess_direction, guess_metric, parse_summary
 from autoresearch.tasks.values import possible_value
-from autoresearch.tasks.writing import pin_baseline, write_task
+from autoresearch.tasks.writing import PREPARE, fixed_files, pin_baseline, write_task
 
 __all__ = [
     "ENTRY",
+    "MANIFEST",
     "MAX_FILE_BYTES",
+    "PREPARE",
     "Budget",
     "Evaluation",
     "Limits",
@@ -19,6 +21,9 @@ __all__ = [
     "Task",
     "canonical_source",
     "check_source",
+    "fixed_files",
+    "guess_direction",
+    "guess_metric",
     "keep_baseline",
     "load_task",
     "parse_summary",

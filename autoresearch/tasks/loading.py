@@ -53,7 +53,7 @@ def load_task(folder: Path) -> Task:
         metric=header.metric,
         budget=header.budget,
         limits=header.limits,
-        harness=_harness(path, header.harness),
+        harness=_harness(path, header.harness, is_optional=header.metric.source == "stdout"),
         baseline=_baseline(path, header.baseline, program),
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
         mounts=_mounts(path, header.mounts),
@@ -114,8 +114,8 @@ def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Sec
             _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
 
 
-def _harness(path: Path, declared: dict[str, str]) -> dict[str, bytes]:
-    if not declared:
+def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict[str, bytes]:
+    if not declared and not is_optional:
         raise UsageError(f"{path}: [harness] names no file", hint='pin the fixed files, such as "prepare.py"')
     if ENTRY in declared:
         raise UsageError(f"{path}: {ENTRY} is not part of the harness", hint="remove it: it is the file that changes")

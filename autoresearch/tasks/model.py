@@ -108,7 +108,7 @@ class Header(Section, frozen=True, kw_only=True):
     metric: Metric
     budget: Budget
     limits: Limits = Limits()
-    harness: dict[str, str]
+    harness: dict[str, str] = {}
     data: dict[str, str] = {}
     mounts: dict[str, _Line] = {}
     evaluation: Evaluation | None = None

@@ -8,6 +8,7 @@ import os
 import re
 from pathlib import Path
 
+from autoresearch.direction import MINIMIZE
 from autoresearch.errors import Refused, UsageError
 from autoresearch.tasks.folder_state import keep_baseline
 from autoresearch.tasks.loading import MANIFEST, MAX_FILES, check_source, load_task
@@ -16,6 +17,7 @@ from autoresearch.tasks.source import source_digest
 
 MEMORY_MIB = 32_768
 CACHE_FOLDER = "~/.cache/autoresearch"
+PREPARE = "prepare.py"
 
 _TEMPLATE = """\
 # A task: {entry} may change, the files under [harness] may not. A change here makes another task of it.
@@ -24,18 +26,18 @@ summary = ""
 baseline = "{baseline}"  # the program that it began with; edits of {entry} are runs of this task
 
 [metric]
-name = "val_bpb"            # {entry} prints "val_bpb: 1.23" after a line "---"
-direction = "minimize"      # or "maximize"
+name = "{metric}"           # {entry} prints "{metric}: 1.23", or a line of JSON that has it
+direction = "{direction}"      # "minimize" or "maximize"
 source = "stdout"
 # floor = 0.0               # a bound that no honest run passes, if one is known
 # noise = 0.0               # standard deviation over seeds, if it is known
 
 [budget]
 unit = "seconds"            # wall clock: runs are compared on one machine only
-amount = 300
+amount = {seconds:g}
 
 [limits]
-seconds = 900               # start-up and evaluation included
+seconds = {most_seconds:g}                # start-up and evaluation included
 memory_mib = {memory_mib}
 disk_mib = 4096
 processes = 256
@@ -50,20 +52,32 @@ cache = "{CACHE_FOLDER}"
 """
 
 
-def write_task(folder: Path, *, most_memory_mib: int = MEMORY_MIB) -> Path:
-    """Write ``task.toml`` for the ``train.py`` and ``prepare.py`` in ``folder``; return its path.
+def write_task(
+    folder: Path,
+    *,
+    metric: str = "val_bpb",
+    direction: str = MINIMIZE,
+    seconds: float = 300,
+    most_memory_mib: int = MEMORY_MIB,
+) -> Path:
+    """Write ``task.toml`` for the ``train.py`` in ``folder``, which prints its ``metric``; return its path.
 
-    Pins ``prepare.py`` and whatever else the two import from beside them. A run may use 32 GiB of memory, or
-    ``most_memory_mib`` where that is less. Raises Refused when ``task.toml`` exists,
-    UsageError when a file is missing or is not Python.
+    Pins ``prepare.py``, if there is one, and whatever else the two import from beside them. A run may take ``seconds``,
+    and three times as long with start-up and evaluation. It may use 32 GiB of memory, or ``most_memory_mib`` where that
+    is less. Raises Refused when ``task.toml`` exists, UsageError when a file is missing or is not Python.
     """
     path = folder / MANIFEST
     if path.exists():
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
-    harness, baseline = _harness(folder), (folder / ENTRY).read_bytes()
-    mounted = re.search(r"\.cache\W+autoresearch", harness["prepare.py"].decode("utf-8"))
+    harness = fixed_files(folder)
+    baseline = (folder / ENTRY).read_bytes()
+    mounted = re.search(r"\.cache\W+autoresearch", harness.get(PREPARE, b"").decode("utf-8"))
     text = _TEMPLATE.format(
         entry=ENTRY,
+        metric=metric,
+        direction=direction,
+        seconds=seconds,
+        most_seconds=3 * seconds,
         baseline=source_digest(baseline.decode()).hex(),
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
         memory_mib=min(MEMORY_MIB, most_memory_mib),
@@ -101,10 +115,13 @@ def pin_baseline(folder: Path) -> Task:
     return load_task(folder)
 
 
-def _harness(folder: Path) -> dict[str, bytes]:
-    """The fixed files: ``prepare.py`` and the modules beside it that it or ``train.py`` imports, directly or not."""
+def fixed_files(folder: Path) -> dict[str, bytes]:
+    """The files beside ``train.py`` that it needs: ``prepare.py``, if there is one, and what the two import from there.
+
+    Raises UsageError when ``train.py`` is missing, or one of them is not Python.
+    """
     found: dict[str, bytes] = {}
-    pending = [ENTRY, "prepare.py"]
+    pending = [ENTRY, *([PREPARE] if (folder / PREPARE).is_file() else [])]
     while pending:
         name = pending.pop()
         if name in found:
@@ -112,7 +129,7 @@ def _harness(folder: Path) -> dict[str, bytes]:
         try:
             found[name] = (folder / name).read_bytes()
         except OSError as error:
-            hint = "a task needs a train.py to change and a fixed prepare.py"
+            hint = "a task needs a train.py, the program to change"
             raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint=hint) from error
         check_source(folder / name, found[name])
         modules = (f"{module}.py" for module in _imported(found[name].decode("utf-8")))

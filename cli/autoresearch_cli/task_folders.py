@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING
 
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.paths import typed_path
-from autoresearch.tasks import ENTRY, Task, keep_baseline, load_task, remember_start, shipped_task
+from autoresearch.tasks import (
+    ENTRY,
+    Task,
+    fixed_files,
+    guess_metric,
+    keep_baseline,
+    load_task,
+    remember_start,
+    shipped_task,
+)
+from autoresearch_cli import here
 from autoresearch_cli.rendering.ids import short
 
 if TYPE_CHECKING:
     from autoresearch_cli.reading import NotebookReader
+
+PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
 
 def copy_task(task: Task, place: Path) -> None:
@@ -54,6 +66,45 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         (place / ENTRY).write_text(program, encoding="utf-8")
         remember_start(place, start.record.id)
         return place, f", with the program of {short(start.record.id)} “{start.run.title}”"
+
+
+def program_in(folder: Path) -> bytes:
+    """The ``train.py`` in a folder; nothing where there is none."""
+    try:
+        return (folder / ENTRY).read_bytes()
+    except OSError:
+        return b""
+
+
+def printed_once(folder: Path, *, seconds: float) -> tuple[str, float]:
+    """What the ``train.py`` in a folder prints when it is run once in the sandbox, and how many seconds that takes.
+
+    Raises:
+        UsageError: it is not Python, it stops with an error, or it takes longer.
+    """
+    from autoresearch.research import Ceiling
+    from autoresearch.running import Job, Limits, detect_level, execute
+    from autoresearch.words import RunStatus
+
+    fixed, ceiling = fixed_files(folder), Ceiling.of(here.settings().work)
+    job = Job(
+        files={**fixed, ENTRY: program_in(folder)},
+        foreign=False,
+        limits=Limits(seconds=seconds, memory_bytes=ceiling.memory_mib << 20),
+        device=here.first_device(),
+        metric_source="stdout",
+        parse=lambda _: {},
+    )
+    outcome = execute(job, level=detect_level()[0])
+    text = outcome.log.decode("utf-8", "replace")
+    if outcome.status is RunStatus.TIMED_OUT:
+        raise UsageError(
+            f"{folder / ENTRY} ran for {seconds:g} s without an end",
+            hint="name the number that it prints, and its time: --metric NAME --seconds N",
+        )
+    if outcome.status is not RunStatus.OK and guess_metric(text) is None:
+        raise UsageError(f"{folder / ENTRY} printed no number: {outcome.reason}", hint=PRINT_HINT)
+    return text, outcome.duration_ms / 1000
 
 
 def _shipped(place: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.api import ProposedAnswer, ShowAnswer, StatusAnswer
-from autoresearch.tasks import pin_baseline, shipped_task, started_from
+from autoresearch.tasks import load_task, pin_baseline, shipped_task, started_from
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
@@ -105,6 +105,50 @@ def test_a_folder_without_a_pin_says_so_and_can_be_pinned(process: Process, tmp_
     assert process("task", "pin", str(folder)).returncode == 0
     assert "task pin" not in process("run", str(folder)).stderr
     assert process("task", "pin", str(folder)).returncode == 6
+
+
+STRANGERS = """
+LEARNING_RATE = 0.1
+w = 0.0
+for step in range(50):
+    w -= LEARNING_RATE * (w - 3)
+print("loss:", (w - 3) ** 2)
+print("accuracy:", max(0.0, 1 - abs(w - 3) / 3))
+"""
+
+
+def test_a_strangers_program_becomes_a_task_with_the_number_that_it_prints(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(STRANGERS)
+    made = process("task", "new", str(tmp_path))
+    assert made.returncode == 0, made.stderr
+    assert "it printed accuracy: " in made.stderr
+    assert "the search can change LEARNING_RATE" in made.stderr
+    task = load_task(tmp_path)
+    assert (task.metric.name, task.metric.direction, task.metric.source) == ("accuracy", "maximize", "stdout")
+    shown = ran(process, tmp_path)
+    assert shown.run
+    assert shown.run.value == pytest.approx(0.9948, abs=1e-3)
+    again = process("task", "new", str(tmp_path))
+    assert (again.returncode, "exists already" in again.stderr) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "said"),
+    [
+        ("print('hello')", (), "printed no number with a name"),
+        ("raise SystemExit('no data')", (), "no data"),
+        ("while True: pass", ("--seconds", "1"), "--metric NAME"),
+        ("x = (", (), "line 1"),
+    ],
+)
+def test_a_program_without_a_number_makes_no_task(
+    process: Process, tmp_path: Path, program: str, words: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "train.py").write_text(program)
+    done = process("task", "new", str(tmp_path), *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "task.toml").exists()
 
 
 @pytest.fixture

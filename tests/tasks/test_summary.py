@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.tasks import parse_summary
+from autoresearch.tasks import guess_direction, guess_metric, parse_summary
 
 PRINTED = """\
 step 00952 (99.9%) | loss: 2.991 | remaining: 0s
@@ -60,10 +60,12 @@ def test_spaces_units_and_thousands_are_tolerated(line: str, value: float) -> No
     "text",
     [
         "",
-        "val_bpb: 1.0",
-        "----\nval_bpb: 1.0",
         "--- \n",
-        " ---\nval_bpb: 1.0",
+        "val_bpb: 1.0\n---\n",
+        '{"val_bpb": "1.0"}',
+        '{"val_bpb": NaN}',
+        '{"val_bpb": true}',
+        '{"val_bpb": 1.0',
         "---\nval_bpb: nan",
         "---\nval_bpb: inf",
         "---\nval_bpb: 1e999",
@@ -77,6 +79,35 @@ def test_spaces_units_and_thousands_are_tolerated(line: str, value: float) -> No
 )
 def test_without_a_finite_metric_after_the_last_mark_there_is_no_summary(text: str) -> None:
     assert parse_summary(text, "val_bpb") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["val_bpb: 1.0", "----\nval_bpb: 1.0", " ---\nval_bpb: 1.0", '{"val_bpb": 1.0, "name": "x"}', '  {"val_bpb": 1}'],
+)
+def test_without_a_mark_all_lines_count_and_json_does_too(text: str) -> None:
+    assert parse_summary(f"step 3 | loss 2\n{text}\nbye\n", "val_bpb") == {"val_bpb": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "direction"),
+    [
+        ("loss: 0.3\naccuracy: 0.93\n", "accuracy", "maximize"),
+        ("train_loss: 2\nval_loss: 3\nsteps: 100\n", "val_loss", "minimize"),
+        ('{"latency_ms": 12.5}', "latency_ms", "minimize"),
+        ("alpha: 1\nbeta: 2\n", "beta", "minimize"),
+        ("epoch: 1\nval_acc: 0.5\nepoch: 2\nval_acc: 0.6\n", "val_acc", "maximize"),
+    ],
+)
+def test_the_result_of_a_strangers_program_is_guessed_by_its_name(text: str, name: str, direction: str) -> None:
+    found = guess_metric(text)
+    assert found is not None
+    assert (found[0], guess_direction(found[0])) == (name, direction)
+
+
+@pytest.mark.parametrize("text", ["", "hello", "a b: 3", "[1, 2]", '{"a": "b"}'])
+def test_where_no_number_has_a_name_nothing_is_guessed(text: str) -> None:
+    assert guess_metric(text) is None
 
 
 def test_the_last_summary_and_the_last_number_hold() -> None:

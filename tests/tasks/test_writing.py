@@ -63,11 +63,19 @@ def test_an_existing_task_is_left_alone(bare: Path) -> None:
     assert (bare / "task.toml").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["train.py", "prepare.py"])
-def test_a_folder_without_the_files_is_refused_and_left_clean(bare: Path, name: str) -> None:
-    (bare / name).unlink()
+def test_a_program_alone_is_a_task(bare: Path) -> None:
+    (bare / "prepare.py").unlink()
+    (bare / "train.py").write_text("import helper\nprint('accuracy: 0.5')\n")
+    write_task(bare, metric="accuracy", direction="maximize", seconds=2)
+    task = load_task(bare)
+    assert (task.metric.name, task.metric.direction, task.budget.amount) == ("accuracy", "maximize", 2.0)
+    assert (set(task.harness), task.limits.seconds) == ({"helper.py"}, 6.0)
 
-    with pytest.raises(UsageError, match=name):
+
+def test_a_folder_without_a_program_is_refused_and_left_clean(bare: Path) -> None:
+    (bare / "train.py").unlink()
+
+    with pytest.raises(UsageError, match=r"train\.py"):
         write_task(bare)
 
     assert not (bare / "task.toml").exists()

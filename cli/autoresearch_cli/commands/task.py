@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
@@ -13,19 +15,33 @@ import typer
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.proposers import constants, nothing_to_change
-from autoresearch.tasks import ENTRY, Task, load_task, pin_baseline, shipped_task, write_task
+from autoresearch.tasks import (
+    ENTRY,
+    MANIFEST,
+    PREPARE,
+    Task,
+    guess_direction,
+    guess_metric,
+    load_task,
+    pin_baseline,
+    shipped_task,
+    write_task,
+)
 from autoresearch_cli import here
 from autoresearch_cli.models import ConstantAnswer, TaskAnswer
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.task_folders import copy_task, get_task
+from autoresearch_cli.task_folders import PRINT_HINT, copy_task, get_task, printed_once, program_in
 
 if TYPE_CHECKING:
     from autoresearch.research import Ceiling
 
 app = command_app("List tasks; make a task folder, or explain one.")
 apps = {"task": app}
+NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind one: LR = 0.01  # 0.001 .. 0.1"
+# Of a program whose time nobody measured.
+USUAL_SECONDS = 300.0
 _MEASURED_BY = {
     "referee": "a referee, which evaluates the trained model",
     "harness": "the harness, in the program's own process",
@@ -48,22 +64,38 @@ def task() -> None:
 @app.command(
     epilog=examples(
         ("autoresearch task new ~/my-task", "copy the shipped task into a new folder"),
-        ("autoresearch task new .", "write task.toml beside your train.py and prepare.py"),
-        ("autoresearch task new ~/my-task --json", "the same for a program"),
+        ("autoresearch task new .", "write task.toml beside your train.py: run it once and find its number"),
+        ("autoresearch task new . --metric accuracy --seconds 60", "name the number and the time of a run"),
         see="task show, run, work",
     )
 )
 def new(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with train.py and prepare.py.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with your train.py.")],
     *,
+    metric: Annotated[
+        str,
+        typer.Option("--metric", metavar="NAME", help="The number that train.py prints. Left out: run it and look."),
+    ] = "",
+    direction: Annotated[
+        Literal["minimize", "maximize"] | None,
+        typer.Option("--direction", help="Which values are better. Left out: by the metric's name."),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=1, max=86_400, help="How long a run may take. Left out: twice the first run."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Make a task folder: a copy of the shipped task, or a task.toml for the files that are there."""
+    """Make a task folder: a copy of the shipped task, or a task.toml for the program that is there."""
     place = typed_path(folder).absolute()
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with train.py and prepare.py")
+        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your train.py")
+    if (place / MANIFEST).exists():
+        raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if place.exists() and any(place.iterdir()):
-        write_task(place, most_memory_mib=ceiling().memory_mib)
+        found, most = (metric, seconds or USUAL_SECONDS) if metric else _printed_metric(place, seconds)
+        better = direction or guess_direction(found)
+        write_task(place, metric=found, direction=better, seconds=most, most_memory_mib=ceiling().memory_mib)
     else:
         copy_task(shipped_task(), place)
     answer = describe(load_task(place))
@@ -71,7 +103,22 @@ def new(
         print_json(answer)
         return
     say(f"{place} is a task: {answer.metric}, {answer.direction}")
+    names = [one.name for one in answer.search]
+    say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
+
+
+def _printed_metric(place: Path, seconds: float | None) -> tuple[str, float]:
+    """The number by which a program most likely wants to be judged, and how many seconds a run may take."""
+    if (place / PREPARE).is_file() and b"val_bpb" in program_in(place):  # the shape of karpathy/autoresearch
+        return "val_bpb", seconds or USUAL_SECONDS
+    say(f"running {place / ENTRY} once to find its number")
+    text, took = printed_once(place, seconds=seconds or USUAL_SECONDS)
+    found = guess_metric(text)
+    if found is None:
+        raise UsageError(f"{place / ENTRY} printed no number with a name", hint=PRINT_HINT)
+    say(f"it printed {found[0]}: {value(found[1])}, after {duration(took * 1000)}")
+    return found[0], seconds or max(2.0, math.ceil(2 * took))
 
 
 @app.command(
