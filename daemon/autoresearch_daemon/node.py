@@ -309,7 +309,8 @@ class Node:
                 self.take(service.Dropped(worker))
             case protocol.Failed():
                 logger.warning("assignment failed", worker=worker, reason=message.sentence)
-                if not message.cannot_run_here:  # else a proposal waits
+                waits = message.cannot_run_here and self.proposals.plan(message.assignment) is not None
+                if not waits:
                     self.proposals.end(message.assignment)
                     about = {"assignment": message.assignment, "worker": worker}
                     self.events.tell("run_failed", message.sentence, now_ms(), **about)

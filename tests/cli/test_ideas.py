@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -156,6 +157,25 @@ def daemon(toy: Path, process: Process) -> Iterator[None]:
     assert process("up").returncode == 0
     yield
     assert process("down").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_run_that_this_machine_cannot_do_says_why_it_waits(process: Process, toy: Path, daemon: None) -> None:
+    broken = toy.parent / "broken"
+    write_toy_task(broken, f"import not_here_yet\n{TRAIN}")
+    command = [sys.executable, "-m", "autoresearch_cli", "run", str(broken)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr
+        told = ""
+        while "No module named 'not_here_yet'" not in told:
+            line = running.stderr.readline()
+            assert line, told
+            told += line
+        assert "the run waits: the baseline of toy does not run on this machine" in told
+        status = strictly(process("status", "--json").stdout, StatusAnswer)
+        assert (status.state, status.why, len(status.queue)) == ("waiting", "cannot_run_here", 1)
+        assert process("propose", "--drop", status.queue[0].name).returncode == 0
+        running.terminate()
 
 
 @pytest.mark.slow

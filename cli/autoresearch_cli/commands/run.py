@@ -76,6 +76,8 @@ def _through_daemon(idea: Idea, display: Display) -> str:
         watch = Watch(display, only=proposed)
         try:
             for event in events:
+                if event.kind == "state" and text_in(event, "state") in HELD:
+                    say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
                 if watch.take(event):
                     return _record_of(event)
         except KeyboardInterrupt:
