@@ -129,7 +129,7 @@ class CommandGroup(TyperGroup):
         except BrokenPipeError:
             # The reader has what it wanted (`autoresearch log | head`); keep the interpreter's own flush quiet.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
+            sys.exit(0)
         except KeyboardInterrupt:
             sys.exit(130)
         except Exception as error:

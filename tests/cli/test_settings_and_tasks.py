@@ -38,6 +38,25 @@ def test_changing_a_setting_keeps_comments_and_a_wrong_value_changes_nothing(cli
     assert cli("config", "get", "storage.keep_checkpoints").stdout == "true\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("network.listen", "foo"),
+        ("network.listen", "/ip4/0.0.0.0/tcp/4001,foo"),
+        ("network.bootstrap", "/ip4/1.2.3.4"),
+        ("work.task", "/no/such/folder"),
+        ("work.device", "gpu"),
+    ],
+)
+def test_a_value_with_which_no_daemon_starts_is_refused_and_not_written(
+    cli: Cli, paths: Paths, name: str, value: str
+) -> None:
+    refused = cli("config", "set", name, value)
+    assert refused.exit_code in (2, 4)
+    assert "→" in refused.stderr
+    assert not paths.settings.exists() or value not in paths.settings.read_text()
+
+
 def test_every_setting_is_explained(cli: Cli) -> None:
     rows = [line.split("\t") for line in cli("config", "show").stdout.splitlines()]
     assert len(rows) > 5
@@ -131,8 +150,8 @@ def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli,
     rows = {line.split("\t")[0]: line.split("\t") for line in healthy.stdout.splitlines()}
     assert rows["daemon"][1:] == ["warning", "it is not running", "autoresearch up"]
     assert rows["log"][1] == rows["keys"][1] == rows["task"][1] == "ok"
-    (filled.task.folder / "prepare.py").write_text("BUDGET = 2\n")
     cli("config", "set", "work.task", str(filled.task.folder))
+    (filled.task.folder / "prepare.py").write_text("BUDGET = 2\n")
     broken = cli("doctor")
     assert broken.exit_code == 1
     assert "prepare.py" in broken.stdout

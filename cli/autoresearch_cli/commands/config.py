@@ -20,6 +20,7 @@ from autoresearch_cli import here
 from autoresearch_cli.models import ConfigAnswer, Setting
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import print_json, print_table, print_text, say
+from autoresearch_cli.setting_checks import check_setting
 
 app = command_app("Show and change settings.")
 apps = {"config": app}
@@ -108,6 +109,7 @@ def set_value(
     json: Json = False,
 ) -> None:
     """Change one setting in the settings file. The daemon reads it when it starts."""
+    check_setting(name, value)
     write_setting(here.paths().settings, name, value)
     answer = current()
     changed = [setting for setting in answer.settings if setting.name == name]
