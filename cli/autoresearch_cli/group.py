@@ -91,7 +91,11 @@ class CommandGroup(TyperGroup):
         if not asked_for_more:
             typer.echo(ctx.get_help())
             return None
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would end with 1
+            _leave_the_reader_alone()
+            return 0
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """List the commands by section, without importing them."""
@@ -127,8 +131,7 @@ class CommandGroup(TyperGroup):
             )
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader has what it wanted (`autoresearch log | head`); keep the interpreter's own flush quiet.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _leave_the_reader_alone()
             sys.exit(0)
         except KeyboardInterrupt:
             sys.exit(130)
@@ -137,6 +140,11 @@ class CommandGroup(TyperGroup):
                 raise
             sys.exit(tell(mishap(error), json="--json" in arguments))
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave_the_reader_alone() -> None:
+    """The reader has what it wanted (`autoresearch log | head`): keep the interpreter's own flush quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def tell(found: Mishap, *, json: bool) -> int:
