@@ -10,17 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import Refused, UsageError
 from autoresearch.identity import (
     DELEGATION_MS,
     Device,
     DeviceState,
     KeyPair,
-    create_identity,
     delegation,
     devices_of,
     is_due,
-    load_identity,
+    make_identity,
 )
 from autoresearch.log import BlobStore, Log, lock_device
 from autoresearch.networks import load_manifest
@@ -82,10 +81,7 @@ class Notebook:
         paths.create()
         with ExitStack() as opened:
             opened.enter_context(lock_device(paths.keys / "device.key"))
-            try:
-                self.identity = load_identity(paths.keys)
-            except NotFound:
-                self.identity = create_identity(paths.keys)
+            self.identity = make_identity(paths.keys)
             # The network that this data folder belongs to, and whom it trusts.
             self._manifest_file = paths.manifest
             self.manifest = load_manifest(paths.manifest)

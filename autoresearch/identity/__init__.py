@@ -13,6 +13,7 @@ from autoresearch.identity.dkim_proof import (
 )
 from autoresearch.identity.enrolling import ANSWER, REQUEST, read_answer, read_request, write_answer, write_request
 from autoresearch.identity.identity import (
+    ROOT_FILE,
     Identity,
     LockedKey,
     adopt_root,
@@ -20,6 +21,7 @@ from autoresearch.identity.identity import (
     create_identity,
     delegation,
     load_identity,
+    make_identity,
     own_device,
     protect_root,
     restore_identity,
@@ -39,6 +41,7 @@ __all__ = [
     "INSTALL_HINT",
     "RENEWAL_MS",
     "REQUEST",
+    "ROOT_FILE",
     "Device",
     "DeviceState",
     "DkimProof",
@@ -62,6 +65,7 @@ __all__ = [
     "load_identity",
     "mail_tag",
     "mailbox",
+    "make_identity",
     "own_device",
     "proof_subject",
     "protect_root",

@@ -53,6 +53,19 @@ def create_identity(folder: Path, *, name: str = "", passphrase: str | None = No
     return _install(folder, KeyPair.generate(), passphrase, name=name)
 
 
+def make_identity(folder: Path) -> Identity:
+    """The identity in ``folder``. Missing keys are made: both, or a new device key for the root key that is there.
+
+    Raises Refused when there is a device key without a root key.
+    """
+    try:
+        _load_root(folder)
+    except NotFound:
+        return create_identity(folder)
+    own_device(folder)
+    return load_identity(folder)
+
+
 def restore_identity(folder: Path, backup: bytes, passphrase: str) -> Identity:
     """Put an encrypted backup of the root key into ``folder``, with a new device key beside it.
 

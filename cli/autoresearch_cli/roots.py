@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.errors import NotFound
-from autoresearch.identity import Identity, KeyPair, load_identity, unlock
+from autoresearch.identity import ROOT_FILE, Identity, KeyPair, load_identity, unlock
 from autoresearch_cli import here
 from autoresearch_cli.passphrases import passphrase
 
@@ -13,6 +13,9 @@ def loaded() -> Identity:
     try:
         return load_identity(here.paths().keys)
     except NotFound as error:
+        if here.paths().keys.joinpath(ROOT_FILE).exists():
+            sentence = "the device key of this machine is missing; the daemon makes a new one for the root key"
+            raise NotFound(sentence, hint="put the old one back, or: autoresearch up") from error
         raise NotFound("there are no keys yet", hint="autoresearch id new, or start the daemon") from error
 
 

@@ -145,3 +145,15 @@ def test_a_passphrase_is_set_and_removed(cli: Cli, monkeypatch: pytest.MonkeyPat
     assert cli("id", "passphrase", "--remove").exit_code == 6
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
     assert json.loads(cli("id", "passphrase", "--remove", "--json").stdout)["root_key"] == "plain"
+
+
+def test_a_lost_device_key_is_replaced_for_the_root_key_that_is_there(cli: Cli, paths: Paths) -> None:
+    assert cli("id", "new", "--no-passphrase").exit_code == 0
+    before = load_identity(paths.keys)
+    (paths.keys / "device.key").unlink()
+    told = cli("id", "show")
+    assert (told.exit_code, "the device key of this machine is missing" in told.stderr) == (4, True)
+    with Notebook(paths) as notebook:
+        assert notebook.identity.root.public == before.root.public
+        assert notebook.author != before.device.public
+    assert cli("id", "show").exit_code == 0

@@ -200,14 +200,10 @@ def distrust(key: Key, *, participant: ByHand = False, json: Json = False) -> No
 
 def own_root() -> bytes:
     """This participant's root key; the keys are made where there are none yet."""
-    from autoresearch.identity import create_identity, load_identity
+    from autoresearch.identity import make_identity
 
-    paths = here.paths()
-    try:
-        return load_identity(paths.keys).root.public
-    except NotFound:
-        paths.create()
-        return create_identity(paths.keys).root.public
+    here.paths().create()
+    return make_identity(here.paths().keys).root.public
 
 
 def _change(manifest: Manifest, *, json: bool) -> None:
