@@ -71,6 +71,8 @@ def test_paths_are_all_below_the_home(cli: Cli, home: Path) -> None:
     for line in cli("paths").stdout.splitlines():
         name, place = line.split("\t")
         assert place.startswith(str(home)) or name == "socket"
+    assert cli("paths", "log").stdout.strip() == str(home / "data" / "log.sqlite")
+    assert (cli("paths", "nowhere").exit_code, cli("paths", "nowhere").stdout) == (4, "")
     assert cli("config", "path").stdout.strip() == str(home / "config" / "config.toml")
 
 
