@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -100,3 +101,12 @@ def test_what_cannot_be_remembered_is_a_sentence(folder: Path) -> None:
     (folder / ".autoresearch").write_text("a file in the way")
     with pytest.raises(UsageError, match="can't be written"):
         remember_start(folder, "bafy1")
+
+
+def test_an_edit_of_the_task_that_ships_is_a_program_of_it(tmp_path: Path) -> None:
+    shipped = shipped_task()
+    place = tmp_path / "experiments"
+    copytree(shipped.folder, place)
+    edit(place)
+    task = load_task(place)
+    assert (task.digest, task.baseline, task.program) == (shipped.digest, shipped.baseline, EDITED.encode())
