@@ -53,8 +53,9 @@ def test_a_sentence_and_no_file(
         assert 0 < len(result.stderr) < 1_000, kind
 
 
-def test_a_setting_may_hold_one_too(cli: Cli, filled: Filled) -> None:
-    assert cli("config", "set", "work.task", "x" * 300).exit_code == 0
+def test_a_setting_may_hold_one_too(cli: Cli, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("config", "set", "work.task", "x" * 300).exit_code == 2
+    monkeypatch.setenv("AUTORESEARCH_WORK_TASK", "x" * 300)
     for words in (("task", "show"), ("run",), ("doctor",)):
         result = cli(*words)
         assert "can't be a path: it is too long" in result.output
