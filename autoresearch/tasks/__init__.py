@@ -3,7 +3,7 @@
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
 from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
-from autoresearch.tasks.rebuilding import rebuild_task
+from autoresearch.tasks.rebuilding import is_taken, rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import guess_direction, guess_metric, parse_summary
 from autoresearch.tasks.values import possible_value
@@ -24,6 +24,7 @@ __all__ = [
     "fixed_files",
     "guess_direction",
     "guess_metric",
+    "is_taken",
     "keep_baseline",
     "load_task",
     "parse_summary",

@@ -25,13 +25,14 @@ def rebuild_task(
 ) -> Task:
     """Write a published task as a new folder and load it: ``digest`` is checked, and the folder appears whole or not.
 
-    A folder that is there already is loaded if it is this task. Mounts, which are this machine's own, are left out.
+    A folder that is there already, and not empty, is loaded if it is this task. Mounts, which are this machine's own,
+    are left out.
 
     Raises:
         Refused: the files are not those of the definition, or something else is in the folder's place.
         UsageError: the definition is no task.
     """
-    if folder.exists():
+    if is_taken(folder):
         return _checked(folder, digest)
     for name in harness:
         if not PLAIN_NAME.fullmatch(name) or name == ENTRY:
@@ -49,6 +50,11 @@ def rebuild_task(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return load_task(folder)
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether something is in a folder's place: an empty folder is none."""
+    return folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
 
 
 def _checked(folder: Path, digest: bytes) -> Task:

@@ -9,7 +9,7 @@ import typer
 
 from autoresearch.api import ProposeRequest, ShowAnswer
 from autoresearch.direction import sign_of
-from autoresearch.errors import NotFound
+from autoresearch.errors import NotFound, UsageError
 from autoresearch.ideas import Idea
 from autoresearch.tasks import Task, load_task, remember_start, started_from
 from autoresearch_cli.options import PARENT_HELP
@@ -72,12 +72,18 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
     noise = task.metric.noise
     within = f", within the noise of {value(noise)}" if noise and abs(gain) < noise else ""
     if gain > 0:
-        _remember(task, shown.record.id)
-        return [f"better than its parent: {against}{within}", "→ edit train.py and run again, or: autoresearch best"]
+        better = f"better than its parent: {against}{within}"
+        return [better, *_remember(task, shown.record.id), "→ edit train.py and run again, or: autoresearch best"]
     back = f"autoresearch show {short(run.parent)} --code > {task.folder / 'train.py'}"
     return [f"not better than its parent: {against}{within}", f"→ to go back to the parent: {back}"]
 
 
-def _remember(task: Task, run: str) -> None:
-    if started_from(task.folder) or task.program != task.baseline:
+def _remember(task: Task, run: str) -> list[str]:
+    """Have the folder remember the run; what to say where it can't. The run is published all the same."""
+    if not started_from(task.folder) and task.program == task.baseline:
+        return []
+    try:
         remember_start(task.folder, run)
+    except UsageError as error:
+        return [f"the folder does not remember it: {error}"]
+    return []

@@ -12,6 +12,7 @@ from autoresearch.tasks import (
     Task,
     fixed_files,
     guess_metric,
+    is_taken,
     keep_baseline,
     load_task,
     remember_start,
@@ -57,7 +58,7 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         place = typed_path(folder or found.name).absolute()
         if not run:
             return _published(notebook, found.digest, place), ""
-        if place.exists():
+        if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no train.py is overwritten")
         start, program = notebook.show(run), notebook.source(run)
         if start.run is None or start.run.task != found.digest.hex():
@@ -80,22 +81,26 @@ def printed_once(folder: Path, *, seconds: float) -> tuple[str, float]:
     """What the ``train.py`` in a folder prints when it is run once in the sandbox, and how many seconds that takes.
 
     Raises:
-        UsageError: it is not Python, it stops with an error, or it takes longer.
+        UsageError: it is not Python, it stops with an error, it takes longer, or there is no sandbox.
     """
     from autoresearch.research import Ceiling
-    from autoresearch.running import Job, Limits, detect_level, execute
+    from autoresearch.running import Job, Level, Limits, detect_level, execute
     from autoresearch.words import RunStatus
 
-    fixed, ceiling = fixed_files(folder), Ceiling.of(here.settings().work)
+    fixed, ceiling, level = fixed_files(folder), Ceiling.of(here.settings().work), detect_level()[0]
+    if level < Level.LANDLOCK:  # nobody knows yet who wrote it
+        raise UsageError(
+            f"there is no sandbox here, so {folder / ENTRY} is not run to look at what it prints",
+            hint="name the number that it prints, and its time: --metric NAME --seconds N",
+        )
     job = Job(
         files={**fixed, ENTRY: program_in(folder)},
-        foreign=False,
         limits=Limits(seconds=seconds, memory_bytes=ceiling.memory_mib << 20),
         device=here.first_device(),
         metric_source="stdout",
         parse=lambda _: {},
     )
-    outcome = execute(job, level=detect_level()[0])
+    outcome = execute(job, level=level)
     text = outcome.log.decode("utf-8", "replace")
     if outcome.status is RunStatus.TIMED_OUT:
         raise UsageError(
@@ -109,7 +114,7 @@ def printed_once(folder: Path, *, seconds: float) -> tuple[str, float]:
 
 def _shipped(place: Path) -> Path:
     task = shipped_task()
-    if not place.exists():
+    if not is_taken(place):
         copy_task(task, place)
     elif load_task(place).digest != task.digest:
         raise Refused(f"{place} is another task", hint="give a new folder")

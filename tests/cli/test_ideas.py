@@ -36,6 +36,7 @@ def ran(process: Process, folder: Path, *words: str) -> ShowAnswer:
 
 def test_the_shipped_task_is_there_before_there_is_any_log(process: Process, tmp_path: Path) -> None:
     place = tmp_path / "mine"
+    place.mkdir()
     done = process("task", "get", "grammar", str(place))
     assert (done.returncode, "edit" in done.stderr) == (0, True)
     (place / "train.py").write_text("x = 1\n")
@@ -69,6 +70,7 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
     (toy / "train.py").write_text(BETTER)
     best = ran(process, toy)
     place = tmp_path / "new"
+    place.mkdir()
     assert process("task", "get", "toy", str(place), "--run", "@").returncode == 0
     assert ((place / "train.py").read_text(), started_from(place)) == (BETTER, best.record.id)
     again = process("task", "get", "toy", str(place), "--run", "@")
