@@ -38,6 +38,11 @@ class DaemonNotRunning(AutoresearchError):
     exit_status = 3
 
 
+def not_running() -> DaemonNotRunning:
+    """The error where nobody listens on the daemon's socket."""
+    return DaemonNotRunning("the daemon is not running", hint="autoresearch up")
+
+
 class NotFound(AutoresearchError):
     """No such run, task, record or blob here."""
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoresearch.errors import DaemonNotRunning
+from autoresearch.errors import not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 
 if TYPE_CHECKING:
+    from autoresearch.client import Client
     from autoresearch.networks import Manifest
-    from autoresearch_cli.client import Client
 
 
 def environment() -> Mapping[str, str]:
@@ -54,14 +54,9 @@ def client() -> Client:
     socket = paths().socket
     if not socket.exists():
         raise not_running()
-    from autoresearch_cli.client import Client
+    from autoresearch.client import Client
 
     return Client(socket)
-
-
-def not_running() -> DaemonNotRunning:
-    """The error of commands that need the daemon."""
-    return DaemonNotRunning("the daemon is not running", hint="autoresearch up")
 
 
 def existing_folder(text: str) -> Path:

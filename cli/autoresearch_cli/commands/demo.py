@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from autoresearch.api import Event, StatusAnswer, WorkRequest, operations
+from autoresearch.client import Client
 from autoresearch.errors import DaemonNotRunning
 from autoresearch_cli import here, joining, starting
-from autoresearch_cli.client import Client
 from autoresearch_cli.demo_cluster.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.client import STREAM_TIMEOUT_SECONDS
 from autoresearch.errors import TimedOut
 from autoresearch_cli import here
-from autoresearch_cli.client import STREAM_TIMEOUT_SECONDS
 from autoresearch_cli.options import JsonLines, command_app, examples
 from autoresearch_cli.rendering.events import print_event
 from autoresearch_cli.rendering.output import say

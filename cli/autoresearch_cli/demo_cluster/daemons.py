@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.api import operations
+from autoresearch.client import Client
 from autoresearch.errors import AutoresearchError, Refused, TimedOut
 from autoresearch.identity import Trust
 from autoresearch.log import Log
@@ -22,7 +23,6 @@ from autoresearch.paths import Paths
 from autoresearch.records import Network
 from autoresearch.settings import Settings, environment_variable, named_devices
 from autoresearch_cli import here, starting
-from autoresearch_cli.client import Client
 
 LISTEN = "/ip4/127.0.0.1/tcp/0"
 READY_SECONDS = 90.0

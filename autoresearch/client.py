@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from autoresearch.api import Answer, Event, EventsSince, Failure, Health, Operation, operations
+from autoresearch.api import Answer, Event, EventsSince, Failure, Health, Operation, Text, operations
 from autoresearch.errors import (
     AutoresearchError,
     DaemonNotRunning,
@@ -22,10 +22,10 @@ from autoresearch.errors import (
     Refused,
     TimedOut,
     UsageError,
+    not_running,
 )
-from autoresearch_cli.here import not_running
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound="Answer | Text")
 STALE = "stale"
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
@@ -68,7 +68,10 @@ class Client:
     def ask(self, operation: Operation[A], asked: msgspec.Struct | None = None, *, seconds: float | None = None) -> A:
         """The answer of one operation, within the time that it usually takes at most, or ``seconds``."""
         with self._response(operation, asked, seconds or operation.seconds) as response:
-            return _decode(_checked(response), operation.answers)
+            content = _checked(response)
+        if issubclass(operation.answers, Text):
+            return operation.answers(content.decode())
+        return _decode(content, operation.answers)
 
     def ready(self) -> Health:
         """Whether the daemon can do its work yet; not ready is an answer, not an error."""
