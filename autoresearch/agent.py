@@ -24,7 +24,6 @@ from autoresearch.tasks import Task, load_task, shipped_task
 # Names of learning rates, the first that a program has; what to change where nobody says.
 LEARNING_RATES = ("LR", "LEARNING_RATE", "learning_rate", "lr")
 USUAL_FACTOR = 1.1
-ENDED = frozenset({"run_finished", "run_failed"})
 
 
 class Best(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,12 +134,7 @@ class ResearchAgent:
         asked = ProposeRequest(
             task=str(self._task.folder), program=program, parent=hypothesis.best.run, hypothesis=hypothesis.reason
         )
-        with self._client.events() as events:
-            name = self._client.ask(operations.PROPOSE, asked).proposed[0]
-            for event in events:
-                if event.kind in ENDED and event.data.get("assignment") == name:
-                    return self._result(event)
-        raise not_running()
+        return self._result(self._client.run(asked))
 
     def publish_results(self, result: Result) -> Result:
         """The run as the log has it now. The daemon signed and announced it when it ended, so this only reads again."""

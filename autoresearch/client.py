@@ -5,7 +5,7 @@ HTTP comes from the standard library: it loads in a tenth of the time that a com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from autoresearch.api import Answer, Event, EventsSince, Failure, Health, Operation, Text, operations
+from autoresearch.api import Answer, Event, EventsSince, Failure, Health, Operation, ProposeRequest, Text, operations
 from autoresearch.errors import (
     AutoresearchError,
     DaemonNotRunning,
@@ -27,6 +27,7 @@ from autoresearch.errors import (
 
 A = TypeVar("A", bound="Answer | Text")
 STALE = "stale"
+RUN_ENDED = frozenset({"run_finished", "run_failed"})
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
 ERRORS: dict[int, type[AutoresearchError]] = {
@@ -82,6 +83,20 @@ class Client:
         """The daemon's process id, whatever version it has."""
         with self._response(operations.STATUS, None, operations.STATUS.seconds) as response:
             return _decode(_checked(response), _Process).pid
+
+    def run(self, program: ProposeRequest, *, proposed: Callable[[str], None] | None = None) -> Event:
+        """Have the daemon run a program once, and wait for the event that ends it, however it ends.
+
+        ``proposed`` is called with the name that it has in the queue.
+        """
+        with self.events() as events:
+            name = self.ask(operations.PROPOSE, program).proposed[0]
+            if proposed is not None:
+                proposed(name)
+            for event in events:
+                if event.kind in RUN_ENDED and event.data.get("assignment") == name:
+                    return event
+        raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
     @contextmanager
     def events(

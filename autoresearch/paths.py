@@ -111,7 +111,23 @@ class Paths:
         """What no run may read: the keys' folders and what is in them, the API's token."""
         folders = (self.keys, self.network)
         inside = [file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
-        return [*folders, *inside, self.config / "api-token"]
+        return [*folders, *inside, self.api_token]
+
+    @property
+    def api_token(self) -> Path:
+        """What a program shows that asks over a loopback port."""
+        return self.config / "api-token"
+
+    def make_api_token(self) -> str:
+        """That token: made once, and kept where only this user reads it."""
+        if not self.api_token.exists():
+            import secrets  # few commands need it
+
+            self.config.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.api_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_urlsafe(32))
+        return self.api_token.read_text().strip()
 
     @property
     def attestor(self) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import secrets
 import signal
 import sys
 
@@ -75,25 +74,12 @@ async def run(paths: Paths, settings: Settings, devices: list[str], *, work: boo
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, node.end)
+    token = paths.make_api_token() if settings.api.port else None
     try:
-        async with serve(
-            make_app(answering), socket=paths.socket, port=settings.api.port, token=api_token(paths, settings)
-        ):
+        async with serve(make_app(answering), socket=paths.socket, port=settings.api.port, token=token):
             await node.start()
             if work:
                 answering.work(WorkRequest(task=task, runs=runs))
             await node.wait()
     finally:
         await node.stop()
-
-
-def api_token(paths: Paths, settings: Settings) -> str | None:
-    """The token for the TCP port: made once, kept where only this user reads. ``None`` when there is no port."""
-    if not settings.api.port:
-        return None
-    path = paths.config / "api-token"
-    if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(32))
-    return path.read_text().strip()

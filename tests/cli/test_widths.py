@@ -51,7 +51,7 @@ for event in events:
 SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "propose", "work", "verify", "withdraw", "pause", "resume", "finish", "up", "down"),
-    *("attestor", "export", "import"),
+    *("attestor", "export", "import", "mcp"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"
