@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
-from autoresearch_daemon.workers.search_history import recall
 
 from autoresearch.answers import (
     best_answer,
@@ -47,6 +46,7 @@ from autoresearch.proposers import propose
 from autoresearch.proposers.draws import Draws
 from autoresearch.proposers.space import space_of
 from autoresearch.proposers.variation import anywhere
+from autoresearch.recalling import recall
 from autoresearch.records import (
     DAY_MS,
     Attestation,

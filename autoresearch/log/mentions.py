@@ -43,6 +43,13 @@ class Mentions(Changes):
         rows = self._rows(_NAMED, run)
         return [MentionRow(author, seq, time_ms, bool(built)) for author, seq, time_ms, built in rows]
 
+    def runs_that_link(self, record_id: bytes) -> list[bytes]:
+        """The runs that link a record and don't build on it, in the order of their ids."""
+        query = """
+        SELECT run.id FROM mention CROSS JOIN run ON run.n = mention.n WHERE mention.run = ? ORDER BY run.id
+        """
+        return [found for (found,) in self._rows(query, record_id)]
+
     def read_mentions_ahead(self, runs: Collection[bytes]) -> None:
         """Read at once, in this snapshot, the records that name these runs."""
         if self._pinned:

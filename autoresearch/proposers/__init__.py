@@ -3,18 +3,22 @@
 from autoresearch.proposers.catalogue import PATCHES, Patch
 from autoresearch.proposers.edits import Block, EditError, apply_blocks, constants, set_constants
 from autoresearch.proposers.effects import Effect, effects
-from autoresearch.proposers.evidence import PastRun
-from autoresearch.proposers.guard import static_guard
+from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
+from autoresearch.proposers.guard import HARNESS_CALLS, IMPORTS, static_guard
 from autoresearch.proposers.proposal import LiveClaim, NothingToTry, Problem, Proposal, ProposalKind, nothing_to_change
 from autoresearch.proposers.ranges import Constant, Range, Value
 from autoresearch.proposers.search import best_run, propose
 
 __all__ = [
+    "HARNESS_CALLS",
+    "IMPORTS",
     "PATCHES",
     "Block",
+    "Candidate",
     "Constant",
     "EditError",
     "Effect",
+    "Evidence",
     "LiveClaim",
     "NothingToTry",
     "PastRun",
@@ -28,6 +32,7 @@ __all__ = [
     "best_run",
     "constants",
     "effects",
+    "gather",
     "nothing_to_change",
     "propose",
     "set_constants",

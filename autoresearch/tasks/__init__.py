@@ -1,5 +1,6 @@
 """What is asked: task folders, their digests, when two sources are the same program, which seed a run gets."""
 
+from autoresearch.tasks.contract import has_shipped_harness
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
 from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
@@ -24,6 +25,7 @@ __all__ = [
     "fixed_files",
     "guess_direction",
     "guess_metric",
+    "has_shipped_harness",
     "is_taken",
     "keep_baseline",
     "load_task",

@@ -16,6 +16,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
+from autoresearch.recalling import recall
 from autoresearch.research import (
     Bench,
     Ceiling,
@@ -39,7 +40,6 @@ from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import run_folder
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
-from autoresearch_daemon.workers.search_history import recall
 
 
 class Talk(Protocol):

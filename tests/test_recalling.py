@@ -1,7 +1,6 @@
 """What a search is told of the log: everybody's runs, and how far each may be built upon."""
 
 import pytest
-from autoresearch_daemon.workers.search_history import recall
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from autoresearch.identity import Trust
 from autoresearch.log import BlobStore
 from autoresearch.proposers import best_run
 from autoresearch.proposers.evidence import gather
+from autoresearch.recalling import recall
 from autoresearch.records import Task
 from autoresearch.tasks import shipped_task
 from autoresearch.views import preferred, trust_context

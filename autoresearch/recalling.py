@@ -9,7 +9,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import LiveClaim, PastRun, Problem
 from autoresearch.records import Claim, Run
 from autoresearch.tasks import Task, source_digest
-from autoresearch.views import is_own_run, trials, trust_context
+from autoresearch.views import Trial, is_own_run, trials, trust_context
 from autoresearch.words import STOPPED
 
 
@@ -40,28 +40,34 @@ def recall(
         source_of=source_of,
     )
     with log.snapshot():
-        return problem, _runs(log, task, me), claims(log, task, now_ms)
+        return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms)
 
 
-def _runs(log: Log, task: Task, me: bytes) -> list[PastRun]:
-    """The runs that ended, with how far each may be built upon, and what others measured in its value's place."""
+def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
+    """The runs with the task's full budget that ended, and how far each may be built upon."""
     baseline = source_digest(task.baseline.decode())
     return [
-        PastRun(
-            id=run.row.id,
-            source_digest=run.row.source_digest,
-            genome=msgspec.json.decode(run.row.genome),
-            value=run.value,
-            replicate=run.row.replicate,
-            parent=run.row.parent,
-            base=run.row.base,
-            tier=run.tier,
-            believed=run.believed,
-            preferred=run.preferred,
-        )
+        run
         for run in trials(log, task.digest, trust_context(log, me), device=me, always=[baseline])
         if run.row.budget == task.budget.amount and run.row.status not in STOPPED
     ]
+
+
+def past_run(trial: Trial) -> PastRun:
+    """A run as a proposer sees it, with what others measured in its value's place."""
+    row = trial.row
+    return PastRun(
+        id=row.id,
+        source_digest=row.source_digest,
+        genome=msgspec.json.decode(row.genome),
+        value=trial.value,
+        replicate=row.replicate,
+        parent=row.parent,
+        base=row.base,
+        tier=trial.tier,
+        believed=trial.believed,
+        preferred=trial.preferred,
+    )
 
 
 def claims(log: Log, task: Task, now_ms: int) -> list[LiveClaim]:

@@ -1,0 +1,186 @@
+"""What a log knows of a task, gathered for whoever invents the next change. One snapshot of the log.
+
+What unattested participants wrote is left out where trust names anybody.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autoresearch.direction import sign_of
+from autoresearch.errors import AutoresearchError
+from autoresearch.log import BlobStore, Log
+from autoresearch.prompts.values import Attempt, Best, Known, Said
+from autoresearch.proposers import Candidate, Evidence, effects
+from autoresearch.proposers import gather as weigh
+from autoresearch.recalling import ended_trials, past_run
+from autoresearch.records import Note, Run, short_id
+from autoresearch.tasks import Task, has_shipped_harness, source_digest
+from autoresearch.views import Trial, TrustContext, in_snapshot, preferred, trust_context, whose
+from autoresearch.words import RunStatus
+
+# So many of each are gathered; a byte budget leaves out more.
+FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS = 20, 40, 20, 30, 20, 20
+# So many of the newest notes are looked through.
+NOTES_READ = 200
+# Two-sided 95 % of the normal distribution.
+_WIDE = 1.96
+
+
+@in_snapshot
+def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | None = None) -> Known:
+    """What the log knows of a task. The same records give the same values, in whatever order they came.
+
+    ``me`` is the device that asks: its own runs come before what others only report.
+    """
+    here = trust_context(log, me)
+    ended = ended_trials(log, task, me or b"")
+    heard = [trial for trial in ended if _is_heard(trial, here, me)]
+    runs = [past_run(trial) for trial in heard]
+    evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
+    desk = _Desk(log, task, evidence, {trial.row.id: trial for trial in heard})
+    newest = sorted(heard, key=lambda trial: (-trial.row.time, trial.row.id))
+    best = _best(log, blobs, task, here)
+    worked = [trial for trial in newest if trial.row.status == RunStatus.OK]
+    failed = [trial for trial in newest if trial.row.status != RunStatus.OK]
+    found = next((trial.row.time for trial in heard if best.id and short_id(trial.row.id) == best.id), None)
+    notes = _notes(log, task, here, me)
+    return Known(
+        best=best,
+        baseline=desk.mean_of(source_digest(task.baseline.decode())),
+        noise=evidence.noise,
+        runs=len(heard),
+        since_best=0 if found is None else sum(trial.row.time > found for trial in heard),
+        frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
+        recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
+        failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
+        effects=tuple(effects(runs, direction=task.metric.direction)[:EFFECTS]),
+        hypotheses=tuple(desk.open_notes(notes)[:NOTES]),
+        insights=tuple(desk.insights(notes)[:NOTES]),
+        claims=tuple(
+            row.title or "a change without a title"
+            for row in log.claims(task.digest, now_ms=now_ms)
+            if row.author != me and any(whose(row.author, row.time, here))
+        )[:CLAIMS],
+        is_linted=has_shipped_harness(task),
+    )
+
+
+def _is_heard(trial: Trial, here: TrustContext, me: bytes | None) -> bool:
+    """Whether what an author wrote may stand in a prompt: an attested participant's, or one's own."""
+    return trial.row.author == me or any(whose(trial.row.author, trial.row.time, here))
+
+
+def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
+    found = preferred(log, task.digest, here)
+    if found is None:
+        return Best("", None, 0, "", task.baseline.decode())
+    body = log.get(found.row.first).body
+    assert isinstance(body, Run)
+    return Best(short_id(found.row.first), found.value, found.row.runs, found.found.state.value, _source(blobs, body))
+
+
+def _source(blobs: BlobStore, run: Run) -> str | None:
+    try:
+        return blobs.get(run.source.sha256).decode()
+    except (AutoresearchError, UnicodeDecodeError):
+        return None
+
+
+def _notes(log: Log, task: Task, here: TrustContext, me: bytes | None) -> list[tuple[bytes, Note]]:
+    """The newest notes on a task that may stand in a prompt, the newest first."""
+    # Of each author by itself, so that strangers who write many take no places.
+    authors = sorted({*here.roster.keys, *here.mine, *([me] if me else [])}) if here.naming else [None]
+    found = [
+        record
+        for author in authors
+        for record in log.records(kind="note", task=task.digest, author=author, limit=NOTES_READ)
+        if not log.is_withdrawn(record)
+    ]
+    newest = sorted(found, key=lambda record: (-record.time, record.id))[:NOTES_READ]
+    return [(record.id, record.body) for record in newest if isinstance(record.body, Note)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """Turns rows of the log into values of a prompt."""
+
+    log: Log
+    task: Task
+    evidence: Evidence
+    trials: dict[bytes, Trial]
+
+    @property
+    def sign(self) -> float:
+        return sign_of(self.task.metric.direction)
+
+    def candidate_of(self, digest: bytes) -> Candidate | None:
+        found = (one for one in self.evidence.candidates if one.source_digest == digest)
+        return next((one for one in found if one.runs), None)
+
+    def mean_of(self, digest: bytes) -> float | None:
+        found = self.candidate_of(digest)
+        return None if found is None else self.sign * found.mean
+
+    def of_candidate(self, one: Candidate) -> Attempt:
+        """A program, with the mean over its seeds."""
+        return self._attempt(self.trials[one.first.id], self.sign * one.mean, one.runs)
+
+    def of_run(self, trial: Trial) -> Attempt:
+        """One run."""
+        return self._attempt(trial, trial.value, 1)
+
+    def _attempt(self, trial: Trial, value: float | None, seeds: int) -> Attempt:
+        body = self.log.get(trial.row.id).body
+        assert isinstance(body, Run)
+        delta, margin = self._change(trial, value, seeds)
+        return Attempt(
+            id=short_id(trial.row.id),
+            title=body.title,
+            hypothesis=body.hypothesis,
+            value=value,
+            seeds=seeds,
+            parent=short_id(body.parent) if body.parent else "",
+            delta=delta,
+            margin=margin,
+            state=trial.state.value,
+            status=body.status,
+            reason=body.reason,
+        )
+
+    def _change(self, trial: Trial, value: float | None, seeds: int) -> tuple[float | None, float | None]:
+        """How a value differs from that of the parent's program, and half of the 95 % interval of that."""
+        parent = self.trials.get(trial.row.parent) if trial.row.parent else None
+        before = None if parent is None else self.candidate_of(parent.row.source_digest)
+        if value is None or before is None or parent is None or parent.row.source_digest == trial.row.source_digest:
+            return None, None
+        spread = self.evidence.noise * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
+        return value - self.sign * before.mean, _WIDE * spread
+
+    def open_notes(self, notes: Iterable[tuple[bytes, Note]]) -> list[Said]:
+        """The hypotheses that no run has cited yet, the newest first."""
+        return [
+            Said(short_id(note), body.text)
+            for note, body in notes
+            if body.topic == "hypothesis" and not self._citing(note)
+        ]
+
+    def insights(self, notes: Sequence[tuple[bytes, Note]]) -> list[Said]:
+        """The insights, those first whose citing runs were better than their parents; then the newest first."""
+        found = [self._judged(note, body) for note, body in notes if body.topic == "insight"]
+        return sorted(found, key=lambda said: said.worse - said.better)
+
+    def _judged(self, note: bytes, body: Note) -> Said:
+        better = worse = 0
+        for trial in self._citing(note):
+            delta, _ = self._change(trial, trial.value, 1)
+            if trial.row.status != RunStatus.OK or (delta is not None and self.sign * delta >= 0):
+                worse += 1
+            elif delta is not None:
+                better += 1
+        return Said(short_id(note), body.text, better, worse)
+
+    def _citing(self, note: bytes) -> list[Trial]:
+        return [self.trials[run] for run in self.log.runs_that_link(note) if run in self.trials]
