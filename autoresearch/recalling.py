@@ -7,10 +7,10 @@ import msgspec
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import LiveClaim, PastRun, Problem
-from autoresearch.records import Claim, Run
+from autoresearch.records import Claim, Run, short_id
 from autoresearch.tasks import Task, source_digest
-from autoresearch.views import Trial, is_own_run, trials, trust_context
-from autoresearch.words import STOPPED
+from autoresearch.views import Trial, is_own_run, trials, trust_context, whose
+from autoresearch.words import STOPPED, RunStatus
 
 
 def recall(
@@ -81,3 +81,40 @@ def claims(log: Log, task: Task, now_ms: int) -> list[LiveClaim]:
 def _genome(log: Log, claim: bytes) -> dict[str, int | float | str | bool]:
     record = log.find(claim)
     return record.body.genome if record and isinstance(record.body, Claim) else {}
+
+
+def run_before(log: Log, task: Task, program: bytes, *, replicate: int = 0, me: bytes | None = None) -> bytes | None:
+    """The run that makes another one of a program with the same seed needless; None where there is none.
+
+    One of this device ``me`` that ended, however it ended; or one of another attested participant that has a value.
+    Seconds differ between machines, so on a wall-clock task only one's own runs count.
+    """
+    with log.snapshot():
+        here = trust_context(log, me)
+        found = [run for _, number, _, run, _ in log.runs_of_programs(task.digest, [program]) if number == replicate]
+        ended = [
+            row
+            for row in log.history_of(found)
+            if row.budget == task.budget.amount
+            and row.status not in STOPPED
+            and (
+                row.author == me
+                or (
+                    row.status == RunStatus.OK and task.budget.unit == "work" and any(whose(row.author, row.time, here))
+                )
+            )
+        ]
+    first = min(ended, key=lambda row: (row.status != RunStatus.OK, row.time, row.id), default=None)
+    return None if first is None else first.id
+
+
+def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | None = None) -> str:
+    """What is known of a program that was run with the first seed or is being tried; empty for a new one."""
+    run = run_before(log, task, program, me=me)
+    if run is not None:
+        body = log.get(run).body
+        assert isinstance(body, Run)
+        came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {body.reason}"
+        return f"{short_id(run)} {came}"
+    tried = any(row.source_digest == program and row.author != me for row in log.claims(task.digest, now_ms=now_ms))
+    return "another node is trying it now" if tried else ""

@@ -1,7 +1,7 @@
 """What is known of a task, as a text for a model or an agent: gathered from a log, written within a byte budget."""
 
 from autoresearch.prompts.fencing import fenced, plain_line
-from autoresearch.prompts.gathering import gather
+from autoresearch.prompts.gathering import gather, reply_rules
 from autoresearch.prompts.values import Attempt, Best, Known, Said
 from autoresearch.prompts.writing import LEAST_BYTES, history_text, prompt_text
 
@@ -16,4 +16,5 @@ __all__ = [
     "history_text",
     "plain_line",
     "prompt_text",
+    "reply_rules",
 ]

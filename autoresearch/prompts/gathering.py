@@ -13,9 +13,9 @@ from autoresearch.direction import sign_of
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
 from autoresearch.prompts.values import Attempt, Best, Known, Said
-from autoresearch.proposers import Candidate, Evidence, effects
+from autoresearch.proposers import Candidate, Evidence, Rules, effects, static_guard
 from autoresearch.proposers import gather as weigh
-from autoresearch.recalling import ended_trials, past_run
+from autoresearch.recalling import ended_trials, known_as, past_run
 from autoresearch.records import Note, Run, short_id
 from autoresearch.tasks import Task, has_shipped_harness, source_digest
 from autoresearch.views import Trial, TrustContext, in_snapshot, preferred, trust_context, whose
@@ -184,3 +184,13 @@ class _Desk:
 
     def _citing(self, note: bytes) -> list[Trial]:
         return [self.trials[run] for run in self.log.runs_that_link(note) if run in self.trials]
+
+
+def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:
+    """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
+    return Rules(
+        parent=parent,
+        largest_bytes=task.limits.program_kib << 10,
+        known=lambda program: known_as(log, task, program, now_ms, me=me),
+        guard=static_guard if has_shipped_harness(task) else None,
+    )

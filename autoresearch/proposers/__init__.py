@@ -7,14 +7,17 @@ from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.guard import HARNESS_CALLS, IMPORTS, static_guard
 from autoresearch.proposers.proposal import LiveClaim, NothingToTry, Problem, Proposal, ProposalKind, nothing_to_change
 from autoresearch.proposers.ranges import Constant, Range, Value
+from autoresearch.proposers.reply import BadReply, Change, Rules, read_reply
 from autoresearch.proposers.search import best_run, propose
 
 __all__ = [
     "HARNESS_CALLS",
     "IMPORTS",
     "PATCHES",
+    "BadReply",
     "Block",
     "Candidate",
+    "Change",
     "Constant",
     "EditError",
     "Effect",
@@ -27,6 +30,7 @@ __all__ = [
     "Proposal",
     "ProposalKind",
     "Range",
+    "Rules",
     "Value",
     "apply_blocks",
     "best_run",
@@ -35,6 +39,7 @@ __all__ = [
     "gather",
     "nothing_to_change",
     "propose",
+    "read_reply",
     "set_constants",
     "static_guard",
 ]
