@@ -135,6 +135,11 @@ class Paths:
         return self.state / "attestor.sqlite"
 
     @property
+    def proposers(self) -> Path:
+        """What language models and commands were asked, and what it cost. Never synced."""
+        return self.state / "proposers.sqlite"
+
+    @property
     def spool(self) -> Path:
         """Files of runs in hand."""
         return self.state / "spool"

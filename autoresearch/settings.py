@@ -26,6 +26,13 @@ class Work(Section, frozen=True, kw_only=True):
     device: Annotated[str, Meta(description='"auto", "cpu", "cuda" or a list like "cuda:0,cuda:1"')] = "auto"
     task: Annotated[str, Meta(description="folder of the task to work on; empty: the one that ships")] = ""
     threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of one run")] = 1
+    proposer: Annotated[
+        str,
+        Meta(
+            pattern="^(search|llm|command|mix)$",
+            description="what invents changes: search, llm, command, or mix, which shares the runs among them",
+        ),
+    ] = "search"
     verify_share: Annotated[
         float, Meta(ge=0, le=1, description="share of the time that goes to checking others' runs; 1: nothing else")
     ] = 0.2
@@ -42,6 +49,40 @@ class Work(Section, frozen=True, kw_only=True):
     max_disk_mib: Annotated[int, Meta(ge=1, description="MiB of files that one run may write")] = 4096
     max_processes: Annotated[int, Meta(ge=1, description="processes of one run")] = 256
     max_output_kib: Annotated[int, Meta(ge=1, description="KiB that one run may print")] = 16_384
+
+
+class LanguageModel(Section, frozen=True, kw_only=True):
+    """A language model that proposes changes. Its key is in a variable or the system's keyring, never here."""
+
+    api: Annotated[
+        str, Meta(pattern="^(openai|anthropic|ollama)$", description="openai (also vLLM, llama.cpp), anthropic, ollama")
+    ] = "openai"
+    url: Annotated[str, Meta(description="where it answers; empty: the usual address of that API")] = ""
+    model: Annotated[str, Meta(max_length=128, description="its name there; empty: no model is asked")] = ""
+    key_variable: Annotated[
+        str, Meta(description="environment variable of its key; empty: OPENAI_API_KEY or ANTHROPIC_API_KEY")
+    ] = ""
+    prompt_kib: Annotated[int, Meta(ge=4, le=1024, description="KiB of a prompt at most")] = 32
+    answer_tokens: Annotated[int, Meta(ge=256, le=1 << 20, description="tokens of an answer at most")] = 16_384
+    seconds: Annotated[int, Meta(ge=5, le=3600, description="seconds that it has for one answer")] = 300
+    price_in: Annotated[float, Meta(ge=0, description="money for a million tokens of prompt")] = 0.0
+    price_out: Annotated[float, Meta(ge=0, description="money for a million tokens of answer")] = 0.0
+    day_tokens: Annotated[int, Meta(ge=0, description="tokens in 24 hours, then the search goes on; 0: no limit")] = (
+        2_000_000
+    )
+    day_cost: Annotated[float, Meta(ge=0, description="money in 24 hours, then the search goes on; 0: no limit")] = 5.0
+
+
+class AgentCommand(Section, frozen=True, kw_only=True):
+    """A program that proposes changes: a coding agent without its user interface, or a script."""
+
+    command: Annotated[
+        str, Meta(description="its command line, with {prompt} or {prompt_file}; empty: none is started")
+    ] = ""
+    seconds: Annotated[int, Meta(ge=1, le=86_400, description="seconds that it has for one change")] = 900
+    cost: Annotated[float, Meta(ge=0, description="money that one start costs, as far as known")] = 0.0
+    day_starts: Annotated[int, Meta(ge=0, description="starts in 24 hours, then the search goes on; 0: no limit")] = 100
+    day_cost: Annotated[float, Meta(ge=0, description="money in 24 hours, then the search goes on; 0: no limit")] = 5.0
 
 
 class Storage(Section, frozen=True, kw_only=True):
@@ -117,6 +158,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """All settings of a node."""
 
     work: Work = Work()
+    llm: LanguageModel = LanguageModel()
+    agent: AgentCommand = AgentCommand()
     storage: Storage = Storage()
     network: NetworkSection = NetworkSection()
     attestor: Attestor = Attestor()

@@ -150,6 +150,26 @@ class VerifyingStatus(Answer, frozen=True, kw_only=True):
     note: str = ""
 
 
+class ProposerStatus(Answer, frozen=True, kw_only=True):
+    """Who invents changes: the search, a language model (``llm``) or a command.
+
+    ``runs`` are this node's newest on the task, ``better`` those that beat their parent beyond the noise of one seed,
+    by ``gain`` in all. ``cost`` is the money that they cost. ``state`` is ready, or waiting: ``reason`` says for what.
+    """
+
+    name: str
+    model: str = ""
+    state: str
+    reason: str = ""
+    runs: int = 0
+    better: int = 0
+    gain: float = 0.0
+    cost: float = 0.0
+    tokens_today: int = 0
+    cost_today: float = 0.0
+    failures_today: int = 0
+
+
 class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why.
 
@@ -183,6 +203,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     verifying: VerifyingStatus | None = None
     workers: list[WorkerStatus] = []
     queue: list[QueuedRun] = []
+    proposers: list[ProposerStatus] = []
     warnings: list[str] = []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -25,12 +25,14 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time.
 
     ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
+    ``proposer`` is who invents the changes; left out, it is the setting.
     """
 
     task: FolderPath = ""
     runs: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     until_ms: TimeMs | None = None
     verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
+    proposer: Literal["", "search", "llm", "command", "mix"] = ""
 
 
 class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

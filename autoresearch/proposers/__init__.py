@@ -5,9 +5,10 @@ from autoresearch.proposers.edits import Block, EditError, apply_blocks, constan
 from autoresearch.proposers.effects import Effect, effects
 from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.guard import HARNESS_CALLS, IMPORTS, static_guard
+from autoresearch.proposers.mixing import Brought, choose, shares
 from autoresearch.proposers.proposal import LiveClaim, NothingToTry, Problem, Proposal, ProposalKind, nothing_to_change
 from autoresearch.proposers.ranges import Constant, Range, Value
-from autoresearch.proposers.reply import BadReply, Change, Rules, read_reply
+from autoresearch.proposers.reply import BadReply, Change, Rules, check_program, read_reply
 from autoresearch.proposers.search import best_run, propose
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "PATCHES",
     "BadReply",
     "Block",
+    "Brought",
     "Candidate",
     "Change",
     "Constant",
@@ -34,6 +36,8 @@ __all__ = [
     "Value",
     "apply_blocks",
     "best_run",
+    "check_program",
+    "choose",
     "constants",
     "effects",
     "gather",
@@ -41,5 +45,6 @@ __all__ = [
     "propose",
     "read_reply",
     "set_constants",
+    "shares",
     "static_guard",
 ]

@@ -69,7 +69,7 @@ def read_reply(answer: str, rules: Rules) -> Change:
         only = ", ".join(sorted(rules.files))
         raise BadReply(f"The answer changes {one_line(other[0], 80)}, but only {only} may be changed.")
     source, form = _changed(parts, rules)
-    digest = _checked(source, rules)
+    digest = check_program(source, rules)
     hypothesis = one_line(parts.hypothesis, HYPOTHESIS_CHARACTERS)
     title = one_line(parts.title or hypothesis, TITLE_CHARACTERS)
     if not title:
@@ -97,8 +97,12 @@ def _changed(parts: Parts, rules: Rules) -> tuple[str, Literal["blocks", "whole"
     return whole, "whole"
 
 
-def _checked(source: str, rules: Rules) -> bytes:
-    """The digest of a program that may be run."""
+def check_program(source: str, rules: Rules) -> bytes:
+    """The digest of a program that may be run.
+
+    Raises:
+        BadReply: it is too large, is no program, is known, or breaks a rule of the task.
+    """
     if len(source.encode(errors="replace")) > rules.largest_bytes:
         raise BadReply(f"The program would have more than the allowed {rules.largest_bytes} bytes.")
     try:

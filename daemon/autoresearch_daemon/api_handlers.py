@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -41,11 +42,13 @@ from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import BlobRef, format_id
 from autoresearch.research import Plan, again, fault_of_program
+from autoresearch.settings import Settings, load_settings
 from autoresearch.tasks import Task
 from autoresearch.views import roster_of
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import existing_folder
+from autoresearch_daemon.minds import check_proposer, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
 from autoresearch_daemon.status import status_answer, verifying_part
 
@@ -84,7 +87,10 @@ class ApiHandlers:
                 "this participant is unattested, so there is nothing for it to verify",
                 hint=way_to_count(self.log, self._node.notebook.identity.root.public),
             )
-        self._node.take(service.WorkAsked(service.Order(folder, request.runs, request.until_ms, share)))
+        settings = self._settings_now()
+        check_proposer(request.proposer or settings.work.proposer, settings)
+        order = service.Order(folder, request.runs, request.until_ms, share, request.proposer)
+        self._node.take(service.WorkAsked(order))
         return self.status()
 
     def pause(self, request: PauseRequest) -> StatusAnswer:
@@ -266,4 +272,11 @@ class ApiHandlers:
             self._node.verifying.waiting(),
             task_digest=task.digest if task else None,
         )
-        return msgspec.structs.replace(status, verifying=part, queue=self._node.queued())
+        settings = self._settings_now()
+        worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)
+        proposers = proposers_status(self.log, self._node.paths, settings, worked_on, me=self.author(), now_ms=now_ms())
+        return msgspec.structs.replace(status, verifying=part, queue=self._node.queued(), proposers=proposers)
+
+    def _settings_now(self) -> Settings:
+        """The settings as workers read them: proposers may be set up while the node runs."""
+        return load_settings(self._node.paths.settings, os.environ)[0]

@@ -270,6 +270,7 @@ class Node:
             level=int(self.level or 0),
             author=self.notebook.author,
             check=self.verifying.give(assignment),
+            proposer=self.service.asked.order.proposer,
         )
 
     def _folder(self, assignment: service.Assignment) -> str:

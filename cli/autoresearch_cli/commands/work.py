@@ -49,6 +49,10 @@ def work(
         Literal["search", "verify"] | None,
         typer.Option("--only", help="Only search for changes, or only verify others' runs."),
     ] = None,
+    proposer: Annotated[
+        Literal["search", "llm", "command", "mix"] | None,
+        typer.Option("--proposer", help="Who invents the changes (setting: search). mix: shared by what each brought."),
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
@@ -59,7 +63,8 @@ def work(
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
     folder = str(_folder(task)) if task is not None else ""
     client = here.client()
-    status = client.ask(operations.WORK, WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share))
+    asked = WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share, proposer=proposer or "")
+    status = client.ask(operations.WORK, asked)
     if json:
         print_json(status)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api import (
+    ProposerStatus,
     QueuedRun,
     RunInHand,
     StatusAnswer,
@@ -56,6 +57,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("you", person(status.participant) + (" · attested" if status.attested else way)))
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     lines += [("queue", queued_line(each)) for each in status.queue]
+    lines += [("proposer", proposer_line(each)) for each in status.proposers]
     if status.task:
         lines += task_lines(status.task)
     if status.verifying:
@@ -75,6 +77,15 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", warning) for warning in status.warnings]
     return lines
+
+
+def proposer_line(one: ProposerStatus) -> str:
+    """Who invents changes, what that brought and cost, and what keeps it from it."""
+    name = f"{one.name} ({one.model})" if one.model else one.name
+    brought = f"{counted(one.runs, 'run')}, {one.better} better than their parent by {value(one.gain)} in all"
+    cost = f"cost {one.cost:.2f}" if one.cost else ""
+    state = one.reason if one.state == "waiting" else ""
+    return " · ".join(filter(None, (name, brought if one.runs else "", cost, state)))
 
 
 def works_alone(status: StatusAnswer) -> bool:

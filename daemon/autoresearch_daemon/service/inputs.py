@@ -13,13 +13,15 @@ class Order:
     """What a person asked for: a task folder (empty: the configured one), a number of runs, an end.
 
     ``verify_share`` is the share of the workers' time, 0 to 1, that goes to checking others' runs when there are some
-    to check: at 0 none is checked, at 1 nothing else is done.
+    to check: at 0 none is checked, at 1 nothing else is done. ``proposer`` is who invents the changes (empty: whom the
+    settings name).
     """
 
     task: str = ""
     runs_left: int | None = None
     until_ms: int | None = None
     verify_share: float = 0.2
+    proposer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

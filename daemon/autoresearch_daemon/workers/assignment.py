@@ -16,6 +16,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
+from autoresearch.proposers.draws import Draws
 from autoresearch.recalling import recall
 from autoresearch.research import (
     Bench,
@@ -38,6 +39,7 @@ from autoresearch.views import is_own_program, own_keys
 from autoresearch.words import RunStatus, Why
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import run_folder
+from autoresearch_daemon.minds import SEARCH, Occasion, propose_change
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
@@ -195,13 +197,31 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
     """Propose until the daemon agrees; ``None`` when it wants the assignment back."""
     attempt = 0
     while not talk.cancelled():
-        plan = work.plan or _search(work, task, place, attempt)
+        plan = work.plan or _invent(work, talk, task, place, attempt)
         seconds = int(limits_of(task)["seconds"])
         proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=seconds)
         if talk.ask(proposal):
             return plan
         attempt += 1
     return None
+
+
+def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
+    """A change by whoever is to make it. The search takes its place where that fails, and where others were faster."""
+    # Below the wall a change must be this participant's own: a model reads what others wrote.
+    settings, _ = load_settings(place.paths.settings, os.environ)
+    wanted = work.proposer or settings.work.proposer
+    if wanted == SEARCH or attempt or work.level < Level.LANDLOCK:
+        return _search(work, task, place, attempt)
+    manifest = load_manifest(place.paths.manifest)
+    with (
+        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
+        BlobStore(place.paths.blobs, read_only=True) as blobs,
+    ):
+        scratch = run_folder(place.paths.spool, place.name, work.assignment)
+        occasion = Occasion(task, settings, wanted, work.author, place.paths.proposers, scratch, talk.cancelled)
+        made = propose_change(log, blobs, occasion, Draws(os.urandom(16)))
+    return made if isinstance(made, Plan) else _search(work, task, place, attempt)
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:

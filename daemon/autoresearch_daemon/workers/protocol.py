@@ -119,7 +119,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 class Work(Message, frozen=True, kw_only=True):
     """Daemon: do this. ``level`` is the sandbox level; ``plan`` is what somebody proposed, None: search.
 
-    ``recheck``: the baseline has to take its first step here again. ``author`` is this node's device key.
+    ``recheck``: the baseline has to take its first step here again. ``author`` is this node's device key. ``proposer``
+    is who is to make the change (empty: whom the settings name).
     """
 
     assignment: str
@@ -129,6 +130,7 @@ class Work(Message, frozen=True, kw_only=True):
     author: bytes
     check: Check | None = None
     recheck: bool = False
+    proposer: str = ""
 
 
 class Approve(Message, frozen=True, kw_only=True):

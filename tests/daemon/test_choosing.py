@@ -1,0 +1,114 @@
+"""Which proposer makes the next change: shares by what each brought, limits, pauses after failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.minds.choosing import COMMAND, LLM, MIX, SEARCH, Standing, check_proposer, next_proposer
+from autoresearch_daemon.minds.ledger import DAY_MS, Asked, Ledger, Spent, not_before_ms
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.errors import UsageError
+from autoresearch.proposers import Brought, choose, shares
+from autoresearch.proposers.draws import Draws
+from autoresearch.proposers.mixing import LEAST_SHARE
+from autoresearch.settings import AgentCommand, LanguageModel, Settings
+
+BOTH = Settings(llm=LanguageModel(model="some-model"), agent=AgentCommand(command="agent {prompt}"))
+amounts = st.floats(0, 1e6)
+brought = st.builds(Brought, runs=st.integers(0, 1000), gain=amounts, seconds=amounts, money=amounts)
+
+
+@given(st.dictionaries(st.sampled_from([SEARCH, LLM, COMMAND]), brought, min_size=1))
+def test_everybody_has_a_share_and_they_are_the_whole(known: dict[str, Brought]) -> None:
+    found = shares(known)
+    assert found.keys() == known.keys()
+    assert sum(found.values()) == pytest.approx(1)
+    assert all(share >= LEAST_SHARE - 1e-9 for share in found.values())
+
+
+def test_who_brings_more_for_the_same_cost_gets_more_runs() -> None:
+    known = {SEARCH: Brought(20, 5, 0.5, 2000, 0), LLM: Brought(20, 9, 2.0, 2000, 0)}
+    found = shares(known)
+    assert found[LLM] > 2 * found[SEARCH]
+    dear = shares(known | {LLM: Brought(20, 9, 2.0, 2000, 50)})
+    assert dear[LLM] < dear[SEARCH]
+
+
+def test_a_new_proposer_is_taken_to_be_as_good_as_the_others() -> None:
+    found = shares({SEARCH: Brought(20, 5, 0.5, 2000, 0), LLM: Brought()})
+    assert found[LLM] == pytest.approx(found[SEARCH])
+
+
+def test_draws_follow_the_shares() -> None:
+    known = {SEARCH: Brought(20, 5, 0.5, 2000, 0), LLM: Brought(20, 9, 2.0, 2000, 0)}
+    drawn = Counter(choose(known, Draws(b"seed", str(number).encode())) for number in range(2000))
+    assert drawn[LLM] / 2000 == pytest.approx(shares(known)[LLM], abs=0.05)
+
+
+def ask(wanted: str, settings: Settings = BOTH, now_ms: int = 0, **standings: Standing) -> tuple[str, str]:
+    return next_proposer(wanted, settings, standings, {}, Draws(b"seed"), now_ms)
+
+
+def test_the_search_takes_the_place_of_who_is_at_a_limit() -> None:
+    assert ask(LLM) == (LLM, "")
+    assert ask(LLM, llm=Standing(Spent(tokens=2_000_000))) == (
+        SEARCH,
+        "2,000,000 tokens in 24 hours: the limit llm.day_tokens is reached",
+    )
+    assert "llm.day_cost" in ask(LLM, llm=Standing(Spent(cost=5.0)))[1]
+    assert "agent.day_starts" in ask(COMMAND, command=Standing(Spent(starts=100)))[1]
+    assert "agent.day_cost" in ask(COMMAND, command=Standing(Spent(cost=5.5)))[1]
+    assert ask(COMMAND, command=Standing(Spent(starts=99))) == (COMMAND, "")
+
+
+def test_who_failed_is_left_alone_for_a_while() -> None:
+    failed = Standing(ready_ms=90_000, failure="it answered with HTTP 500")
+    assert ask(LLM, now_ms=30_000, llm=failed) == (SEARCH, "it answered with HTTP 500; it is asked again in 60 s")
+    assert ask(LLM, now_ms=90_000, llm=failed) == (LLM, "")
+
+
+def test_a_mix_leaves_out_who_can_not_be_asked() -> None:
+    out = Standing(Spent(cost=9.0))
+    drawn = {next_proposer(MIX, BOTH, {"llm": out}, {}, Draws(str(number).encode()), 0)[0] for number in range(50)}
+    assert drawn == {SEARCH, COMMAND}
+
+
+def test_a_proposer_that_is_not_set_up_is_refused() -> None:
+    with pytest.raises(UsageError, match="no language model yet") as refused:
+        check_proposer(LLM, Settings())
+    assert refused.value.hint == "autoresearch config set llm.model NAME"
+    with pytest.raises(UsageError, match="nothing to mix"):
+        check_proposer(MIX, Settings())
+    check_proposer(MIX, BOTH)
+    check_proposer(SEARCH, Settings())
+
+
+def failures(*times_ms: int, retry_ms: int = 0) -> list[Asked]:
+    return [Asked(time_ms=at, proposer=LLM, failure="no", retry_ms=retry_ms) for at in times_ms]
+
+
+def test_pauses_double_up_to_an_hour_and_end_with_a_success() -> None:
+    good = Asked(time_ms=1, proposer=LLM)
+    assert not_before_ms([]) == 0
+    assert not_before_ms([good, *failures(0)]) == 0
+    assert not_before_ms([*failures(1000), good]) == 61_000
+    assert not_before_ms(failures(1000, 500, 0)) == 241_000
+    assert not_before_ms(failures(*range(8, 0, -1))) == 8 + 3_600_000
+    assert not_before_ms(failures(1000, retry_ms=10**9)) == 10**9
+
+
+def test_the_ledger_sums_what_was_spent_in_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.sqlite"
+    with Ledger(file) as one, Ledger(file) as other:
+        one.note(Asked(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0))
+        other.note(Asked(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25))
+        other.note(Asked(time_ms=2_000, proposer=COMMAND))
+        assert one.spent(LLM, since_ms=0) == Spent(starts=2, failures=1, tokens=12, cost=0.75, seconds=2.0)
+        assert one.spent(LLM, since_ms=1_500).tokens == 7
+        assert [each.time_ms for each in one.last(LLM)] == [2_000, 1_000]
+        one.note(Asked(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
+        assert one.spent(LLM, since_ms=0).starts == 1

@@ -1,0 +1,237 @@
+"""Models and commands as researchers: a real daemon, a scripted model over real HTTP, scripts as agents."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoresearch.records import Run
+from autoresearch.tasks import pin_baseline
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.scripted_model import Said, in_turn, openai, serving
+from tests.daemon.toy import write_toy_task
+
+pytestmark = pytest.mark.slow
+RANGE = "  # float [0.0, 1.0]"
+KEY = "sk-very-secret-key"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    folder = write_toy_task(tmp_path / "toy")
+    pin_baseline(folder)
+    return folder
+
+
+@pytest.fixture
+def start(tmp_path: Path, toy: Path) -> Iterator[Callable[..., Daemon]]:
+    """Starts a daemon on the toy task with these settings."""
+    running: list[Daemon] = []
+
+    def start(**settings: str) -> Daemon:
+        base = {"AUTORESEARCH_NETWORK_ENABLED": "false", "AUTORESEARCH_WORK_TASK": str(toy)}
+        running.append(Daemon(tmp_path / "home", base | settings).start())
+        return running[-1]
+
+    yield start
+    for daemon in running:
+        daemon.stop()
+
+
+def with_model(url: str, **more: str) -> dict[str, str]:
+    named = {"AUTORESEARCH_LLM_URL": url, "AUTORESEARCH_LLM_MODEL": "scripted", "OPENAI_API_KEY": KEY}
+    return named | more
+
+
+def work(daemon: Daemon, runs: int, proposer: str) -> list[Run]:
+    """Work for so many runs; returns all runs."""
+    before = len(daemon.runs())
+    answer = daemon.post("/v1/work", runs=runs, proposer=proposer)
+    assert answer.status_code == 200, answer.text
+    wait_for(lambda: len(daemon.runs()) >= before + runs)
+    return daemon.runs()
+
+
+def proposal(name: str, old: str, new: str, why: str = "it is nearer to what is searched") -> Said:
+    block = f"<<<<<<< SEARCH\n{name} = {old}{RANGE}\n=======\n{name} = {new}{RANGE}\n>>>>>>> REPLACE"
+    return openai(f"TITLE: {name} {old} -> {new}\nHYPOTHESIS: {why}\nEXPECT: 0.1\n\n{block}\n")
+
+
+def nearer(body: dict[str, Any]) -> Said:
+    """A model that reads the program in the prompt and halves what X is away from 0.3."""
+    found = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
+    new = round((float(found) + 0.3) / 2, 6)
+    return proposal("X", found, str(new), "nearer")
+
+
+def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    with serving(nearer) as model:
+        daemon = start(**with_model(model.url, AUTORESEARCH_LLM_PRICE_IN="1000", AUTORESEARCH_LLM_DAY_COST="0"))
+        runs = work(daemon, 4, "llm")
+        status = daemon.status()
+    assert [run.proposer.name for run in runs] == ["search", *["llm/scripted"] * 3]  # first the baseline
+    values = [run.value for run in runs]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 0.26
+    assert [run.title for run in runs[1:3]] == ["X 0.9 -> 0.6", "X 0.6 -> 0.45"]
+    assert runs[1].hypothesis == "nearer"
+    search, llm = status.proposers
+    assert (search.name, llm.name, llm.model, llm.state) == ("search", "llm", "scripted", "ready")
+    assert (llm.runs, llm.better, llm.cost) == (3, 3, pytest.approx(0.3))
+    assert llm.tokens_today == 360
+    prompts = json.dumps(model.asked)
+    assert KEY not in prompts
+    assert str(tmp_path) not in prompts
+    for run in runs:
+        assert KEY not in repr(run)
+
+
+def test_a_useless_answer_goes_back_with_its_reason(start: Callable[..., Daemon]) -> None:
+    script = in_turn(openai("I would rather not."), proposal("Z", "1", "2"), proposal("X", "0.9", "0.5"))
+    with serving(script) as model:
+        runs = work(start(**with_model(model.url)), 2, "llm")
+    assert runs[-1].title == "X 0.9 -> 0.5"
+    first, second, third = (body["messages"] for body in model.asked)
+    assert [message["role"] for message in third] == ["user", "assistant", "user", "assistant", "user"]
+    assert "no SEARCH/REPLACE block" in second[-1]["content"]
+    assert first[0] == third[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Said(b"out of order", status=500), "HTTP 500"),
+        (openai("no idea"), "gave no program that can be run"),
+        (Said(b"<html>", kind="text/html"), "text/html"),
+    ],
+)
+def test_without_a_usable_answer_the_search_goes_on_and_status_says_why(
+    start: Callable[..., Daemon], said: Said, reason: str
+) -> None:
+    with serving(in_turn(said)) as model:
+        daemon = start(**with_model(model.url))
+        runs = work(daemon, 4, "llm")
+        status = daemon.status()
+    assert {run.proposer.name for run in runs} == {"search"}
+    assert len(model.asked) in (1, 3, 4)  # one attempt: afterwards it is left alone
+    llm = status.proposers[1]
+    assert llm.state == "waiting"
+    assert reason in llm.reason
+    assert "asked again in" in llm.reason
+    assert llm.failures_today == 1
+
+
+def test_spending_stops_at_its_limit(start: Callable[..., Daemon]) -> None:
+    with serving(nearer) as model:
+        settings = with_model(model.url, AUTORESEARCH_LLM_PRICE_OUT="1000", AUTORESEARCH_LLM_DAY_COST="0.03")
+        daemon = start(**settings)
+        runs = work(daemon, 5, "llm")  # an answer costs 0.02
+        status = daemon.status()
+    assert [run.proposer.name for run in runs] == ["search", "llm/scripted", "llm/scripted", "search", "search"]
+    assert "llm.day_cost is reached" in status.proposers[1].reason
+
+
+def test_without_its_key_a_model_is_not_asked(start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    daemon = start(AUTORESEARCH_LLM_MODEL="scripted")
+    runs = work(daemon, 2, "llm")
+    assert {run.proposer.name for run in runs} == {"search"}
+    assert "the key of scripted is not there" in daemon.status().proposers[1].reason
+
+
+def test_a_proposer_that_is_not_set_up_is_refused(start: Callable[..., Daemon]) -> None:
+    answer = start().post("/v1/work", proposer="llm")
+    assert answer.status_code == 400
+    assert "no language model yet" in answer.json()["error"]
+
+
+AGENT = """
+import os, pathlib, re, sys
+here = pathlib.Path("train.py")
+text = here.read_text()
+history = pathlib.Path("history.md").read_text()
+assert "toy" in history and "Text in history.md" in pathlib.Path("PROMPT.md").read_text()
+assert not [name for name in os.environ if name.startswith("AUTORESEARCH_")], os.environ
+assert sys.stdin.read() == ""
+old = float(re.search(r"^X = ([0-9.]+)", text, re.M)[1])
+pathlib.Path("prepare.py").write_text("raise SystemExit('changed')")
+here.write_text(re.sub(r"^X = [0-9.]+", f"X = {(old + 0.3) / 2:.6f}", text, flags=re.M))
+print("thinking...\\n\\nHalved the distance of X, since the last step helped; see /home/somebody/notes.txt")
+"""
+
+
+def command(tmp_path: Path, script: str, **more: str) -> dict[str, str]:
+    file = tmp_path / "agent.py"
+    file.write_text(script)
+    return {"AUTORESEARCH_AGENT_COMMAND": f"{sys.executable} {file} {{prompt_file}}"} | more
+
+
+def test_a_command_does_the_research(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    daemon = start(**command(tmp_path, AGENT, AUTORESEARCH_AGENT_COST="0.5"))
+    runs = work(daemon, 3, "command")
+    assert [run.proposer.name.partition("/")[0] for run in runs] == ["search", "command", "command"]
+    assert [run.status for run in runs] == ["ok"] * 3
+    assert runs[2].value < runs[1].value < runs[0].value
+    assert runs[1].hypothesis.startswith("Halved the distance of X")
+    assert "/home/somebody" not in runs[1].hypothesis
+    assert daemon.status().proposers[1].cost == 1.0
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("raise SystemExit('no credit left')", "ended with status 1: no credit left"),
+        ("print('done')", "Nothing changed"),
+        ("import os; os.remove('train.py'); os.symlink('/etc/passwd', 'train.py')", "left no train.py"),
+        ("import os; os.remove('train.py'); os.mkfifo('train.py')", "no plain file"),
+        ("open('train.py', 'w').write('x = 1' * 100_000)", "more than the allowed"),
+        ("open('train.py', 'wb').write(b'\\xff')", "not UTF-8"),
+        ("import time; time.sleep(60)", "did not end within 1 s"),
+    ],
+)
+def test_what_a_command_leaves_is_not_believed(
+    start: Callable[..., Daemon], tmp_path: Path, script: str, reason: str
+) -> None:
+    daemon = start(**command(tmp_path, script, AUTORESEARCH_AGENT_SECONDS="1"))
+    runs = work(daemon, 2, "command")
+    assert {run.proposer.name for run in runs} == {"search"}
+    assert reason in daemon.status().proposers[1].reason
+
+
+def test_a_command_that_is_not_there(start: Callable[..., Daemon]) -> None:
+    daemon = start(AUTORESEARCH_AGENT_COMMAND="no-such-agent {prompt}")
+    work(daemon, 2, "command")
+    assert "no-such-agent can't be started" in daemon.status().proposers[1].reason
+
+
+def test_nothing_is_left_of_a_command_when_the_daemon_is_killed(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    mark = tmp_path / "alive"
+    script = (
+        f"import pathlib, time\nwhile True: pathlib.Path({str(mark)!r}).write_text(str(time.time())); time.sleep(0.1)"
+    )
+    daemon = start(**command(tmp_path, script))
+    daemon.post("/v1/work", proposer="command")
+    wait_for(mark.exists)
+    daemon.kill()
+
+    def is_silent() -> bool:
+        before = mark.read_text()
+        time.sleep(0.5)
+        return mark.read_text() == before
+
+    wait_for(is_silent)
+
+
+def test_a_mix_uses_them_all(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    with serving(nearer) as model:
+        daemon = start(**with_model(model.url), **command(tmp_path, AGENT))
+        runs = work(daemon, 25, "mix")
+    names = {run.proposer.name.partition("/")[0] for run in runs}
+    assert names == {"search", "llm", "command"}
