@@ -43,14 +43,14 @@ Best = Callable[[Space, int, Sequence[Measured]], str]
 
 def ours_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
     """The built-in proposer, alone with its own runs."""
-    made = propose(_problem(space, seed), _runs(done), [], worker="benchmark", counter=len(done))
+    made = propose(problem_of(space, seed), past_runs(done), [], worker="benchmark", counter=len(done))
     parent = None if made.parent is None else made.parent.hex()
     return Measured(made.source, made.genome, made.replicate, None, parent)
 
 
 def ours_best(space: Space, seed: int, done: Sequence[Measured]) -> str:
     """The source that the built-in proposer would call the best."""
-    leader = best_run(_problem(space, seed), _runs(done))
+    leader = best_run(problem_of(space, seed), past_runs(done))
     digest = source_digest(space.source) if leader is None else leader.source_digest
     return next(run.source for run in done if source_digest(run.source) == digest)
 
@@ -102,12 +102,14 @@ METHODS: dict[str, tuple[Next, Best]] = {
 }
 
 
-def _problem(space: Space, seed: int) -> Problem:
+def problem_of(space: Space, seed: int) -> Problem:
+    """The shipped task, as a search with this seed sees it."""
     task = hashlib.sha256(b"benchmark" + str(seed).encode()).digest()
     return Problem(task, space.source, "minimize", 0.02, 0.762866, lambda _: None)
 
 
-def _runs(done: Sequence[Measured]) -> list[PastRun]:
+def past_runs(done: Sequence[Measured]) -> list[PastRun]:
+    """Measured runs as the built-in proposer takes them."""
     return [
         PastRun(
             id=hashlib.sha256(str(i).encode()).digest(),

@@ -1,0 +1,183 @@
+"""Does sharing help? The same number of runs by peers that share one log, and by peers that are alone.
+
+    AUTORESEARCH_BENCHMARK_CACHE=DIR python -m benchmarks sharing     hours; stop it and start it again at will
+
+Peers work in rounds: each proposes from all runs of earlier rounds, and sees what the peers before it in this round try
+(claims). Alone, a peer sees its own runs. Every value is a real training of the shipped task at a tenth of its budget.
+What each group, or peer, calls its best is measured again on seeds that nobody saw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+import statistics
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from autoresearch.proposers import LiveClaim, best_run, propose
+from autoresearch.proposers.space import Space, space_of
+from autoresearch.tasks import seed_for, source_digest
+from benchmarks.proposer import FRESH_FROM
+from benchmarks.proposer_methods import FAILED, Measured, past_runs, problem_of
+from benchmarks.proposer_runs import EXPERIMENTS, Trainer
+
+COMPARED = "peers that share a log, and as many peers, with as many runs each, that are alone; lower is better"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """So many peers with so many runs each. ``alone``: only the first of the peers, without the others."""
+
+    peers: int
+    runs: int
+    alone: bool = False
+
+    @property
+    def name(self) -> str:
+        """How figures and files name it."""
+        return f"{self.peers}x{self.runs}{'_alone' if self.alone else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The size of the experiment; ``budget`` in work units."""
+
+    budget: float
+    seeds: int
+    fresh: int
+    groups: tuple[Group, ...]
+
+
+FULL = Plan(2.1e11, 5, 6, (Group(4, 20), Group(4, 20, alone=True), Group(16, 5)))
+QUICK = Plan(2e9, 1, 1, (Group(2, 1), Group(2, 1, alone=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One group, or one peer of those that are alone, with one seed of the searches."""
+
+    group: Group
+    peer: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"{self.group.name}-{self.seed}" + (f"-{self.peer}" if self.group.alone else "")
+
+
+def jobs_of(plan: Plan) -> list[Job]:
+    """All that is measured."""
+    return [
+        Job(group, peer, seed)
+        for seed in range(plan.seeds)
+        for group in plan.groups
+        for peer in range(group.peers if group.alone else 1)
+    ]
+
+
+def run_job(job: Job, plan: Plan, folder: Path, trainer: Trainer) -> list[Measured]:
+    """The runs of a job and, after them, the fresh measurements of its best; goes on where it was stopped."""
+    file = folder / f"{job.name}.jsonl"
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    done = [Measured(**json.loads(line)) for line in lines if line.endswith("\n")]
+    space = space_of((EXPERIMENTS / "train.py").read_text(encoding="utf-8"))
+    peers = [job.peer] if job.group.alone else list(range(job.group.peers))
+    count = len(peers) * job.group.runs
+    with file.open("a") as kept:
+        for number in range(len(done), count + plan.fresh):
+            made = _next(space, job, peers, done) if number < count else _again(space, job, done[:count], number)
+            value = trainer.value(made.source, seed=_seed(job, made))
+            done.append(replace(made, value=value))
+            kept.write(json.dumps(asdict(done[-1])) + "\n")
+            kept.flush()
+    return done
+
+
+def _next(space: Space, job: Job, peers: Sequence[int], done: Sequence[Measured]) -> Measured:
+    """What the peer whose turn it is proposes: from the rounds before, and the claims of this round."""
+    turn = len(done) % len(peers)
+    known, claimed = done[: len(done) - turn], done[len(done) - turn :]
+    claims = [LiveClaim(source_digest(run.source), run.replicate, run.genome) for run in claimed]
+    counter = len(done) // len(peers)
+    made = propose(problem_of(space, job.seed), past_runs(known), claims, worker=f"peer {peers[turn]}", counter=counter)
+    return Measured(made.source, made.genome, made.replicate, None, made.parent.hex() if made.parent else None)
+
+
+def _again(space: Space, job: Job, done: Sequence[Measured], number: int) -> Measured:
+    leader = best_run(problem_of(space, job.seed), past_runs(done))
+    digest = source_digest(space.source) if leader is None else leader.source_digest
+    source = next(run.source for run in done if source_digest(run.source) == digest)
+    return Measured(source, {}, FRESH_FROM + number - len(done), None)
+
+
+def _seed(job: Job, run: Measured) -> int:
+    """Alike for a program and a replicate, whoever runs it; other ones for each seed of the searches."""
+    return seed_for(hashlib.sha256(f"sharing {job.seed}".encode()).digest(), source_digest(run.source), run.replicate)
+
+
+_TRAINERS: dict[float, Trainer] = {}
+
+
+def _in_process(job: Job, plan: Plan, folder: Path) -> list[Measured]:
+    if plan.budget not in _TRAINERS:
+        _TRAINERS[plan.budget] = Trainer(budget=plan.budget, data=folder / f"data-{os.getpid()}")
+    return run_job(job, plan, folder, _TRAINERS[plan.budget])
+
+
+def measure(*, quick: bool) -> dict[str, float]:
+    """Mean fresh values and their differences; the full version takes hours and goes on from its cache."""
+    if not quick:
+        folder = Path(os.environ.get("AUTORESEARCH_BENCHMARK_CACHE", "benchmark-cache"), "sharing")
+        folder.mkdir(parents=True, exist_ok=True)
+        return _figures(FULL, folder)
+    with tempfile.TemporaryDirectory() as made:
+        return _figures(QUICK, Path(made))
+
+
+def _figures(plan: Plan, folder: Path) -> dict[str, float]:
+    jobs = jobs_of(plan)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = dict(zip(jobs, pool.map(_in_process, jobs, [plan] * len(jobs), [folder] * len(jobs)), strict=True))
+    fresh = {job: statistics.fmean(_value(run) for run in runs[-plan.fresh :]) for job, runs in found.items()}
+    figures: dict[str, float] = {}
+    shared, alone, *others = plan.groups
+    by_group = {
+        group: [[fresh[job] for job in jobs if job.group == group and job.seed == seed] for seed in range(plan.seeds)]
+        for group in plan.groups
+    }
+    figures["shared"] = statistics.fmean(values[0] for values in by_group[shared])
+    figures["best_of_alone"] = statistics.fmean(min(values) for values in by_group[alone])
+    figures["mean_of_alone"] = statistics.fmean(statistics.fmean(values) for values in by_group[alone])
+    pairs = list(zip(by_group[shared], by_group[alone], strict=True))
+    _difference(figures, "shared_minus_best_of_alone", [one[0] - min(four) for one, four in pairs])
+    _difference(figures, "shared_minus_mean_of_alone", [one[0] - statistics.fmean(four) for one, four in pairs])
+    for group in others:
+        figures[group.name] = statistics.fmean(values[0] for values in by_group[group])
+        wide = [many[0] - few[0] for many, few in zip(by_group[group], by_group[shared], strict=True)]
+        _difference(figures, f"{group.name}_minus_{shared.name}", wide)
+    figures["duplicates_percent"] = 100 * _duplicates([found[job] for job in jobs if not job.group.alone], plan)
+    return figures
+
+
+def _difference(figures: dict[str, float], name: str, values: Sequence[float]) -> None:
+    figures[name] = statistics.fmean(values)
+    if len(values) > 1:
+        figures[f"{name}_error"] = statistics.stdev(values) / math.sqrt(len(values))
+
+
+def _duplicates(groups: Sequence[Sequence[Measured]], plan: Plan) -> float:
+    """The share of runs with a program and a seed that another run of the group had already."""
+    runs = [[(source_digest(run.source), run.replicate) for run in group[: -plan.fresh]] for group in groups]
+    return 1 - sum(len(set(group)) for group in runs) / sum(len(group) for group in runs)
+
+
+def _value(run: Measured) -> float:
+    return FAILED if run.value is None else run.value
