@@ -51,6 +51,16 @@ class StoredRun(NamedTuple):
     forked: bool
 
 
+class SignedRun(NamedTuple):
+    """A run's record: its id, device, time and number, and whether its author withdrew it."""
+
+    id: bytes
+    author: bytes
+    time: int
+    seq: int
+    withdrawn: bool
+
+
 class HistoryRow(NamedTuple):
     """A run, compact. ``genome`` is JSON."""
 

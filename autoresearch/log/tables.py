@@ -10,6 +10,7 @@ from autoresearch.log.models import (
     CommitmentRow,
     HistoryRow,
     ProgramRow,
+    SignedRun,
     StoredRun,
     TaskRow,
     VerificationRow,
@@ -77,6 +78,16 @@ class Tables(Reader):
         there = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
         parts = ((f"{_HISTORY} {there.format(marks(part))}", part) for part in in_parts(runs))
         return [HistoryRow(*row) for query, part in parts for row in self._read(query, part)]
+
+    def signed_runs(self, task: bytes) -> list[SignedRun]:
+        """All runs that were published on a task, withdrawn ones too, the oldest first."""
+        query = """
+        SELECT id, author, time, seq,
+               EXISTS(SELECT 1 FROM withdrawal WHERE target = record.id AND withdrawal.author = record.author)
+        FROM record WHERE task = ? AND kind = 'run' ORDER BY time, id
+        """
+        rows = self._read(query, (task,))
+        return [SignedRun(run, author, time, seq, bool(withdrawn)) for run, author, time, seq, withdrawn in rows]
 
     def runs_of_programs(self, task: bytes, digests: Collection[bytes]) -> list[tuple[bytes, int, int, bytes, bytes]]:
         """Source digest, replicate, time, id and device of all runs of some programs on a task."""

@@ -2,9 +2,9 @@
 
 from autoresearch.tasks.contract import has_shipped_harness
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
-from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, shipped_task
+from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, PLAIN_NAME, check_source, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
-from autoresearch.tasks.rebuilding import is_taken, rebuild_task
+from autoresearch.tasks.rebuilding import is_taken, manifest_text, rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import guess_direction, guess_metric, parse_summary
 from autoresearch.tasks.values import possible_value
@@ -14,6 +14,7 @@ __all__ = [
     "ENTRY",
     "MANIFEST",
     "MAX_FILE_BYTES",
+    "PLAIN_NAME",
     "PREPARE",
     "Budget",
     "Evaluation",
@@ -29,6 +30,7 @@ __all__ = [
     "is_taken",
     "keep_baseline",
     "load_task",
+    "manifest_text",
     "parse_summary",
     "pin_baseline",
     "possible_value",

@@ -43,7 +43,9 @@ def rebuild_task(
     try:
         for name, content in {**harness, ENTRY: baseline}.items():
             (temporary / name).write_bytes(content)
-        (temporary / MANIFEST).write_text(_manifest(definition, summary, baseline), encoding="utf-8")
+        digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
+        manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)
+        (temporary / MANIFEST).write_text(manifest, encoding="utf-8")
         keep_baseline(temporary, baseline)
         _checked(temporary, digest)
         temporary.replace(folder)
@@ -64,12 +66,13 @@ def _checked(folder: Path, digest: bytes) -> Task:
     return task
 
 
-def _manifest(definition: Mapping[str, object], summary: str, baseline: bytes) -> str:
+def manifest_text(definition: Mapping[str, object], *, summary: str = "", baseline: bytes) -> str:
+    """The ``task.toml`` of a published task; ``baseline`` is the digest that it pins. Raises UsageError."""
     import tomlkit  # the command line starts without it
 
-    table = {"name": definition.get("name", ""), "summary": summary}
+    table: dict[str, object] = {"name": definition.get("name", "")} | ({"summary": summary} if summary else {})
     table |= {key: value for key, value in definition.items() if key not in ("name", "summary", "baseline")}
-    table["baseline"] = source_digest(baseline.decode("utf-8", "replace")).hex()
+    table["baseline"] = baseline.hex()
     try:
         return tomlkit.dumps({key: _plain(value) for key, value in table.items()})
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""``export``: all runs for other programs, or the log as a bundle for another node."""
+"""``export``: all runs for other programs, the log as a bundle for another node, a task as a git repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from autoresearch.paths import typed_path
 from autoresearch.records import Run, format_id, short_id
 from autoresearch.sanitise import json_text, one_line
 from autoresearch.views import judged, trust_context, whose
-from autoresearch_cli import bundles
+from autoresearch_cli import bundles, git_exports
 from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook
@@ -41,12 +41,12 @@ apps = {"export": app}
 @app.command(
     epilog=examples(
         ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
-        ("autoresearch export --format jsonl | jq -r .run.value", "whole records, one a line"),
         ("autoresearch export --bundle /media/stick/log.car", "the log and all sources, for another machine"),
+        ("autoresearch export --git ~/grammar-runs", "a git repository: a commit a run, the best on main"),
         see="import, log, show",
     )
 )
-def export(
+def export(  # noqa: PLR0913 - one for each option
     *,
     form: Annotated[Format, typer.Option("--format", help="tsv, csv, or jsonl with whole records.")] = "tsv",
     output: Annotated[
@@ -62,23 +62,43 @@ def export(
         ),
     ] = "",
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="With --bundle: leave the records of other tasks out.")
+        str,
+        typer.Option(
+            "--task", metavar="TASK", help="With --bundle: leave the records of other tasks out. With --git: this task."
+        ),
     ] = "",
     blobs: Annotated[
         Carried, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
     ] = Carried.SOURCES,
+    git: Annotated[
+        str,
+        typer.Option(
+            "--git", metavar="DIR", help="Write the runs of one task as a git repository, or add what is new to it."
+        ),
+    ] = "",
+    bare: Annotated[bool, typer.Option("--bare", help="With --git: a repository without checked-out files.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="With --git: go on as records come, until Ctrl-C. Needs the daemon.")
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first; or the log as a bundle, a file for another node."""
+    """Write all runs of all tasks, oldest first; or the log as a bundle; or a task as a git repository."""
+    if git:
+        if bundle or output:
+            raise UsageError("--git names the folder already", hint="leave out --bundle and --output")
+        git_exports.export(git, task, bare=bare, follow=follow, json=json)
+        return
+    if bare or follow:
+        raise UsageError("--bare and --follow go with --git", hint="autoresearch export --git DIR")
     if bundle:
         if output:
             raise UsageError("--bundle names the file already", hint="leave out --output")
         write_as_bundle(bundle, task, blobs, json=json)
         return
     if task:
-        raise UsageError("--task goes with --bundle", hint="autoresearch export --bundle FILE --task TASK")
+        raise UsageError("--task goes with --bundle or --git", hint="autoresearch export --git DIR --task TASK")
     if json and not output:
         form = "jsonl"
     with open_notebook() as notebook:
