@@ -85,7 +85,8 @@ def open_repository(folder: Path, task: bytes, network: bytes, *, bare: bool = F
                 raise Refused(f"{folder} has runs of another network", hint="give a new folder")
             if bare and not repository.is_bare:
                 raise Refused(f"{folder} is a repository with files", hint="leave out --bare, or give a new folder")
-            yield repository
+            with repository.busy():
+                yield repository
     except Timeout as error:
         raise Refused(f"another export writes to {folder}", hint="wait until it ends") from error
     except OSError as error:
@@ -155,6 +156,21 @@ class Repository:
         except FileNotFoundError as error:
             raise Refused(_NO_GIT, hint="install git, such as: apt install git") from error
 
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Mark the repository while an export works; the mark of one that was killed says that its locks are old."""
+        mark = self.git_dir / "autoresearch.busy"
+        if mark.exists():
+            index = [] if (self.git_dir / "index").exists() else ["index.lock"]
+            places = ("refs/**/*.lock", "packed-refs.lock", "HEAD.lock", *index)
+            for lock in (lock for place in places for lock in self.git_dir.glob(place)):
+                lock.unlink(missing_ok=True)
+        mark.touch()
+        try:
+            yield
+        finally:
+            mark.unlink(missing_ok=True)
+
     def config(self, name: str) -> str:
         """A setting in the repository's own config; empty where there is none."""
         out = self.run("config", "--local", "--default", "", "--get", name)
@@ -218,8 +234,9 @@ class Repository:
         self.run("-c", "gc.autoDetach=false", "gc", "--auto", "--quiet")
 
     def _failed(self, command: str, err: bytes) -> Refused:
-        said = err.decode("utf-8", "replace").strip().splitlines() or ["it was stopped"]
-        return Refused(f"git {command} failed in {self.folder}: {said[-1].removeprefix('fatal: ')}")
+        lines = err.decode("utf-8", "replace").splitlines()
+        said = next((each for each in lines if each.startswith(("fatal: ", "error: "))), "fatal: it was stopped")
+        return Refused(f"git {command} failed in {self.folder}: {said[7:]}", hint=f"git -C {self.folder} status")
 
 
 class Import:

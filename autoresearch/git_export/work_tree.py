@@ -36,7 +36,7 @@ def _move_files(git: Repository, target: str, before: str | None) -> None:
     # What an interrupted move wrote is as one of the two commits has it.
     edited = changed and changed & _changed(git, target) & (_changed(git, before) if before else changed)
     if edited:
-        hint = f"git -C {git.folder} switch -c mine, which keeps the edits on a branch of yours"
+        hint = f"git -C {git.folder} switch -c mine"
         raise Refused(f"main in {git.folder} stays where it is: {min(edited)} has edits", hint=hint)
     # Unlike --hard, --keep overwrites no file that git does not know.
     git.run("reset", "--quiet", "--hard" if changed else "--keep", target)

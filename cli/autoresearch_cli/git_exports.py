@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import NoReturn
 
 from autoresearch.errors import DaemonNotRunning
@@ -36,7 +37,7 @@ def export(name: str, task: str, *, bare: bool, follow: bool, json: bool) -> Non
     if found.kept:
         raise found.kept
     if not json:
-        say(f"→ all runs as a tree: git -C {name} runs; how the best came about: git -C {name} log main")
+        say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
 
 
 def _update(notebook: NotebookReader, folder: Path, digest: bytes, *, bare: bool) -> Exported:
