@@ -54,6 +54,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |
+| `export --git DIR` | `autoresearch.git_export/1`; with `--follow` one a line |
 | `import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
 | `task new`, `show`, `get`, `pin` | `autoresearch.task/1` |
 | `task list` | `autoresearch.tasks/1` |

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from autoresearch_cli.models import DemoAnswer, DownAnswer, UpAnswer
+from autoresearch_cli.models import DemoAnswer, DownAnswer, GitExportAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 
 from autoresearch.api import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
@@ -299,3 +299,27 @@ def test_what_a_demo_asked_for_is_over_with_it(process: Process, toy: Path) -> N
         assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
     finally:
         process("down")
+
+
+def test_a_followed_git_export_has_each_run_soon_after_it_ended(process: Process, daemon: int, toy: Path) -> None:
+    assert process("run", str(toy)).returncode == 0
+    repo = toy.parent / "repo"
+    command = [sys.executable, "-m", "autoresearch_cli", "export", "--git", str(repo), "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        assert running.stderr
+        first = strictly(running.stdout.readline(), GitExportAnswer)
+        assert (first.runs, first.commits) == (1, 1)
+        assert process("work", "--runs", "3").returncode == 0
+        new = 0
+        while new < 3:
+            answer = strictly(running.stdout.readline(), GitExportAnswer)
+            new += answer.commits
+        assert (new, answer.runs) == (3, 4)
+        process("down")
+        assert running.wait(30) == 3
+        assert "the daemon has ended" in running.stderr.read()
+    shown = strictly(process("show", "@", "--json").stdout, ShowAnswer)
+    assert answer.main == shown.record.id
+    assert process("show", "@", "--code").stdout == (repo / "train.py").read_text()
+    assert process("task", "show", str(repo)).returncode == 0

@@ -101,10 +101,10 @@ def test_any_order_of_arrival_gives_the_same_commits(history: History, tmp_path:
 
 
 def test_what_comes_later_is_added_and_nothing_else_changes(history: History, tmp_path: Path, export: Export) -> None:
-    grown(history, 30)
+    grown(history, 36)
     here, repo = tmp_path / "home", tmp_path / "repo"
     before: dict[str, str] = {}
-    for upto in range(1, len(history.records) + 1, 6):
+    for upto in range(1, len(history.records) + 1, 12):
         settle(home(here), history.records[:upto], list(history.sources.values()))
         found = answer(export(here, repo, "--json"))
         now = references(repo)
