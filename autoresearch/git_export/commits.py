@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from autoresearch.errors import Refused
 from autoresearch.git_export.text import line, lines
 from autoresearch.records import Record, Run, format_id, short_id
-from autoresearch.tasks import ENTRY, MANIFEST, PLAIN_NAME
+from autoresearch.tasks import ENTRY
 from autoresearch.words import RunStatus
 
 Files = Mapping[str, bytes]
@@ -38,7 +37,7 @@ def program_files(source: bytes) -> Files:
 
 def task_commit(name: str, digest: bytes, files: Files) -> Commit:
     """The first commit: the fixed files, before any run."""
-    return Commit(TASK_AUTHOR, TASK_SECONDS, f"Task {line(name)}\n\nTask: {digest.hex()}\n", files)
+    return Commit(TASK_AUTHOR, TASK_SECONDS, f"Task {name}\n\nTask: {digest.hex()}\n", files)
 
 
 def run_commit(run: Record, parent: Record | None, source: bytes, task_files: Files) -> Commit:
@@ -87,11 +86,3 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
         "Duration": f"{body.duration_ms / 1000:.1f} s" if body.duration_ms else "",
         "Record": format_id(run.id),
     }
-
-
-def checked_names(files: Files) -> Files:
-    """The fixed files of a task, if their names can stand in a folder. Raises Refused."""
-    for name in files:
-        if not PLAIN_NAME.fullmatch(name) or name in (ENTRY, MANIFEST):
-            raise Refused(f"the task has a file with an impossible name: {name[:80]!r}")
-    return files

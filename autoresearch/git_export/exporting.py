@@ -40,8 +40,7 @@ def export_task(
 
     Raises:
         NotFound: the task, or a file of it (MissingBlob), is not on this machine.
-        Refused: the task's files can't stand in a folder, or git fails.
-        UsageError: the task's definition can't be written.
+        Refused: what was published is no task, or git fails.
     """
     references = repository.references()
     before = objects_in(references)

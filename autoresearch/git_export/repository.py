@@ -10,8 +10,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import IO
 
 from filelock import FileLock, Timeout
@@ -73,9 +74,9 @@ def open_repository(folder: Path, task: bytes, network: bytes, *, bare: bool = F
     Raises:
         Refused: the folder is something else, another task's or another network's, or busy; or there is no git.
     """
-    found = exported_task(folder)
+    is_new, is_ours = exported_task(folder) is None, not folder.exists()
     try:
-        if found is None:
+        if is_new:
             _make(folder, task, network, bare=bare)
         with FileLock(folder / ".git" / "autoresearch.lock", timeout=0):
             repository = Repository(folder)
@@ -85,12 +86,20 @@ def open_repository(folder: Path, task: bytes, network: bytes, *, bare: bool = F
                 raise Refused(f"{folder} has runs of another network", hint="give a new folder")
             if bare and not repository.is_bare:
                 raise Refused(f"{folder} is a repository with files", hint="leave out --bare, or give a new folder")
-            with repository.busy():
-                yield repository
+            try:
+                with repository.busy():
+                    yield repository
+            finally:
+                if is_new and not repository.references():
+                    shutil.rmtree(repository.git_dir, ignore_errors=True)
     except Timeout as error:
         raise Refused(f"another export writes to {folder}", hint="wait until it ends") from error
     except OSError as error:
         raise Refused(f"{error.filename or folder} can't be written: {error.strerror}") from error
+    finally:
+        if is_ours:
+            with suppress(OSError):  # unless there is something in it
+                folder.rmdir()
 
 
 def _is_new(folder: Path) -> bool:
@@ -103,7 +112,6 @@ def _is_new(folder: Path) -> bool:
 def _make(folder: Path, task: bytes, network: bytes, *, bare: bool) -> None:
     """A repository without commits; it appears with its mark or not at all."""
     unfinished = folder / _UNFINISHED
-    is_ours = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -116,11 +124,8 @@ def _make(folder: Path, task: bytes, network: bytes, *, bare: bool) -> None:
         for name, value in (*_CONFIG, (_TASK, task.hex()), (_NETWORK, network.hex())):
             git.run("config", "--add", name, value)
         unfinished.replace(folder / ".git")
-    except BaseException:
+    finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-        if is_ours:
-            folder.rmdir()
-        raise
 
 
 class Repository:
@@ -236,7 +241,9 @@ class Repository:
     def _failed(self, command: str, err: bytes) -> Refused:
         lines = err.decode("utf-8", "replace").splitlines()
         said = next((each for each in lines if each.startswith(("fatal: ", "error: "))), "fatal: it was stopped")
-        return Refused(f"git {command} failed in {self.folder}: {said[7:]}", hint=f"git -C {self.folder} status")
+        return Refused(
+            f"git {command} failed in {self.folder}: {said[7:]}", hint=f"git -C {quote(str(self.folder))} status"
+        )
 
 
 class Import:

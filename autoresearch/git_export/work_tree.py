@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from shlex import quote
 
 from autoresearch.errors import Refused
 from autoresearch.git_export.repository import MAIN, Repository
@@ -17,32 +18,27 @@ def place_main(git: Repository, target: str, made: Collection[str], before: str 
     Raises:
         Refused: main has somebody's own commits, or a file has edits. Both stay as they are.
     """
-    at = git.references(MAIN).get(MAIN)
+    at, place = git.references(MAIN).get(MAIN), quote(str(git.folder))
     if at is not None and at not in made:
-        hint = f"git -C {git.folder} branch -m main mine"
+        hint = f"git -C {place} branch -m main mine"
         raise Refused(f"main in {git.folder} stays where it is: it has commits that export did not make", hint=hint)
-    if git.is_bare or git.head() != MAIN:
-        if at != target:
-            git.run("update-ref", MAIN, target)
+    if at == target:
         return
-    if at is None or not (git.git_dir / "index").exists():
-        git.run("reset", "--quiet", "--hard", target)
-    elif at != target:
-        _move_files(git, target, before)
-
-
-def _move_files(git: Repository, target: str, before: str | None) -> None:
-    changed = _changed(git, "HEAD") | _changed(git, "--cached", "HEAD")
+    if git.is_bare or git.head() != MAIN:
+        git.run("update-ref", MAIN, target)
+        return
+    is_first = not (git.git_dir / "index").exists()
+    changed = set() if is_first else _changed(git, at or target) | _changed(git, "--cached", at or target)
     # What an interrupted move wrote is as one of the two commits has it.
     edited = changed and changed & _changed(git, target) & (_changed(git, before) if before else changed)
     if edited:
-        hint = f"git -C {git.folder} switch -c mine"
+        hint = f"git -C {place} switch -c mine"
         raise Refused(f"main in {git.folder} stays where it is: {min(edited)} has edits", hint=hint)
     # Unlike --hard, --keep overwrites no file that git does not know.
-    git.run("reset", "--quiet", "--hard" if changed else "--keep", target)
+    git.run("reset", "--quiet", "--hard" if changed or at is None else "--keep", target)
 
 
 def _changed(git: Repository, *against: str) -> set[str]:
     """The files that are not as a commit has them."""
-    out = git.run("diff", "--name-only", "--no-ext-diff", "-z", *against)
+    out = git.run("diff", "--name-only", "--no-ext-diff", "--no-renames", "-z", *against)
     return set(out.split("\0")) - {""}

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from autoresearch.errors import NotFound, Refused
-from autoresearch.git_export.commits import Files, checked_names, run_commit, task_commit
+from autoresearch.answers import published_task
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.git_export.commits import Files, run_commit, task_commit
 from autoresearch.git_export.fast_import import Stream
 from autoresearch.git_export.notes import blob_id, mailmap
 from autoresearch.git_export.ordering import parents_first
 from autoresearch.git_export.repository import NOTES, ROOT, RUNS, Import, Repository
 from autoresearch.git_export.survey import Survey
-from autoresearch.log import BlobStore, Log, MissingBlob
-from autoresearch.records import BlobRef, Record, Run, Task, parse_id
-from autoresearch.tasks import MANIFEST, manifest_text
+from autoresearch.log import BlobStore, Log
+from autoresearch.records import Record, Run, parse_id
+from autoresearch.tasks import MANIFEST, manifest_text, source_digest
 
 # A run with a larger source is left out, with all that build on it.
 MAX_SOURCE_BYTES = 8 << 20
@@ -60,24 +63,25 @@ def objects_in(references: Mapping[str, str]) -> Objects:
 
 def write(known: Published, repository: Repository, seen: Survey, before: Objects, *, now_ms: int) -> Objects:
     """Write what is new; no reference names it yet. Raises as :func:`export_task`."""
-    files, noted = task_files(known), repository.noted()
+    name, files = task_files(known) if seen.parents or not before.task else ("", {})
+    noted = repository.noted()
     with repository.importing() as importing:
-        found = _Writer(known, files, importing).write(seen, before, noted, now_ms)
+        found = _Writer(known, name, files, importing).write(seen, before, noted, now_ms)
     return found.named(importing.ids)
 
 
 class _Writer:
     """Writes objects to one import."""
 
-    def __init__(self, known: Published, files: Files, importing: Import) -> None:
-        self._known, self._files, self._importing = known, files, importing
+    def __init__(self, known: Published, name: str, files: Files, importing: Import) -> None:
+        self._known, self._name, self._files, self._importing = known, name, files, importing
         self._stream = Stream()
         self._missing = 0
 
     def write(self, seen: Survey, before: Objects, noted: Mapping[str, str], now_ms: int) -> Objects:
         """All objects, parents first."""
         log, task = self._known.log, self._known.task
-        root = before.task or self._put(self._stream.commit(task_commit(_name(self._known), task, self._files), None))
+        root = before.task or self._put(self._stream.commit(task_commit(self._name, task, self._files), None))
         runs = dict(before.runs)
         for run, (record, source) in parents_first(seen.parents, runs.keys() & seen.notes.keys(), self._load):
             parent = seen.parents[run]
@@ -115,27 +119,16 @@ def _source(run: Record, blobs: BlobStore) -> bytes | None:
         return None
 
 
-def _name(known: Published) -> str:
-    """The name in the task's definition, which its digest covers."""
-    name = (known.log.definition(known.task) or {}).get("name")
-    return name if isinstance(name, str) else ""
+def task_files(known: Published) -> tuple[str, Files]:
+    """The name of a task; its fixed files, checked against its digest, and its ``task.toml``.
 
-
-def task_files(known: Published) -> Files:
-    """The fixed files of a task as its definition pins them, and its ``task.toml``."""
-    row, definition = known.log.task(known.task), known.log.definition(known.task)
-    if row is None or definition is None:
-        raise NotFound(f"There is no task {known.task.hex()[:12]} here.", hint="autoresearch task list")
-    body = known.log.get(row.id).body
-    pins, baseline = definition.get("harness"), definition.get("baseline")
-    if not isinstance(body, Task) or not isinstance(pins, Mapping) or not isinstance(baseline, bytes):
-        raise Refused(f"the task {known.task.hex()[:12]} does not name its files")
-    files = {}
-    for name, pin in checked_names(pins).items():
-        blob = body.harness.get(name)
-        if blob is None or blob.sha256 != pin:
-            blob = BlobRef(sha256=pin, size=0)
-        if not known.blobs.has(pin):
-            raise MissingBlob(f"{name} of the task {body.name}", blob, row.author)
-        files[name] = known.blobs.get(pin)
-    return files | {MANIFEST: manifest_text(definition, baseline=baseline).encode()}
+    Raises as :func:`export_task`.
+    """
+    with TemporaryDirectory(prefix="autoresearch-") as folder:
+        try:
+            task = published_task(known.log, known.blobs, known.task, Path(folder) / "task")
+        except (Refused, UsageError) as error:
+            raise Refused(f"the task {known.task.hex()[:12]} is not what its digest says: {error}") from error
+    # Without the summary, which each publisher may word anew.
+    text = manifest_text(task.definition(), baseline=source_digest(task.baseline.decode()))
+    return task.name, dict(task.harness) | {MANIFEST: text.encode()}

@@ -2,7 +2,7 @@
 
 from autoresearch.tasks.contract import has_shipped_harness
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
-from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, PLAIN_NAME, check_source, load_task, shipped_task
+from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, shipped_task
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
 from autoresearch.tasks.rebuilding import is_taken, manifest_text, rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
@@ -14,7 +14,6 @@ __all__ = [
     "ENTRY",
     "MANIFEST",
     "MAX_FILE_BYTES",
-    "PLAIN_NAME",
     "PREPARE",
     "Budget",
     "Evaluation",

@@ -7,6 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import NoReturn
 
+import typer
+
 from autoresearch.errors import DaemonNotRunning
 from autoresearch.git_export import Exported, export_task, exported_task, open_repository
 from autoresearch.paths import typed_path
@@ -34,8 +36,11 @@ def export(name: str, task: str, *, bare: bool, follow: bool, json: bool) -> Non
             _follow(notebook, folder, digest, bare=bare, json=json)
         found = _update(notebook, folder, digest, bare=bare)
     _tell(folder, digest, found, json=json)
-    if found.kept:
+    if found.kept and not json:
         raise found.kept
+    if found.kept:  # the document has it already
+        say(f"{found.kept}\n→ {found.kept.hint}")
+        raise typer.Exit(found.kept.exit_status)
     if not json:
         say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
 

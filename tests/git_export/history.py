@@ -13,23 +13,26 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import BlobRef, Record, Task
+from autoresearch.tasks import source_digest
 from tests.records.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed
 
 PREPARE = b"BUDGET = 1\n"
 BASELINE = b"X = 2.0\n"
+LIMITS = {"seconds": 900.0, "memory_mib": 2048, "disk_mib": 256, "processes": 64, "output_kib": 1024}
 
 
 class History:
     """Signs runs; ``records`` and ``sources`` are all there is to say."""
 
-    def __init__(self, blobs: BlobStore, **definition: object) -> None:
+    def __init__(self, blobs: BlobStore) -> None:
         self._blobs = blobs
         self._heads: dict[bytes, tuple[int, bytes]] = {}
         self.records: list[Record] = []
         self.sources: dict[bytes, bytes] = {}
         prepare, baseline = self._put(PREPARE), self._put(BASELINE)
-        given = {"harness": {"prepare.py": prepare.sha256}, "baseline": bytes(32)} | definition
-        self.definition: dict[str, object] = {**DEFINITION, **given}
+        pinned = {"harness": {"prepare.py": prepare.sha256}, "baseline": source_digest(BASELINE.decode())}
+        metric = {"name": "val_bpb", "direction": "minimize", "source": "harness", "noise": 0.02}
+        self.definition: dict[str, object] = {**DEFINITION, "metric": metric, "limits": LIMITS, "data": {}, **pinned}
         self.task = digest_of(self.definition)
         harness = {"prepare.py": prepare}
         body = Task(digest=self.task, name="grammar", definition=self.definition, baseline=baseline, harness=harness)

@@ -13,12 +13,12 @@ from autoresearch.networks import Manifest, save_manifest
 from autoresearch.records import Identity, Record, Run, Withdrawal, format_id, short_id
 from tests.git_export.conftest import Export, answer, git, references
 from tests.git_export.history import PREPARE, History, grown, home, settle, small
-from tests.records.making import NETWORK, key
+from tests.records.making import NETWORK, key, pairs
 from tests.views.village import AUTHOR, ROOTS, TRUST, Village
 
 # The commit ids of the small history. They are the same on every node: a change of them is a change for everybody.
-TASK_COMMIT = "85043ae74409878fcba5ecaee0d4269a1798db4a"
-BEST_COMMIT = "0126bea35cfc00c8b758d53c0eae4c8a136caefa"
+TASK_COMMIT = "b90d4e641eff9396ee0630a601511ab76abcc6c0"
+BEST_COMMIT = "317442dee1e05c9a12f2f1883364896b8d207fe3"
 
 
 @pytest.fixture
@@ -169,8 +169,9 @@ class Sourced(Village):
     """A village whose programs are files."""
 
     def __init__(self, log: Log, blobs: BlobStore) -> None:
-        self._blobs = blobs
-        super().__init__(log, History(blobs).definition)
+        self._blobs, whole = blobs, History(blobs)
+        log.ingest(pairs(whole.records), now_ms=whole.records[0].time)
+        super().__init__(log, whole.definition)
 
     def _body(self, value: float | None, name: str, above: Record | None, fields: dict[str, object]) -> Run:
         body = super()._body(value, name, above, fields)

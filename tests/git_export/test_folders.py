@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -50,15 +51,25 @@ def test_edits_stay_and_so_does_main(here: Path, repo: Path, better: None, expor
     assert result.exit_code == 6
     assert "main in" in result.stderr
     assert "stays where it is: train.py has edits" in result.stderr
-    assert f"git -C {repo} switch -c mine" in result.stderr
+    assert f"→ git -C {repo} switch -c mine" in result.stderr
     assert (repo / "train.py").read_text() == "X = 7\n"
     assert git(repo, "rev-parse", "main") == before
     assert len(references(repo)) == 6
+    document = export(here, repo, "--json")
+    assert document.exit_code == 6
+    assert "has edits" in json.loads(document.stdout)["kept"]
 
     git(repo, "switch", "--quiet", "-c", "mine")
     assert export(here, repo).exit_code == 0
     assert (repo / "train.py").read_text() == "X = 7\n"
     assert git(repo, "show", "main:train.py") == "X = 1.0\n"
+
+
+def test_a_file_that_git_does_not_know_is_not_overwritten(here: Path, repo: Path, better: None, export: Export) -> None:
+    git(repo, "rm", "--quiet", "--cached", "train.py")
+    (repo / "train.py").write_text("X = 7\n")
+    assert export(here, repo).exit_code == 6
+    assert (repo / "train.py").read_text() == "X = 7\n"
 
 
 def test_edits_on_the_best_run_are_nobody_elses_business(here: Path, repo: Path, export: Export) -> None:
@@ -93,8 +104,8 @@ def test_the_folder_is_a_task_folder(repo: Path, here: Path) -> None:
         text=True,
         check=False,
     )
-    # Its baseline is made up, so that no program has its digest.
-    assert "pins another train.py" in shown.stderr
+    assert shown.returncode == 0, shown.stderr
+    assert "val_bpb, minimize" in shown.stdout
     assert (repo / ".autoresearch" / "baseline.py").read_bytes() == b"X = 2.0\n"
     assert git(repo, "status", "--porcelain") == ""
 
@@ -136,10 +147,11 @@ def test_a_repository_has_one_task_of_one_network(
     here: Path, repo: Path, history: History, tmp_path: Path, export: Export
 ) -> None:
     other = {**history.definition, "name": "other"}
-    task = Task(
-        digest=digest_of(other), name="other", definition=other, baseline=BlobRef(sha256=b"b" * 32, size=1), harness={}
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    body = Task(
+        digest=digest_of(other), name="other", definition=other, baseline=baseline, harness={"prepare.py": prepare}
     )
-    history.sign(key(2), "task", task)
+    history.sign(key(2), "task", body)
     settle(home(here), history.records, [])
     result = export(here, repo, "--task", "other")
     assert result.exit_code == 6
@@ -195,6 +207,33 @@ def test_without_git_it_is_a_sentence(
     assert not (tmp_path / "repo").exists()
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"name": NASTY},
+        {"mounts": {"keys": "/root/.ssh"}},
+        {"x": {NASTY: [NASTY, {"": b"\0"}, None, 1.5, 2**62, []]}},
+        {"harness": {NASTY[:64]: b"h" * 32}},
+        {"baseline": b"b" * 32},
+        {"data": NASTY},
+    ],
+)
+def test_a_task_with_a_hostile_definition_is_refused(
+    history: History, tmp_path: Path, export: Export, more: dict[str, object]
+) -> None:
+    definition = {**history.definition, **more}
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    harness = {"prepare.py": prepare, NASTY[:64]: baseline}
+    body = Task(digest=digest_of(definition), name="x", definition=definition, baseline=baseline, harness=harness)
+    history.sign(key(2), "task", body)
+    settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
+    result = export(tmp_path / "home", tmp_path / "repo", "--task", digest_of(definition).hex())
+    assert result.exit_code == 6, result.output
+    assert "is not what its digest says" in result.stderr
+    assert not harms(result.stderr.replace("\n", ""))
+    assert not (tmp_path / "repo").exists()
+
+
 def test_hostile_text_breaks_nothing(history: History, tmp_path: Path, export: Export) -> None:
     forged = f"x\n\nRecord: forged\nValue: 0\n---\nStatus: {NASTY}"
     base = history.run(2.0, NASTY.encode() + b"\0\xff\n", title=NASTY, hypothesis=forged, device=NASTY)
@@ -213,22 +252,18 @@ def test_hostile_text_breaks_nothing(history: History, tmp_path: Path, export: E
     assert (repo / "train.py").read_bytes() == b""
 
 
-@pytest.mark.parametrize("name", ["../evil.py", ".git", ".gitattributes", "train.py", "task.toml", "a/b", "x\n", ""])
+@pytest.mark.parametrize("name", ["../evil.py", ".git", ".gitattributes", "train.py", "a/b", "x\n"])
 def test_a_task_with_an_impossible_file_is_refused(history: History, tmp_path: Path, export: Export, name: str) -> None:
-    definition = {**history.definition, "harness": {name: next(iter(history.sources))}}
-    body = Task(
-        digest=digest_of(definition),
-        name="evil",
-        definition=definition,
-        baseline=BlobRef(sha256=b"b" * 32, size=1),
-        harness={},
-    )
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    definition = {**history.definition, "harness": {name: prepare.sha256}}
+    task = digest_of(definition)
+    body = Task(digest=task, name="evil", definition=definition, baseline=baseline, harness={name: prepare})
     history.sign(key(2), "task", body)
     settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
-    result = export(tmp_path / "home", tmp_path / "repo", "--task", digest_of(definition).hex())
-    assert result.exit_code in (4, 6), result.output
-    assert "bug" not in result.stderr
-    assert not (tmp_path / "repo" / "train.py").exists()
+    result = export(tmp_path / "home", tmp_path / "repo", "--task", task.hex())
+    assert result.exit_code == 6, result.output
+    assert "impossible name" in result.stderr
+    assert not (tmp_path / "repo").exists()
 
 
 def test_locks_of_an_export_that_was_killed_are_taken_away(
