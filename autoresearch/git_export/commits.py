@@ -75,7 +75,7 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
     before = parent.body.value if parent and isinstance(parent.body, Run) else None
     failed = body.status != RunStatus.OK
     return {
-        "Value": "" if body.value is None else repr(float(body.value)),
+        "Value": "" if body.value is None else f"{body.value:.8g}",
         "Delta": "" if body.value is None or before is None else f"{body.value - before:+.6g}",
         "Status": line(body.status) if failed else "",
         "Reason": line(body.reason) if failed else "",

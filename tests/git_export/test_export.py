@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from autoresearch_cli.main import app
+from typer.testing import CliRunner
 
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import Manifest, save_manifest
@@ -18,7 +20,7 @@ from tests.views.village import AUTHOR, ROOTS, TRUST, Village
 
 # The commit ids of the small history. They are the same on every node: a change of them is a change for everybody.
 TASK_COMMIT = "b90d4e641eff9396ee0630a601511ab76abcc6c0"
-BEST_COMMIT = "317442dee1e05c9a12f2f1883364896b8d207fe3"
+BEST_COMMIT = "c0d28b675df06cd7108ddf81a204859adb19f5e4"
 
 
 @pytest.fixture
@@ -98,6 +100,19 @@ def test_any_order_of_arrival_gives_the_same_commits(history: History, tmp_path:
     assert references(one) == references(two)
     assert references(one, "refs/heads") == references(two, "refs/heads")
     assert git(one, "ls-tree", "-r", "refs/notes/autoresearch") == git(two, "ls-tree", "-r", "refs/notes/autoresearch")
+
+
+def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
+    full: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(full, tmp_path / "here")
+    settle(home(tmp_path / "elsewhere"), [], [])
+    for place, words in ((full, ("export", "--bundle")), (tmp_path / "elsewhere", ("import",))):
+        monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
+        carried = CliRunner().invoke(app, [*words, str(tmp_path / "log.car")], prog_name="autoresearch")
+        assert carried.exit_code == 0, carried.output
+    export(tmp_path / "elsewhere", tmp_path / "there")
+    assert references(tmp_path / "there") == references(tmp_path / "here")
 
 
 def test_what_comes_later_is_added_and_nothing_else_changes(history: History, tmp_path: Path, export: Export) -> None:
