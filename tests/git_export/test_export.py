@@ -15,7 +15,7 @@ from autoresearch.networks import Manifest, save_manifest
 from autoresearch.records import Identity, Record, Run, Withdrawal, format_id, short_id
 from tests.git_export.conftest import Export, answer, git, references
 from tests.git_export.history import PREPARE, History, grown, home, settle, small
-from tests.records.making import NETWORK, key, pairs
+from tests.records.making import NETWORK, NOW_MS, key, pairs
 from tests.views.village import AUTHOR, ROOTS, TRUST, Village
 
 # The commit ids of the small history. They are the same on every node: a change of them is a change for everybody.
@@ -107,6 +107,7 @@ def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
 ) -> None:
     export(full, tmp_path / "here")
     settle(home(tmp_path / "elsewhere"), [], [])
+    monkeypatch.setattr("autoresearch_cli.here.now_ms", lambda: NOW_MS + 60_000)
     for place, words in ((full, ("export", "--bundle")), (tmp_path / "elsewhere", ("import",))):
         monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
         carried = CliRunner().invoke(app, [*words, str(tmp_path / "log.car")], prog_name="autoresearch")
