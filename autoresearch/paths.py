@@ -107,6 +107,11 @@ class Paths:
         """The daemon's own state: what was asked of it, what is in hand, events. Never synced."""
         return self.state / "local.sqlite"
 
+    @property
+    def choices(self) -> Path:
+        """What a person chose here: starred runs, archived tasks. Never synced."""
+        return self.state / "choices.sqlite"
+
     def secrets(self) -> list[Path]:
         """What no run may read: the keys' folders and what is in them, the API's token."""
         folders = (self.keys, self.network)

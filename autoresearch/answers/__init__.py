@@ -17,6 +17,7 @@ from autoresearch.answers.evidence import evidence_list_answer
 from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.manual_verification import check_asked, check_new, will_count
+from autoresearch.answers.notes import note_on, note_view, notes_answer
 from autoresearch.answers.own_verifications import verifying_status
 from autoresearch.answers.peers import with_participants
 from autoresearch.answers.published_tasks import published_task
@@ -45,6 +46,9 @@ __all__ = [
     "lineage_answer",
     "log_answer",
     "measured_evidence",
+    "note_on",
+    "note_view",
+    "notes_answer",
     "nothing_to_verify",
     "open_checkpoint",
     "own_record",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers.participants import named
-from autoresearch.answers.task_lookup import task_of
+from autoresearch.answers.task_lookup import FoundTask, task_of
 from autoresearch.api import CreditAnswer, CreditView, TaskCredit
 from autoresearch.errors import NotFound
 from autoresearch.log import Log
@@ -12,15 +12,19 @@ from autoresearch.views import credit, kept_answer
 
 
 @kept_answer
-def credit_answer(log: Log, participant: str | None = None, *, author: bytes | None = None) -> CreditAnswer:
+def credit_answer(
+    log: Log, participant: str | None = None, *, author: bytes | None = None, task: FoundTask | None = None
+) -> CreditAnswer:
     """Everybody's facts, or those of one participant: ``me``, the beginning of a key, or a name that only one has.
+
+    With a ``task`` those on that task; marks are of all tasks.
 
     Raises:
         NotFound: there is no such participant, or ``me`` has no key.
         AmbiguousId: several begin so.
         UsageError: that is no key, and nobody's name.
     """
-    everybody = credit(log)
+    everybody = credit(log, task.digest if task else None)
     shown = everybody if participant is None else [_one(log, everybody, participant, author)]
     tasks = {gain.task for row in shown for gain in row.improvements}
     return CreditAnswer(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from autoresearch.answers.task_lookup import FoundTask, task_of
+from autoresearch.answers.task_lookup import FoundTask, other_tasks, task_of
 from autoresearch.answers.voters import too_few, works_alone
 from autoresearch.api import BestAnswer, ProgramView, TasksAnswer, TaskStatus, TopAnswer, best_value
 from autoresearch.direction import sign_of
@@ -60,18 +60,22 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
 
 
 @in_snapshot
-def tasks_answer(log: Log) -> TasksAnswer:
-    """All tasks that somebody published, those with the most runs first."""
+def tasks_answer(log: Log, *, archived: frozenset[bytes] = frozenset(), all_tasks: bool = False) -> TasksAnswer:
+    """The tasks that somebody published, those with the most runs first; with ``all_tasks`` the archived ones too."""
     published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks())]
-    tasks = [task_status(log, task) for task in published if task is not None]
+    shown = [task for task in published if task is not None and (all_tasks or task.digest not in archived)]
+    tasks = [msgspec.structs.replace(task_status(log, task), archived=task.digest in archived) for task in shown]
     return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
 
 
 @kept_answer
-def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> BestAnswer:
+def best_answer(
+    log: Log, task: FoundTask, *, author: bytes | None = None, archived: frozenset[bytes] = frozenset()
+) -> BestAnswer:
     """The best confirmed program, the best provisional and the best reported one; ``run`` is the one to build upon.
 
-    ``author`` is the device that asks: while nothing is checked, its own runs come before what others say.
+    ``author`` is the device that asks: while nothing is checked, its own runs come before what others say. Tasks that
+    are ``archived`` are not among the others that are named.
     """
     status = task_status(log, task, author=author)
     here = trust_context(log, author)
@@ -88,12 +92,20 @@ def best_answer(log: Log, task: FoundTask, *, author: bytes | None = None) -> Be
         demoted=shown[4],
         run=leader,
         note=_note(log, task, status, confirmed),
+        other_tasks=other_tasks(log, task, archived),
     )
 
 
 @kept_answer
-def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS, author: bytes | None = None) -> TopAnswer:
-    """The leaderboard of a task, in sections where others' words count."""
+def top_answer(
+    log: Log,
+    task: FoundTask,
+    *,
+    limit: int = DEFAULT_ROWS,
+    author: bytes | None = None,
+    archived: frozenset[bytes] = frozenset(),
+) -> TopAnswer:
+    """The leaderboard of a task, in sections where others' words count; ``archived`` tasks are not named as others."""
     here = trust_context(log, author)
     status = task_status(log, task, author=author)
     programs = board(log, task.digest, here, limit=limit)
@@ -101,7 +113,8 @@ def top_answer(log: Log, task: FoundTask, *, limit: int = DEFAULT_ROWS, author: 
     note = _note(log, task, status, confirmed)
     best, *shown = _with_marks(log, [status.best, *programs])
     status = msgspec.structs.replace(status, best=best)
-    return TopAnswer(task=status, programs=[program for program in shown if program], note=note)
+    found = [program for program in shown if program]
+    return TopAnswer(task=status, programs=found, note=note, other_tasks=other_tasks(log, task, archived))
 
 
 @in_snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch.answers.conditions import Condition
+from autoresearch.answers.notes import notes_of
 from autoresearch.answers.summaries import summary
 from autoresearch.answers.task_lookup import FoundTask
 from autoresearch.answers.verification_state import verification_state_view
@@ -30,11 +31,14 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
     claims: bool = True,
     since_ms: int = 0,
     where: Condition | None = None,
+    starred: frozenset[bytes] = frozenset(),
+    only_starred: bool = False,
 ) -> LogAnswer:
     """The newest records first; ``before`` is the id of the last one of the page before.
 
     Without ``claims`` they are left out: every run has one, and they say nothing once it has ended. ``where`` chooses
-    among the ``SEARCHED_MOST`` newest, and ``since_ms`` those of that time and later.
+    among the ``SEARCHED_MOST`` newest, and ``since_ms`` those of that time and later. ``only_starred`` leaves of all
+    records those that are ``starred``.
 
     Raises:
         NotFound: there is no record ``before``.
@@ -44,7 +48,10 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
     without = None if claims or kind == "claim" else "claim"
     wanted = limit
     while True:
-        found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
+        if only_starred:
+            found = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
+        else:
+            found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
         page = [
             record
             for record in found
@@ -52,21 +59,23 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
             and record.time >= since_ms
             and (where is None or where(record))
         ]
-        is_all = len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
+        is_all = only_starred or len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
         if len(page) >= limit or is_all:
-            return LogAnswer(records=[stated_view(log, record) for record in page[:limit]])
+            return LogAnswer(records=[stated_view(log, record, starred) for record in page[:limit]])
         # The log reads from its newest end only: look further back until the page is full.
         wanted *= 4
 
 
 @kept_answer
-def show_answer(log: Log, record_id: bytes, *, marks: bool = True) -> ShowAnswer:
+def show_answer(
+    log: Log, record_id: bytes, *, marks: bool = True, starred: frozenset[bytes] = frozenset()
+) -> ShowAnswer:
     """One record, whole; of a run without its author's marks when there are many to show. Raises NotFound."""
     record = log.get(record_id)
     forked = log.forked(record)
     withdrawal = log.withdrawal(record)
     return ShowAnswer(
-        record=stated_view(log, record),
+        record=stated_view(log, record, starred),
         run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
         verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
         body=plain_body(record),
@@ -75,6 +84,21 @@ def show_answer(log: Log, record_id: bytes, *, marks: bool = True) -> ShowAnswer
         withdrawn=withdrawal is not None,
         withdrawn_ms=withdrawal.time if withdrawal else None,
         withdrawn_reason=getattr(withdrawal.body, "reason", "") if withdrawal else "",
+        notes=notes_of(log, record) if isinstance(record.body, Run) else [],
+    )
+
+
+def _newest(log: Log, ids: frozenset[bytes]) -> list[Record]:
+    """The records with these ids that are here, newest first."""
+    found = filter(None, map(log.find, ids))
+    return sorted(found, key=lambda record: (record.time, record.id), reverse=True)
+
+
+def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | None) -> bool:
+    return (
+        kind in (None, record.kind)
+        and author in (None, record.author)
+        and task in (None, getattr(record.body, "task", None))
     )
 
 
@@ -91,9 +115,9 @@ def record_view(log: Log, record: Record) -> RecordView:
     )
 
 
-def stated_view(log: Log, record: Record) -> RecordView:
-    """One record in a line, of a run with its state."""
-    view = record_view(log, record)
+def stated_view(log: Log, record: Record, starred: frozenset[bytes] = frozenset()) -> RecordView:
+    """One record in a line, of a run with its state; and whether it is among the ``starred``."""
+    view = msgspec.structs.replace(record_view(log, record), starred=record.id in starred)
     if not isinstance(record.body, Run):
         return view
     return msgspec.structs.replace(view, state=judged(log, record).state.value)

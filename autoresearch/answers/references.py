@@ -15,12 +15,19 @@ _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 
 
 @in_snapshot
-def resolve_reference(log: Log, text: str, *, task: FoundTask | None = None, author: bytes | None = None) -> bytes:
+def resolve_reference(
+    log: Log,
+    text: str,
+    *,
+    task: FoundTask | None = None,
+    author: bytes | None = None,
+    archived: frozenset[bytes] = frozenset(),
+) -> bytes:
     """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, each with ``~`` or ``~2`` if wanted.
 
     ``@`` is the best run of the task: confirmed, else provisional, else ``author``'s own, else reported; never one that
-    is in doubt. ``@mine`` is the best of ``author`` by its own word. Without ``task`` it is the one worked on last.
-    ``~N`` goes N parents back.
+    is in doubt. ``@mine`` is the best of ``author`` by its own word. Without ``task`` it is the one worked on last
+    that is not ``archived``. ``~N`` goes N parents back.
 
     Raises:
         NotFound: there is none.
@@ -33,14 +40,16 @@ def resolve_reference(log: Log, text: str, *, task: FoundTask | None = None, aut
             f"“{text[:80]}” names no run.", hint="an id or its beginning, @, @mine, or one of them with ~1"
         )
     start, steps = match["start"], match["steps"]
-    found = _best(log, start, task, author) if start.startswith("@") else log.resolve(start)
+    if start.startswith("@"):
+        if start not in ("@", "@mine"):
+            raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
+        found = _best(log, start, task or find_task(log, author=author, archived=archived), author)
+    else:
+        found = log.resolve(start)
     return found if steps is None else _ancestor(log, found, int(steps or 1))
 
 
-def _best(log: Log, start: str, task: FoundTask | None, author: bytes | None) -> bytes:
-    if start not in ("@", "@mine"):
-        raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
-    task = task or find_task(log, author=author)
+def _best(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
     if start == "@":
         program = best_program(log, task, author=author)
         found = parse_id(program.id) if program else None

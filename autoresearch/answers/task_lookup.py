@@ -29,10 +29,13 @@ class FoundTask(NamedTuple):
 
 
 @in_snapshot
-def find_task(log: Log, reference: str | None = None, *, author: bytes | None = None) -> FoundTask:
+def find_task(
+    log: Log, reference: str | None = None, *, author: bytes | None = None, archived: frozenset[bytes] = frozenset()
+) -> FoundTask:
     """The task with this name or digest; without a reference the one that ``author``, or else anybody, ran last.
 
-    Names are not unique: of several tasks with one name, the one that ``author`` has runs on is meant.
+    Names are not unique: of several tasks with one name, the one that ``author`` has runs on is meant. What is
+    ``archived`` here is meant by its name or digest alone, and by a name only where no other task has it.
 
     Raises:
         NotFound: there is none.
@@ -42,10 +45,11 @@ def find_task(log: Log, reference: str | None = None, *, author: bytes | None = 
     published = [row for row in log.tasks() if row.direction is not None]
     known = {row.digest: row for row in published}
     if reference is None:
-        return _load(log, _last(log, known, author))
+        return _load(log, _last(log, _but(known, archived), author))
     named = [task for digest in _named(published, reference) if (task := _load(log, known[digest])).name == reference]
     if not named and _DIGEST.fullmatch(reference.lower()):
         named = [_load(log, row) for row in known.values() if row.digest.hex().startswith(reference.lower())]
+    named = [task for task in named if task.digest not in archived] or named
     if len(named) > 1 and author is not None:
         named = [task for task in named if log.runs(task.digest, limit=1, author=author)] or named
     if not named:
@@ -57,6 +61,13 @@ def find_task(log: Log, reference: str | None = None, *, author: bytes | None = 
     return named[0]
 
 
+def other_tasks(log: Log, task: FoundTask, archived: frozenset[bytes] = frozenset()) -> list[str]:
+    """The names of the other tasks here that are not archived, sorted; of one with the same name its digest."""
+    digests = {row.digest for row in log.tasks()} - archived - {task.digest}
+    found = [other for digest in digests if (other := task_of(log, digest)) is not None]
+    return sorted({other.digest.hex()[:12] if other.name == task.name else other.name for other in found})
+
+
 def task_of(log: Log, digest: bytes) -> FoundTask | None:
     """The task with this digest, or None when its definition is not here."""
     row = log.task(digest)
@@ -66,6 +77,15 @@ def task_of(log: Log, digest: bytes) -> FoundTask | None:
 def _named(published: Iterable[TaskRow], name: str) -> list[bytes]:
     """The digests that somebody published under a name; whether the definition has that name is another question."""
     return list(dict.fromkeys(row.digest for row in published if row.name == name))
+
+
+def _but(known: Mapping[bytes, TaskRow], archived: frozenset[bytes]) -> dict[bytes, TaskRow]:
+    """The tasks that are not archived."""
+    left = {digest: row for digest, row in known.items() if digest not in archived}
+    if known and not left:
+        hint = "name one with --task, or: autoresearch task restore NAME"
+        raise NotFound("All tasks here are archived.", hint=hint)
+    return left
 
 
 def _last(log: Log, known: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:

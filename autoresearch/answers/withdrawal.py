@@ -19,14 +19,14 @@ _STAYS = {
 _HINTS = {"attestation": "autoresearch attestor withdraw KEY", "identity": "autoresearch id revoke DEVICE"}
 
 
-def own_record(log: Log, reference: str, me: bytes | None) -> Record:
-    """The run or note that the device ``me`` may withdraw.
+def own_record(log: Log, reference: str, me: bytes | None, *, archived: frozenset[bytes] = frozenset()) -> Record:
+    """The run or note that the device ``me`` may withdraw; ``@mine`` is never of a task that is ``archived``.
 
     Raises:
         NotFound: there is no such record.
         Refused: it is no run and no note, another device's, or withdrawn already.
     """
-    record = log.get(resolve_reference(log, reference, author=me))
+    record = log.get(resolve_reference(log, reference, author=me, archived=archived))
     name, kind = short_id(record.id), with_article(record.kind)
     if not isinstance(record.body, Run | Note):
         why = f": {_STAYS[record.kind]}" if record.kind in _STAYS else ""

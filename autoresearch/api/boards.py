@@ -7,7 +7,7 @@ from autoresearch.api.runs import LineageStep, ProgramView, RunView
 
 
 class TaskStatus(Answer, frozen=True, kw_only=True):
-    """The task this node works on, and how far the network has come with it."""
+    """A task, and how far the network has come with it. ``archived``: a person put it away on this machine."""
 
     name: str
     digest: str
@@ -19,10 +19,11 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     closed: float | None = None  # share of the way from the baseline to the floor, 0..1
     runs: int = 0
     failed: int = 0
+    archived: bool = False
 
 
 class TasksAnswer(Answer, frozen=True, kw_only=True):
-    """All published tasks."""
+    """The published tasks that are not archived here, or all."""
 
     schema: str = "autoresearch.tasks/1"
     tasks: list[TaskStatus]
@@ -32,7 +33,8 @@ class BestAnswer(Answer, frozen=True, kw_only=True):
     """The best confirmed program of a task, and beside it the best provisional and the best reported one.
 
     ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
-    ``demoted`` was the best confirmed one before others came to another number.
+    ``demoted`` was the best confirmed one before others came to another number. ``other_tasks`` are the names of the
+    other tasks.
     """
 
     schema: str = "autoresearch.best/1"
@@ -43,15 +45,17 @@ class BestAnswer(Answer, frozen=True, kw_only=True):
     demoted: ProgramView | None = None
     run: RunView | None = None
     note: str = ""
+    other_tasks: list[str] = []
 
 
 class TopAnswer(Answer, frozen=True, kw_only=True):
-    """The leaderboard of a task, section by section."""
+    """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks."""
 
     schema: str = "autoresearch.top/1"
     task: TaskStatus
     programs: list[ProgramView]
     note: str = ""
+    other_tasks: list[str] = []
 
 
 class LineageAnswer(Answer, frozen=True, kw_only=True):

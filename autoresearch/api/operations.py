@@ -34,13 +34,15 @@ from autoresearch.api.node import (
     StatusAnswer,
     TrustAnswer,
 )
+from autoresearch.api.notes import NoteAnswer, NotesAnswer
 from autoresearch.api.parameters import (
     Difference,
     EventsSince,
     EvidenceOf,
+    NotesOf,
     Nothing,
-    OfParticipant,
     OfTask,
+    OfTaskAndParticipant,
     OneEvidence,
     OneRecord,
     Parameters,
@@ -54,6 +56,7 @@ from autoresearch.api.requests import (
     DropRequest,
     FetchRequest,
     NameRequest,
+    NoteRequest,
     PauseRequest,
     ProposeRequest,
     VerifyRequest,
@@ -139,9 +142,9 @@ BEST = Operation(
 TOP = Operation("GET /v1/top", TopOf, TopAnswer, "The leaderboard of a task.")
 CREDIT = Operation(
     "GET /v1/credit",
-    OfParticipant,
+    OfTaskAndParticipant,
     CreditAnswer,
-    "What participants have done that others can count; without `participant` all.",
+    "What participants have done that others can count; without `participant` all, without `task` on all tasks.",
 )
 EVIDENCE_LIST = Operation(
     "GET /v1/evidence",
@@ -176,6 +179,7 @@ SOURCE = Operation(
 TRAINING_LOG = Operation("GET /v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain")
 LINEAGE = Operation("GET /v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run.")
 DIFF = Operation("GET /v1/diff", Difference, DiffAnswer, "What changed between two runs.")
+NOTES = Operation("GET /v1/notes", NotesOf, NotesAnswer, "The notes on a task, newest first.")
 EVENTS = Operation(
     "GET /v1/events",
     EventsSince,
@@ -252,6 +256,9 @@ WITHDRAW = Operation(
     WithdrawRecordRequest,
     WithdrawnAnswer,
     "Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's.",
+)
+NOTE = Operation(
+    "POST /v1/notes", NoteRequest, NoteAnswer, "Publish a note on a run: what it shows, or what it suggests."
 )
 TRUST = Operation(
     "POST /v1/trust",

@@ -64,6 +64,7 @@ class Records(OfTask, frozen=True, kw_only=True):
     author: Author | None = None
     limit: Limit = 50
     before: Before | None = None
+    starred: Annotated[bool, Meta(description="only records that are starred on this machine")] = False
     since_ms: Annotated[int, Meta(ge=0, le=2**53, description="only records of this time and later")] = 0
     where: Annotated[str, Meta(max_length=500, description="only runs that meet this, such as value<1.1")] = ""
 
@@ -74,7 +75,20 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
     id: Reference
 
 
+class NotesOf(OfTask, frozen=True, kw_only=True):
+    """Which notes."""
+
+    query: Annotated[str, Meta(max_length=500, description="only notes that hold all of these words")] = ""
+    limit: Limit = 20
+
+
 Kind = Annotated[EvidenceKind, Meta(description="only evidence of this kind; of a record: which kind it may be")]
+
+
+class OfTaskAndParticipant(OfParticipant, frozen=True, kw_only=True):
+    """Whose, and on which task."""
+
+    task: Annotated[str, Meta(max_length=128, description="only on this task; left out: on all")] | None = None
 
 
 class EvidenceOf(OfParticipant, frozen=True, kw_only=True):

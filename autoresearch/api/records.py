@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from autoresearch.api.base import Answer
+from autoresearch.api.notes import NoteView
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 from autoresearch.api.runs import RunView
 
 
 class RecordView(Answer, frozen=True, kw_only=True):
-    """One record of any kind, in a line; of a run also how far others stand behind it. ``author`` is the device."""
+    """One record of any kind, in a line; of a run also how far others stand behind it. ``author`` is the device.
+
+    ``starred``: a person starred it on this machine, which no other node knows.
+    """
 
     id: str
     kind: str
@@ -18,6 +22,7 @@ class RecordView(Answer, frozen=True, kw_only=True):
     summary: str
     state: str = ""
     participant: ParticipantView = NOBODY
+    starred: bool = False
 
 
 class LogAnswer(Answer, frozen=True, kw_only=True):
@@ -93,7 +98,8 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
 class ShowAnswer(Answer, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
 
-    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none.
+    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``notes`` are the newest of which
+    a run is the evidence.
     """
 
     schema: str = "autoresearch.show/1"
@@ -106,6 +112,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     withdrawn: bool = False
     withdrawn_ms: int | None = None
     withdrawn_reason: str = ""
+    notes: list[NoteView] = []
 
 
 class DiffAnswer(Answer, frozen=True, kw_only=True):

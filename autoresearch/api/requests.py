@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from autoresearch.api.base import Answer
+from autoresearch.bounds import NOTE_CHARACTERS
 
 # Bounds of what a request may say, so that no number is too large for what keeps it.
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
@@ -52,6 +53,14 @@ class WithdrawRecordRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fi
 
     record: Annotated[str, Meta(min_length=1, max_length=128)]
     reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
+class NoteRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a note, an insight or a hypothesis, with a run as its evidence: an id, a beginning of one, or ``@``."""
+
+    run: Annotated[str, Meta(min_length=1, max_length=128)]
+    text: Annotated[str, Meta(min_length=1, max_length=NOTE_CHARACTERS)]
+    topic: Literal["insight", "hypothesis"] = "insight"
 
 
 class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

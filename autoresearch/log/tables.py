@@ -254,7 +254,9 @@ class Tables(Reader):
         """  # noqa: S608
         return [row[0] for row in self._rows(query, *keys)]
 
-    def runs_by_author(self) -> list[tuple[bytes, int, int, int]]:
-        """All devices with runs: the device, how many runs, how many of them ended well, and the time of the last."""
-        query = "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run GROUP BY author"
-        return [(author, runs, ok, last) for author, runs, ok, last in self._rows(query)]
+    def runs_by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
+        """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
+        query = (
+            "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run WHERE ?1 IS NULL OR task = ?1 GROUP BY 1"
+        )
+        return [(author, runs, ok, last) for author, runs, ok, last in self._rows(query, task)]

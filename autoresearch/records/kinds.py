@@ -12,11 +12,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from autoresearch.bounds import NOTE_CHARACTERS
+
 Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Title = Annotated[str, Meta(max_length=120)]
-Text = Annotated[str, Meta(max_length=2048)]
+Text = Annotated[str, Meta(max_length=NOTE_CHARACTERS)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
 Scalar = int | float | str | bool

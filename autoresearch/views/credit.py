@@ -62,20 +62,20 @@ class _Book:
 
 
 @in_snapshot
-def credit(log: Log) -> list[CreditView]:
-    """What all participants have done, the most verified compute first.
+def credit(log: Log, task: bytes | None = None) -> list[CreditView]:
+    """What all participants have done, on all tasks or on one, the most verified compute first.
 
     A run's compute counts when it is provisional, confirmed or not replicated (which is no blame), and is plausible.
     """
     book = _Book(log)
-    for device, runs, finished, last_ms in log.runs_by_author():
+    for device, runs, finished, last_ms in log.runs_by_author(task):
         account = book.of(device, last_ms)
         account.runs, account.finished = account.runs + runs, account.finished + finished
     for part in in_parts(log.verified()):
         judge_soon(log, part)
         for run_id in part:
             run = log.find(run_id)
-            if run is not None and isinstance(run.body, Run):
+            if run is not None and isinstance(run.body, Run) and task in (None, run.body.task):
                 _enter(book, log, run, run.body, judged(log, run))
     records = track_records(log)
     views = [_view(log, voter, account, book, records) for voter, account in book.accounts.items()]

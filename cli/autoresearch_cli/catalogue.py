@@ -24,6 +24,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "lineage": Entry("lineage", "The steps from the baseline to a run."),
         "credit": Entry("credit", "What each participant has done, with the records."),
         "evidence": Entry("evidence", "Signed records that prove misbehaviour; check them here."),
+        "notes": Entry("note", "The notes on a task: insights, hypotheses, past work."),
         "events": Entry("events", "What happens on this node, as it happens."),
     },
     "Work": {
@@ -33,6 +34,9 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "mcp": Entry("mcp", "Tools for a coding agent, by the Model Context Protocol."),
         "work": Entry("work", "Let the daemon run experiments."),
         "verify": Entry("verify", "Measure another participant's run on this machine."),
+        "note": Entry("note", "Publish what a run shows, or what to try next."),
+        "star": Entry("star", "Star a run, to find it again; on this machine only."),
+        "unstar": Entry("star", "Take a star away."),
         "withdraw": Entry("withdraw", "Withdraw a run or a note of this machine."),
         "pause": Entry("control", "Stop working, for a while or until `resume`."),
         "resume": Entry("control", "End a pause."),

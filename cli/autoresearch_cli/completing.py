@@ -23,13 +23,23 @@ def complete_reference(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Names of tasks in the log that begin so."""
+    """Names of tasks in the log that begin so, and are not archived."""
+    return _tasks(incomplete)
+
+
+def complete_archived(incomplete: str) -> list[str]:
+    """Names of archived tasks that begin so."""
+    return _tasks(incomplete, archived=True)
+
+
+def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
     try:
         from autoresearch.answers import tasks_answer
         from autoresearch_cli.reading import open_notebook
 
         with open_notebook() as notebook:
-            names = {harmless(task.name) for task in tasks_answer(notebook.log).tasks}
+            tasks = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=True).tasks
+            names = {harmless(task.name) for task in tasks if task.archived == archived}
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []
     return sorted(name for name in names if name.startswith(incomplete))

@@ -37,6 +37,12 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         )
 
 
+def on_task(answer: StatusAnswer, task: str) -> StatusAnswer:
+    """The same with the numbers of another task. Raises NotFound, AmbiguousId."""
+    with open_notebook(task) as notebook:
+        return msgspec.structs.replace(answer, task=task_status(notebook.log, notebook.task(), author=notebook.me))
+
+
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:
     """This node's part in verification, as its log has it."""
     part = verifying_status(log, me, here.now_ms())

@@ -20,9 +20,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON document a line.")]
 Task = Annotated[
     str,
-    typer.Argument(
-        metavar="[TASK]",
-        help="A task's name or id. Left out: the one this node works on.",
+    typer.Option(
+        "--task",
+        metavar="NAME",
+        help="A task's name or digest. Left out: the one worked on last.",
         autocompletion=complete_task,
     ),
 ]

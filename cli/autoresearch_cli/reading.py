@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from autoresearch.answers import FoundTask, find_task, resolve_reference, run_log, run_source, show_answer
 from autoresearch.api import FetchRequest, ShowAnswer, operations
+from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
 from autoresearch.identity import load_identity
 from autoresearch.log import BlobStore, Log, MissingBlob
@@ -24,23 +25,30 @@ FETCH_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class NotebookReader:
-    """The log and the blobs of this machine; ``me`` is its device key, if there is one already."""
+    """The log and the blobs of this machine, and what a person chose here; ``me`` is its device key, if it has one.
+
+    ``named`` is the task that the command line names: what ``@`` and ``@mine`` are about.
+    """
 
     log: Log
     blobs: BlobStore
     me: bytes | None
+    starred: frozenset[bytes] = frozenset()
+    archived: frozenset[bytes] = frozenset()
+    named: str = ""
 
     def resolve(self, reference: str) -> bytes:
         """The record that a person means: an id, a unique beginning of one, ``@``, ``@mine``, ``@~1``."""
-        return resolve_reference(self.log, reference, author=self.me)
+        task = self.task() if self.named else None
+        return resolve_reference(self.log, reference, task=task, author=self.me, archived=self.archived)
 
     def show(self, reference: str) -> ShowAnswer:
         """One record, whole."""
-        return show_answer(self.log, self.resolve(reference))
+        return show_answer(self.log, self.resolve(reference), starred=self.starred)
 
     def task(self, reference: str = "") -> FoundTask:
         """A task by name or digest; without one, the task that this machine, or else anybody, worked on last."""
-        return find_task(self.log, reference or None, author=self.me)
+        return find_task(self.log, reference or self.named or None, author=self.me, archived=self.archived)
 
     def source(self, reference: str) -> str:
         """The train.py of a run."""
@@ -81,14 +89,15 @@ def _fetch(blob: BlobRef, seconds: float) -> None:
 
 
 @contextmanager
-def open_notebook() -> Iterator[NotebookReader]:
-    """Open the notebook; a machine without one has an empty one. Nothing is written."""
+def open_notebook(task: str = "") -> Iterator[NotebookReader]:
+    """Open the notebook; a machine without one has an empty one. Nothing is written. ``task`` is the one named."""
     paths = here.paths()
     with ExitStack() as stack:
         manifest = here.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
-        yield NotebookReader(log, blobs, device_key())
+        starred, archived = (chosen(paths.choices, choice) for choice in (Choice.STARRED, Choice.ARCHIVED))
+        yield NotebookReader(log, blobs, device_key(), starred, archived, task)
 
 
 def device_key() -> bytes | None:

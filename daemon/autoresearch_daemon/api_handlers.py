@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import msgspec
 
-from autoresearch.answers import own_record, way_to_count, with_participants, withdrawn_answer
+from autoresearch.answers import note_on, note_view, own_record, way_to_count, with_participants, withdrawn_answer
 from autoresearch.api import (
     AllowRequest,
     AttestAnswer,
@@ -22,6 +23,8 @@ from autoresearch.api import (
     FetchRequest,
     Health,
     NameRequest,
+    NoteAnswer,
+    NoteRequest,
     OneEvidence,
     PauseRequest,
     PeersAnswer,
@@ -50,7 +53,7 @@ from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.minds import check_proposer, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
-from autoresearch_daemon.status import status_answer, verifying_part
+from autoresearch_daemon.status import followed_task, status_answer, verifying_part
 
 
 class ApiHandlers:
@@ -69,6 +72,11 @@ class ApiHandlers:
         """The open blob store."""
         return self._node.notebook.blobs
 
+    @property
+    def choices(self) -> Path:
+        """The file of what a person chose here."""
+        return self._node.paths.choices
+
     def author(self) -> bytes:
         """The device key that signs here."""
         return self._node.notebook.author
@@ -76,7 +84,11 @@ class ApiHandlers:
     def work(self, request: WorkRequest) -> StatusAnswer:
         """Work until told otherwise, or for so many runs, or until a time."""
         folder = request.task and str(existing_folder(request.task))
-        self._node.load(folder or self._node.settings.work.task)
+        task = self._node.load(folder or self._node.settings.work.task)
+        if task.digest in self._node.archived():
+            raise Refused(
+                f"the task {task.name} is archived on this machine", hint=f"autoresearch task restore {task.name}"
+            )
         share = self._node.settings.work.verify_share if request.verify_share is None else request.verify_share
         if share >= 1 and request.runs is not None:
             raise UsageError(
@@ -217,10 +229,16 @@ class ApiHandlers:
 
     def withdraw(self, request: WithdrawRecordRequest) -> WithdrawnAnswer:
         """Withdraw a run or a note of this device."""
-        record = own_record(self.log, request.record, self.author())
+        record = own_record(self.log, request.record, self.author(), archived=self._node.archived())
         withdrawal = self._node.notebook.withdraw(record, now_ms(), reason=request.reason)
         self._node.look_at_leaders(again=True)
         return withdrawn_answer(record, withdrawal)
+
+    def note(self, request: NoteRequest) -> NoteAnswer:
+        """Publish a note on a run."""
+        body, run = note_on(self.log, request, author=self.author(), archived=self._node.archived())
+        record = self._node.notebook.publish_note(body, now_ms(), links=(run,))
+        return NoteAnswer(note=note_view(self.log, record))
 
     def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""
@@ -261,7 +279,7 @@ class ApiHandlers:
             self._node.notebook,
             level=self._node.level,
             started_ms=self._node.started_ms,
-            task_digest=task.digest if task else None,
+            task=followed_task(self._node.notebook, task.digest if task else None, self._node.archived()),
             net=self._node.exchange.status() if self._node.exchange else NO_NETWORK,
             storage=self._node.keeper.status(),
             warnings=self._node.warnings(),

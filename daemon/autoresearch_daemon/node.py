@@ -13,6 +13,7 @@ import structlog
 
 from autoresearch.answers import record_view
 from autoresearch.api import NetworkStatus, QueuedRun
+from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.identity import standing
 from autoresearch.notebook import Notebook
@@ -153,6 +154,7 @@ class Node:
         except AutoresearchError as error:
             self._block(error)
         self.level = self.verifying.level = level
+        self._leave_archived()
         self.take(service.Blocked(Why.ASKING_PEERS, None))
         for assignment in self.proposals.left_over():
             self.take(service.RunAsked(assignment))
@@ -195,6 +197,7 @@ class Node:
             behind = self.notebook.is_behind()
             self.take(service.Blocked(Why.LOG_BEHIND, WHY_SENTENCES[Why.LOG_BEHIND] if behind else None))
             self.trusting.look()
+            self._leave_archived()
             await self.leading.look(now_ms())
             if self.exchange:
                 await self.exchange.look()
@@ -219,6 +222,19 @@ class Node:
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
         told = [text for text in (self._standing, self.trusting.problem) if text]
         return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
+
+    def archived(self) -> frozenset[bytes]:
+        """The tasks that a person archived on this machine."""
+        return chosen(self.paths.choices, Choice.ARCHIVED)
+
+    def _leave_archived(self) -> None:
+        """A task that a person archives while the node works on it is worked on no longer."""
+        folder, archived = self.service.asked.order.task or self.settings.work.task, self.archived()
+        if not (self.service.asked.working and archived):
+            return
+        with suppress(AutoresearchError):  # whoever works on it meets the same error
+            if (self.tasks.get(folder) or self.load(folder)).digest in archived:
+                self.take(service.FinishAsked())
 
     # --- the service's inputs and effects ---
 

@@ -33,7 +33,7 @@ def status_answer(
     *,
     level: Level | None,
     started_ms: int,
-    task_digest: bytes | None,
+    task: TaskStatus | None,
     net: NetworkStatus,
     storage: StorageStatus,
     warnings: Sequence[str],
@@ -62,7 +62,7 @@ def status_answer(
         sandbox_name="" if level is None else level.sentence,
         records=log.count(),
         mine=log.count(author=notebook.author),
-        task=_task(notebook, task_digest),
+        task=task,
         net=net,
         storage=storage,
         workers=[
@@ -86,9 +86,10 @@ def verifying_part(
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 
-def _task(notebook: Notebook, digest: bytes | None) -> TaskStatus | None:
+def followed_task(notebook: Notebook, digest: bytes | None, archived: frozenset[bytes]) -> TaskStatus | None:
+    """The task with this digest; without one, the task worked on last that is not archived."""
     try:
-        found = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author)
+        found = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author, archived=archived)
     except NotFound:
         return None  # nothing was run here yet
     return task_status(notebook.log, found, author=notebook.author)

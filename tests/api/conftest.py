@@ -14,11 +14,12 @@ from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import attest_answer, find_task, task_status
+from autoresearch.answers import attest_answer, find_task, note_on, note_view, task_status
 from autoresearch.api import (
     AttestorAnswer,
     Health,
     NetworkStatus,
+    NoteAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
@@ -39,6 +40,7 @@ class SmallNode:
         self.notebook = notebook
         self.log, self.blobs = notebook.log, notebook.blobs
         self.local = LocalState(local)
+        self.choices = local.with_name("choices.sqlite")
         self.events = Events(self.local)
         self.asked = []
         self.state = "idle"
@@ -111,6 +113,11 @@ class SmallNode:
 
     async def fetch_blob(self, blob, seconds):
         self.asked.append(("fetch", blob))
+
+    def note(self, request):
+        body, run = note_on(self.log, request, author=self.author())
+        record = self.log.get(self.notebook.append("note", body, links=[run]))
+        return NoteAnswer(note=note_view(self.log, record))
 
     def set_name(self, request):
         return self._note("named", request)

@@ -21,6 +21,7 @@ BODIES = {
     "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
     "/v1/name": {"name": "ann"},
     "/v1/verify": {"run": "bafyrei"},
+    "/v1/notes": {"run": "@", "text": "what it shows"},
     "/v1/peers/block": {"peer": "12D3KooW"},
     "/v1/fetch": {"sha256": "0" * 64, "size": 1},
 }

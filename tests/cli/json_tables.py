@@ -58,6 +58,9 @@ milliseconds, durations milliseconds, sizes bytes.
 | `import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
 | `task new`, `show`, `get`, `pin` | `autoresearch.task/1` |
 | `task list` | `autoresearch.tasks/1` |
+| `task archive`, `restore` | `autoresearch.archived/1` |
+| `note`, `notes` | `autoresearch.note/1`, `autoresearch.notes/1` |
+| `star`, `unstar` | `autoresearch.star/1` |
 """
 # What the daemon's API reads is described with the API.
 REQUESTS = {
@@ -69,6 +72,7 @@ REQUESTS = {
     "BlockRequest",
     "VerifyRequest",
     "NameRequest",
+    "NoteRequest",
     "AttestRequest",
     "ConfirmRequest",
     "WithdrawRequest",
@@ -131,6 +135,8 @@ def type_name(kind: object) -> str:
         return f"map of {type_name(inner[1])}"
     if origin is typing.Annotated:
         return type_name(inner[0])
+    if origin is typing.Literal:
+        return " or ".join(f"`{word}`" for word in inner)
     if inner:
         return " or ".join(type_name(part) for part in inner)
     assert isinstance(kind, type)

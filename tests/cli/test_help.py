@@ -31,7 +31,7 @@ GROUPS = {
         "confirm",
     ),
     "attestor": ("log", "withdraw", "allow"),
-    "task": ("new", "show"),
+    "task": ("new", "show", "list", "get", "pin", "archive", "restore"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]

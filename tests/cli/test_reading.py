@@ -46,8 +46,8 @@ def test_best_is_the_lowest_value_and_its_code_is_exact(cli: Cli, filled: Filled
 
 def test_best_of_a_task_by_name_and_by_digest(cli: Cli, filled: Filled) -> None:
     for reference in ("my-task", filled.task.digest.hex()[:10]):
-        assert cli("best", reference, "--code").stdout == TRAIN.format(x=1.3)
-    assert cli("best", "another").exit_code == 4
+        assert cli("best", "--task", reference, "--code").stdout == TRAIN.format(x=1.3)
+    assert cli("best", "--task", "another").exit_code == 4
 
 
 def test_top_ranks_and_can_be_cut(cli: Cli, filled: Filled) -> None:

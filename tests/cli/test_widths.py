@@ -50,8 +50,8 @@ for event in events:
 """
 SCREEN_LINES = 24
 WRITING = {
-    *("demo", "run", "propose", "work", "verify", "withdraw", "pause", "resume", "finish", "up", "down"),
-    *("attestor", "export", "import", "mcp"),
+    *("demo", "run", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
+    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"
@@ -87,6 +87,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("credit",): ("0.7800", "0.0700", "1 of 2"),
         ("credit", NAMES[2]): (best,),
         ("credit", "eve"): (lucky,),
+        ("notes",): (),
         ("evidence",): (refuted, lucky),
         ("evidence", lucky): ("banned",),
         ("evidence", parent): (parent,),

@@ -11,7 +11,7 @@ from autoresearch.errors import DaemonNotRunning, NoTaskYet, NotFound
 from autoresearch_cli import here
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json, Task, command_app, examples
-from autoresearch_cli.rendering.boards import explained, print_best
+from autoresearch_cli.rendering.boards import explained, other_tasks, print_best
 from autoresearch_cli.rendering.output import print_exactly, print_json, say
 
 app = command_app()
@@ -22,19 +22,19 @@ apps = {"best": app}
     epilog=examples(
         ("autoresearch best", "the best run, and how far the floor is"),
         ("autoresearch best --code > train.py", "its source"),
-        ("autoresearch best grammar --json", "of one task, for a program"),
+        ("autoresearch best --task grammar --json", "of one task, for a program"),
         see="top, show, lineage, diff",
     )
 )
 def best(
-    task: Task = "",
     *,
+    task: Task = "",
     code: Annotated[bool, typer.Option("--code", help="Print its train.py, and nothing else.")] = False,
     json: Json = False,
 ) -> None:
     """The best train.py of a task so far: the best confirmed run, and the best provisional and reported ones."""
     if not code:
-        _report(_answer(task), json=json)
+        _report(_answer(task), json=json, named=bool(task))
         return
     from autoresearch.answers import task_status
     from autoresearch_cli.reading import open_notebook
@@ -62,10 +62,10 @@ def _answer(task: str) -> BestAnswer:
     from autoresearch_cli.reading import open_notebook
 
     with open_notebook() as notebook:
-        return best_answer(notebook.log, notebook.task(task), author=notebook.me)
+        return best_answer(notebook.log, notebook.task(task), author=notebook.me, archived=notebook.archived)
 
 
-def _report(answer: BestAnswer, *, json: bool) -> None:
+def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
     if json:
         print_json(answer)
         return
@@ -73,4 +73,7 @@ def _report(answer: BestAnswer, *, json: bool) -> None:
     shown = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
     for line in explained([program for program in shown if program]):
         say(line)
-    say("→ autoresearch best --code, autoresearch lineage @, autoresearch diff @")
+    if others := other_tasks(answer.other_tasks):
+        say(others)
+    at = f" --task {answer.task.name}" if named else ""
+    say(f"→ autoresearch best --code{at}, autoresearch lineage @{at}, autoresearch diff @{at}")

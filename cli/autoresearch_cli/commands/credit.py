@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.answers import credit_answer
+from autoresearch_cli.completing import complete_task
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.credit import print_credit, print_participant
@@ -33,11 +34,16 @@ def credit(
         ),
     ] = None,
     *,
+    task: Annotated[
+        str,
+        typer.Option("--task", metavar="NAME", help="Only what was done on this task.", autocompletion=complete_task),
+    ] = "",
     json: Json = False,
 ) -> None:
     """What participants have done: each fact with the records that show it. There are no points."""
     with open_notebook() as notebook:
-        answer = credit_answer(notebook.log, participant, author=notebook.me)
+        found = notebook.task(task) if task else None
+        answer = credit_answer(notebook.log, participant, author=notebook.me, task=found)
     if json:
         print_json(answer)
         return

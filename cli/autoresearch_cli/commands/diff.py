@@ -10,7 +10,7 @@ from autoresearch.answers import diff_answer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.words import with_article
 from autoresearch_cli.completing import complete_reference
-from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.sources import print_diff
@@ -38,10 +38,11 @@ def diff(
         ),
     ] = "",
     *,
+    task: Task = "",
     json: Json = False,
 ) -> None:
     """The change of train.py between two runs, with their values and the constants that differ."""
-    with open_notebook() as notebook:
+    with open_notebook(task) as notebook:
         if other:
             old, new = notebook.resolve(reference), notebook.resolve(other)
         else:

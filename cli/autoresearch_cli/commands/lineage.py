@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.answers import lineage_answer
-from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import print_lineage
 from autoresearch_cli.rendering.output import print_json, say
@@ -20,9 +20,9 @@ apps = {"lineage": app}
         see="diff, show, top",
     )
 )
-def lineage(reference: Reference, *, json: Json = False) -> None:
+def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """The steps from the baseline to a run, each with what it gained."""
-    with open_notebook() as notebook:
+    with open_notebook(task) as notebook:
         answer = lineage_answer(notebook.log, notebook.resolve(reference))
     if json:
         print_json(answer)

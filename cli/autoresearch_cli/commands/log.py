@@ -34,7 +34,7 @@ def complete_kind(incomplete: str) -> list[str]:
         see="show, top, events, export",
     )
 )
-def log(
+def log(  # noqa: PLR0913 - one for each way to choose
     *,
     kind: Annotated[
         str, typer.Option("--kind", help="Only this kind: run, claim, note, task …", autocompletion=complete_kind)
@@ -45,9 +45,10 @@ def log(
         bool, typer.Option("--claims", help="Also the claims: intentions to try a change, one before each run.")
     ] = False,
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="Only of this task.", autocompletion=complete_task)
+        str, typer.Option("--task", metavar="NAME", help="Only of this task.", autocompletion=complete_task)
     ] = "",
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 30m, 2h, 3d.")] = "",
+    starred: Annotated[bool, typer.Option("--starred", help="Only those that you starred here.")] = False,
     where: Annotated[
         list[str] | None,
         typer.Option("--where", metavar="CONDITION", help="Only runs with value<1.1, status=crashed, title~warm-up."),
@@ -70,6 +71,8 @@ def log(
             claims=claims,
             since_ms=here.now_ms() - parse_duration(since) if since else 0,
             where=parse_conditions(where or []),
+            starred=notebook.starred,
+            only_starred=starred,
         )
     if json:
         print_json(answer)
@@ -77,6 +80,8 @@ def log(
     print_log(answer, now_ms=here.now_ms())
     if answer.records:
         say("→ autoresearch show ID")
+    elif starred:
+        say("→ nothing is starred: autoresearch star ID")
     elif kind or mine or task or since or where:
         say("nothing in the log is like that")
     else:

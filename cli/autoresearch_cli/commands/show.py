@@ -17,7 +17,7 @@ from autoresearch.sanitise import json_text
 from autoresearch.words import RunState
 from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
-from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
 from autoresearch_cli.rendering.evidence import how_to_check
 from autoresearch_cli.rendering.figures import size
@@ -55,12 +55,13 @@ def show(
     field: Annotated[
         str, typer.Option("--field", metavar="NAME", help="Print one field, like value, title or metrics.steps.")
     ] = "",
+    task: Task = "",
     json: Json = False,
 ) -> None:
     """One record, whole: for a run its numbers, where it ran, its source and what it printed."""
     if code + log + bool(field) + bool(checkpoint) > 1:
         raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
-    with open_notebook() as notebook:
+    with open_notebook(task) as notebook:
         if checkpoint:
             _save_checkpoint(notebook, reference, typed_path(checkpoint), json=json)
             return

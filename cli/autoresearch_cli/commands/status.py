@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch import __version__
 from autoresearch.api import StatusAnswer
 from autoresearch_cli import here, starting
-from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, status_lines
 
@@ -21,9 +21,13 @@ apps = {"status": app}
         see="best, events, doctor",
     )
 )
-def status(*, json: Json = False) -> None:
+def status(*, task: Task = "", json: Json = False) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     answer = starting.daemon_status() or stopped()
+    if task:
+        from autoresearch_cli.log_status import on_task
+
+        answer = on_task(answer, task)
     if json:
         print_json(answer)
         return

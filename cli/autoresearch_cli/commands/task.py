@@ -27,7 +27,8 @@ from autoresearch.tasks import (
     shipped_task,
     write_task,
 )
-from autoresearch_cli import here
+from autoresearch_cli import here, task_archive
+from autoresearch_cli.completing import complete_task
 from autoresearch_cli.models import ConstantAnswer, TaskAnswer
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
@@ -169,23 +170,49 @@ def pin(folder: Folder = "", *, json: Json = False) -> None:
     epilog=examples(
         ("autoresearch task list", "all tasks, those with the most runs first"),
         ("autoresearch task list | cut -f1", "their names"),
-        ("autoresearch task list --json | jq -r .tasks[].digest", "their identities"),
-        see="task get, work, best",
+        ("autoresearch task list --all", "the archived ones too"),
+        see="task get, task archive, work, best",
     ),
 )
-def list_tasks(*, json: Json = False) -> None:
-    """The tasks that are published on this network, and the best value of each."""
+def list_tasks(
+    *,
+    all_tasks: Annotated[bool, typer.Option("--all", help="The archived ones too.")] = False,
+    json: Json = False,
+) -> None:
+    """The tasks that are published on this network, and the best value of each; not those that you archived."""
     from autoresearch.answers import tasks_answer
     from autoresearch_cli.reading import open_notebook
     from autoresearch_cli.rendering.boards import print_tasks
 
     with open_notebook() as notebook:
-        answer = tasks_answer(notebook.log)
+        answer = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=all_tasks)
+        hidden = not all_tasks and bool(notebook.archived)
     if json:
         print_json(answer)
         return
     print_tasks(answer)
-    say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
+    if answer.tasks or not hidden:
+        say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
+    else:
+        say("→ all tasks are archived: autoresearch task list --all")
+
+
+app.command(
+    epilog=examples(
+        ("autoresearch task archive grammar", "out of lists, completion and work, on this machine"),
+        ("autoresearch task list --all", "all tasks, also those that are archived"),
+        ("autoresearch task restore grammar", "have it back"),
+        see="task restore, task list, work",
+    )
+)(task_archive.archive)
+app.command(
+    epilog=examples(
+        ("autoresearch task restore grammar", "by its name"),
+        ("autoresearch task restore 7449108f2d37", "or by the beginning of its digest"),
+        ("autoresearch task restore grammar --json", "the same for a program"),
+        see="task archive, task list, work",
+    )
+)(task_archive.restore)
 
 
 @app.command(
@@ -197,7 +224,12 @@ def list_tasks(*, json: Json = False) -> None:
     )
 )
 def get(
-    name: Annotated[str, typer.Argument(metavar="TASK", help="A task's name or the beginning of its digest.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK", help="A task's name or the beginning of its digest.", autocompletion=complete_task
+        ),
+    ],
     folder: Annotated[str, typer.Argument(metavar="[DIR]", help="A new folder. Left out: the task's name, here.")] = "",
     *,
     run: Annotated[

@@ -10,7 +10,7 @@ from autoresearch.answers import top_answer
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.boards import explained, print_top
+from autoresearch_cli.rendering.boards import explained, other_tasks, print_top
 from autoresearch_cli.rendering.output import print_json, say
 
 app = command_app()
@@ -20,14 +20,14 @@ apps = {"top": app}
 @app.command(
     epilog=examples(
         ("autoresearch top", "the twenty best of the task here"),
-        ("autoresearch top grammar -n 5", "the five best of one task"),
+        ("autoresearch top --task grammar -n 5", "the five best of one task"),
         ("autoresearch top | cut -f2 | xargs -n1 autoresearch show", "look at each"),
         see="best, lineage, show",
     )
 )
 def top(
-    task: Task = "",
     *,
+    task: Task = "",
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
     json: Json = False,
 ) -> None:
@@ -35,16 +35,20 @@ def top(
 
     Marks stand beside participants, copy and re-test before a run's title. They are explained below the table.
     """
-    with open_notebook() as notebook:
-        answer = top_answer(notebook.log, notebook.task(task), limit=limit, author=notebook.me)
+    with open_notebook(task) as notebook:
+        found, archived = notebook.task(), notebook.archived
+        answer = top_answer(notebook.log, found, limit=limit, author=notebook.me, archived=archived)
     if json:
         print_json(answer)
         return
+    say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     print_top(answer, now_ms=here.now_ms())
     for line in explained(answer.programs):
         say(line)
     if answer.note and answer.programs:
         say(answer.note)
+    if others := other_tasks(answer.other_tasks):
+        say(others)
     say(
         "→ autoresearch show ID, autoresearch diff ID"
         if answer.programs

@@ -40,7 +40,7 @@ def withdraw(
 ) -> None:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
     with open_notebook() as notebook:
-        record = own_record(notebook.log, reference, notebook.me)
+        record = own_record(notebook.log, reference, notebook.me, archived=notebook.archived)
         view = record_view(notebook.log, record)
     if not yes and sys.stdin.isatty():
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")

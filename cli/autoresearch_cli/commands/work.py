@@ -11,6 +11,7 @@ from autoresearch.api import WorkRequest, operations
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
+from autoresearch_cli.completing import complete_task
 from autoresearch_cli.options import For, Json, Runs, command_app, examples
 from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
@@ -36,6 +37,7 @@ def work(
         typer.Argument(
             metavar="[TASK]",
             help="A task folder, or a published task's name. Left out: the one in the settings, or the one that ships.",
+            autocompletion=complete_task,
         ),
     ] = None,
     *,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.api import BestAnswer, LineageAnswer, LineageStep, ProgramView, RunView, TasksAnswer, TopAnswer
+from autoresearch.api import (
+    BestAnswer,
+    LineageAnswer,
+    LineageStep,
+    ProgramView,
+    RunView,
+    TasksAnswer,
+    TaskStatus,
+    TopAnswer,
+)
 from autoresearch.sanitise import one_line
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
@@ -26,6 +35,7 @@ from autoresearch_cli.rendering.status import best_so_far, program_value
 IDEA_CHARACTERS = 140
 # Of so many participants with marks the command is named that shows the records.
 CREDITS_SHOWN = 3
+TASKS_SHOWN = 5
 
 
 def print_best(answer: BestAnswer, *, now_ms: int) -> None:
@@ -95,6 +105,12 @@ def explained(programs: Sequence[ProgramView]) -> list[str]:
     marked = [f"autoresearch credit {who}" for who in dict.fromkeys(s.participant.short for s in programs if s.marks)]
     more = " …" if len(marked) > CREDITS_SHOWN else ""
     return [*lines, *([f"the records: {', '.join(marked[:CREDITS_SHOWN])}{more}"] if marked else [])]
+
+
+def other_tasks(names: Sequence[str]) -> str:
+    """Which tasks there are besides, in a line; empty where there is none."""
+    more = f" and {len(names) - TASKS_SHOWN} more" if len(names) > TASKS_SHOWN else ""
+    return f"other tasks: {', '.join(names[:TASKS_SHOWN])}{more} (--task NAME)" if names else ""
 
 
 def _print_confirmed(rows: list[ProgramView], metric: str, now_ms: int) -> None:
@@ -184,7 +200,10 @@ def _author(program: ProgramView, now_ms: int) -> str:
 def print_tasks(answer: TasksAnswer) -> None:
     """All tasks: name, digest, metric, how many runs, the best so far."""
     if not is_rich():
-        print_rows((t.name, t.digest, t.metric, t.direction, t.runs, figure(program_value(t))) for t in answer.tasks)
+        print_rows(
+            (t.name, t.digest, t.metric, t.direction, t.runs, figure(program_value(t)), _put_away(t))
+            for t in answer.tasks
+        )
         return
     rows = [
         (
@@ -194,10 +213,15 @@ def print_tasks(answer: TasksAnswer) -> None:
             t.direction,
             t.runs,
             value(program_value(t)) if t.best else "",
+            _put_away(t),
         )
         for t in answer.tasks
     ]
-    print_table(("task", "digest", "metric", "direction", "runs", "best"), rows, right=("runs", "best"))
+    print_table(("task", "digest", "metric", "direction", "runs", "best", ""), rows, right=("runs", "best"))
+
+
+def _put_away(task: TaskStatus) -> str:
+    return "archived" if task.archived else ""
 
 
 def print_lineage(answer: LineageAnswer) -> None:

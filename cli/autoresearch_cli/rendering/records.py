@@ -19,6 +19,7 @@ from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, RETEST, RETE
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch_cli.rendering.ids import short, shortened
 from autoresearch_cli.rendering.names import person
+from autoresearch_cli.rendering.notes import note_line
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
 
 # Fields of a body that name records, and that name times.
@@ -26,6 +27,9 @@ RECORD_FIELDS = ("run", "parent", "release", "heads")
 TIME_FIELDS = ("issued", "expires", "until")
 # `credit` lists all of them.
 MARKS_SHOWN = 3
+# `notes` finds all of them.
+NOTES_SHOWN = 5
+STARRED = "starred"
 
 
 def print_log(answer: LogAnswer, *, now_ms: int) -> None:
@@ -49,14 +53,15 @@ def print_log(answer: LogAnswer, *, now_ms: int) -> None:
                 r.state,
                 r.participant.key,
                 r.participant.name,
+                STARRED if r.starred else "",
             )
             for r in answer.records
         )
 
 
 def with_state(record: RecordView) -> str:
-    """What a record says; of a run also how far others stand behind it."""
-    return f"{record.summary} · {record.state}" if record.state else record.summary
+    """What a record says; of a run also how far others stand behind it; whether it is starred here."""
+    return " · ".join(filter(None, (record.summary, record.state, STARRED if record.starred else "")))
 
 
 def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
@@ -77,6 +82,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
         if answer.verification.value is not None:
             lines.append(("network", network_line(answer.verification)))
         lines += verification_lines(answer.verification, answer.record.participant, now_ms)
+    lines += [("note", note_line(note, now_ms)) for note in answer.notes[:NOTES_SHOWN]]
     print_labelled(lines)
     if answer.verification and answer.verification.measured:
         print_verifications(answer)
@@ -151,6 +157,7 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
         ("when", f"{moment(record.time_ms)}, {age(record.time_ms, now_ms)}"),
         ("author", person(record.participant)),
         ("device", f"{record.author}, record {record.seq}"),
+        *([(STARRED, "on this machine")] if record.starred else []),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from autoresearch.api import Event, Health, StatusAnswer
@@ -26,6 +27,11 @@ class NodePort(Protocol):
     @property
     def blobs(self) -> BlobStore:
         """The blobs, for reading."""
+        ...
+
+    @property
+    def choices(self) -> Path:
+        """The file of what a person chose here."""
         ...
 
     def author(self) -> bytes:

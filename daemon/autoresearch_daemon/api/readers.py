@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from aiohttp import web
 
+from autoresearch.choices import Choice, chosen
 from autoresearch.log import BlobStore, Log
 from autoresearch_daemon.api.port import NodePort
 
@@ -21,11 +23,20 @@ READERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The log and the blobs for reading, from any thread, and the key of this device."""
+    """The log and the blobs for reading, from any thread, the key of this device, and what a person chose here."""
 
     log: Log
     blobs: BlobStore
     author: bytes
+    choices: Path
+
+    def starred(self) -> frozenset[bytes]:
+        """The records that are starred here."""
+        return chosen(self.choices, Choice.STARRED)
+
+    def archived(self) -> frozenset[bytes]:
+        """The tasks that are archived here."""
+        return chosen(self.choices, Choice.ARCHIVED)
 
 
 NODE: web.AppKey[NodePort] = web.AppKey("node")
@@ -48,7 +59,7 @@ async def open_readers(app: web.Application) -> AsyncIterator[None]:
         BlobStore(node.blobs.root, read_only=True) as blobs,
         ThreadPoolExecutor(READERS, thread_name_prefix="api-reader") as threads,
     ):
-        app[SHELF] = Readers(log, blobs, node.author())
+        app[SHELF] = Readers(log, blobs, node.author(), node.choices)
         app[THREADS] = threads
         yield
         threads.shutdown(cancel_futures=True)

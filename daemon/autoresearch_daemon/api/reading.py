@@ -15,6 +15,7 @@ from autoresearch.answers import (
     find_task,
     lineage_answer,
     log_answer,
+    notes_answer,
     parse_conditions,
     resolve_reference,
     run_log,
@@ -33,8 +34,10 @@ from autoresearch.api import (
     EvidenceOf,
     LineageAnswer,
     LogAnswer,
-    OfParticipant,
+    NotesAnswer,
+    NotesOf,
     OfTask,
+    OfTaskAndParticipant,
     OneEvidence,
     OneRecord,
     Operation,
@@ -55,15 +58,19 @@ Reading = Callable[[Readers, Any], Answer | Text]
 
 
 def _best(readers: Readers, asked: OfTask) -> BestAnswer:
-    return best_answer(readers.log, _task(readers, asked), author=readers.author)
+    return best_answer(readers.log, _task(readers, asked), author=readers.author, archived=readers.archived())
 
 
 def _top(readers: Readers, asked: TopOf) -> TopAnswer:
-    return top_answer(readers.log, _task(readers, asked), limit=asked.limit, author=readers.author)
+    task, archived = _task(readers, asked), readers.archived()
+    return top_answer(readers.log, task, limit=asked.limit, author=readers.author, archived=archived)
 
 
-def _credit(readers: Readers, asked: OfParticipant) -> CreditAnswer:
-    return credit_answer(readers.log, asked.participant, author=readers.author)
+def _credit(readers: Readers, asked: OfTaskAndParticipant) -> CreditAnswer:
+    task = (
+        find_task(readers.log, asked.task, author=readers.author, archived=readers.archived()) if asked.task else None
+    )
+    return credit_answer(readers.log, asked.participant, author=readers.author, task=task)
 
 
 def _evidence_list(readers: Readers, asked: EvidenceOf) -> EvidenceListAnswer:
@@ -86,11 +93,13 @@ def _records(readers: Readers, asked: Records) -> LogAnswer:
         before=readers.log.resolve(asked.before) if asked.before else None,
         since_ms=asked.since_ms,
         where=parse_conditions([asked.where] if asked.where else []),
+        starred=readers.starred(),
+        only_starred=asked.starred,
     )
 
 
 def _record(readers: Readers, asked: OneRecord) -> ShowAnswer:
-    return show_answer(readers.log, _id(readers, asked, asked.id))
+    return show_answer(readers.log, _id(readers, asked, asked.id), starred=readers.starred())
 
 
 def _run(readers: Readers, asked: OneRecord) -> ShowAnswer:
@@ -118,13 +127,17 @@ def _diff(readers: Readers, asked: Difference) -> DiffAnswer:
     return diff_answer(readers.log, readers.blobs, _id(readers, asked, asked.old), _id(readers, asked, asked.new))
 
 
+def _notes(readers: Readers, asked: NotesOf) -> NotesAnswer:
+    return notes_answer(readers.log, _task(readers, asked), query=asked.query, limit=asked.limit)
+
+
 def _task(readers: Readers, asked: OfTask) -> FoundTask:
-    return find_task(readers.log, asked.task, author=readers.author)
+    return find_task(readers.log, asked.task, author=readers.author, archived=readers.archived())
 
 
 def _id(readers: Readers, asked: OfTask, reference: str) -> bytes:
     task = _task(readers, asked) if asked.task else None
-    return resolve_reference(readers.log, reference, task=task, author=readers.author)
+    return resolve_reference(readers.log, reference, task=task, author=readers.author, archived=readers.archived())
 
 
 def _author(readers: Readers, text: str | None) -> bytes | None:
@@ -152,4 +165,5 @@ READERS: dict[Operation[Any], Reading] = {
     operations.TRAINING_LOG: _training_log,
     operations.LINEAGE: _lineage,
     operations.DIFF: _diff,
+    operations.NOTES: _notes,
 }

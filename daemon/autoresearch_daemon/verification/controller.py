@@ -12,6 +12,7 @@ import structlog
 
 from autoresearch.answers import evidence_answer, measured_evidence, published_task, resolve_reference, waiting
 from autoresearch.api import RunAccepted, RunInHand, WaitingStatus
+from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log import MissingBlob
 from autoresearch.notebook import Notebook
@@ -114,7 +115,7 @@ class VerificationController:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
         self._check_working()
         log, author = self._notebook.log, self._notebook.author
-        run = resolve_reference(log, reference, author=author)
+        run = resolve_reference(log, reference, author=author, archived=chosen(self._paths.choices, Choice.ARCHIVED))
         self._check_idle(run)
         wanted = await self._jobs.ask(run, now_ms())
         self._check_idle(run)  # its files took their time

@@ -1,0 +1,43 @@
+"""Notes as lines."""
+
+from __future__ import annotations
+
+from autoresearch.api import NotesAnswer, NoteView
+from autoresearch.sanitise import one_line
+from autoresearch_cli.rendering.figures import lately, moment
+from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.names import person
+from autoresearch_cli.rendering.output import is_rich, print_rows, print_table
+
+# The rest of a note stands in `show`.
+TEXT_CHARACTERS = 240
+
+
+def print_notes(answer: NotesAnswer, *, now_ms: int) -> None:
+    """Notes, newest first; whole for a program."""
+    if not is_rich():
+        print_rows(_cells(note) for note in answer.notes)
+        return
+    rows = [
+        (
+            short(note.id),
+            note.topic,
+            lately(note.time_ms, now_ms),
+            person(note.participant),
+            " ".join(map(short, note.evidence)),
+            one_line(note.text, TEXT_CHARACTERS),
+        )
+        for note in answer.notes
+    ]
+    print_table(("id", "topic", "when", "by", "evidence", "text"), rows, optional=("by",))
+
+
+def note_line(note: NoteView, now_ms: int) -> str:
+    """One note in a line, below the run that is its evidence."""
+    text = one_line(note.text, TEXT_CHARACTERS)
+    return f"{short(note.id)} {note.topic}: {text}, by {person(note.participant)}, {lately(note.time_ms, now_ms)}"
+
+
+def _cells(note: NoteView) -> tuple[object, ...]:
+    said = (note.id, note.topic, moment(note.time_ms), note.author, " ".join(note.evidence), note.text)
+    return (*said, note.status, note.participant.key, note.participant.name)
