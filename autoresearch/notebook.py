@@ -360,16 +360,8 @@ class Notebook:
         status = RunStatus(body.status)
         after = self._leader(body.task)
         is_best = after is not None and after.row.source_digest == body.source_digest and before != after
-        parent = self._value_of(body.parent)
-        data: dict[str, object] = {
-            "id": format_id(record.id),
-            "status": body.status,
-            "reason": body.reason,
-            "value": body.value,
-            "delta": None if body.value is None or parent is None else body.value - parent,
-            "title": body.title,
-            "replicate": body.replicate,
-            "duration_ms": body.duration_ms,
+        data = {
+            **outcome(self.log, record),
             "best": None if after is None else after.value,
             "best_runs": None if after is None else after.row.runs,
             "best_id": None if after is None else format_id(after.row.first),
@@ -378,9 +370,26 @@ class Notebook:
         sentence = body.title or RUN_STATUS_SENTENCES[status]
         return Published(record, status, sentence, is_best, data)
 
-    def _value_of(self, run: bytes | None) -> float | None:
-        record = self.log.find(run) if run else None
-        return record.body.value if record and isinstance(record.body, Run) else None
+
+def outcome(log: Log, record: Record) -> dict[str, object]:
+    """What came of a run, as the data of an event: its task's name, its value, and how it compares with its parent."""
+    body = record.body
+    assert isinstance(body, Run), "only runs end"
+    task, before = log.task(body.task), log.find(body.parent) if body.parent else None
+    parent = before.body.value if before and isinstance(before.body, Run) else None
+    return {
+        "id": format_id(record.id),
+        "task": task.name if task else "",
+        "status": body.status,
+        "reason": body.reason,
+        "value": body.value,
+        "parent": format_id(body.parent) if body.parent else None,
+        "parent_value": parent,
+        "delta": None if body.value is None or parent is None else body.value - parent,
+        "title": body.title,
+        "replicate": body.replicate,
+        "duration_ms": body.duration_ms,
+    }
 
 
 def own_devices(log: Log, root: bytes, now_ms: int) -> list[Device]:

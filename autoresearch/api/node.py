@@ -11,9 +11,11 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     """The run that a worker is doing now, or with ``kind`` "verification" the one of ``participant`` that it checks.
 
     Then ``checked`` is its id, ``stage`` and ``round`` say what is measured (see Measured), ``reason`` why it is here.
+    ``task`` is the name of its task. ``left_ms`` is how long it goes on at its speed so far, null while nobody can say.
     """
 
     title: str
+    task: str = ""
     hypothesis: str = ""
     kind: str = ""
     parent: str | None = None
@@ -22,6 +24,7 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     step: int = 0
     loss: float | None = None
     started_ms: int = 0
+    left_ms: int | None = None
     checked: str = ""
     stage: str = ""
     round: int = 0
@@ -252,8 +255,11 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0 and are
-    not replayed. ``stale`` says that the listener missed something.
+    committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0, come at
+    most once a second for each worker, and are not replayed. ``stale`` says that the listener missed something.
+
+    Of a run ``data`` has ``task``, ``title``, ``status``, ``value``, ``parent``, ``parent_value``, ``delta`` and ``id``
+    when it ended (``record``: another node's), and of one in hand ``fraction``, ``elapsed_ms`` and ``left_ms``.
     """
 
     id: int

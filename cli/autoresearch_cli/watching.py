@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autoresearch.api import Event
-from autoresearch_cli.rendering.figures import value
+from autoresearch_cli.rendering.figures import duration, largest_unit, percent, value
+from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.progress import Display
 
 OK = "ok"
@@ -36,7 +37,8 @@ class Watch:
                 self._titles[key] = event.text
                 self.display.progress(key, event.text, 0.0, "")
             case "progress":
-                self.display.progress(key, self._titles.get(key, "run"), *progress_in(event))
+                title = self._titles.get(key) or text_in(event, "title") or "run"
+                self.display.progress(key, title, *progress_in(event), left=time_left(event))
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
@@ -68,10 +70,34 @@ def finished_line(event: Event) -> str:
     if status != OK:
         reason = text_in(event, "reason") or event.text
         return f"✗ {status or 'failed'}  {title}  {reason}".rstrip()
-    delta = number_in(event, "delta")
+    delta, parent = number_in(event, "delta"), number_in(event, "parent_value")
     sign = "★" if event.data.get("is_best") else "✓"
-    parts = (f"{sign} {value(number_in(event, 'value'))}", "" if delta is None else f"{delta:+.4f}", title)
+    better = "" if delta is None else f"{delta:+.4f}"
+    against = "" if parent is None else f"parent {value(parent)}"
+    parts = (f"{sign} {value(number_in(event, 'value'))}", better, against, title, _circumstances(event))
     return "  ".join(part for part in parts if part)
+
+
+def _circumstances(event: Event) -> str:
+    """The task of a run that ended, how long it took, and its id."""
+    took = number_in(event, "duration_ms")
+    parts = (text_in(event, "task"), "" if took is None else duration(took), short(text_in(event, "id")))
+    return " · ".join(filter(None, parts))
+
+
+def progress_line(event: Event) -> str:
+    """How far a run is: its title, task, share, step and loss, and how long it has taken and still takes."""
+    fraction, note = progress_in(event)
+    elapsed = number_in(event, "elapsed_ms")
+    times = ("" if elapsed is None else duration(elapsed), time_left(event))
+    parts = (
+        percent(fraction),
+        f"“{text_in(event, 'title')}”",
+        text_in(event, "task"),
+        note,
+        ", ".join(filter(None, times)),
+    )
+    return "  ".join(filter(None, parts))
 
 
 def progress_in(event: Event) -> tuple[float, str]:
@@ -79,6 +105,12 @@ def progress_in(event: Event) -> tuple[float, str]:
     fraction, step, loss = (number_in(event, name) for name in ("fraction", "step", "loss"))
     note = "" if step is None else f"step {step:.0f}"
     return min(max(fraction or 0.0, 0.0), 1.0), f"{note}  loss {loss:.3f}" if loss is not None else note
+
+
+def time_left(event: Event) -> str:
+    """How long a run goes on, in its largest unit; empty while nobody can say."""
+    left = number_in(event, "left_ms")
+    return "" if left is None else f"{largest_unit(left)} left"
 
 
 def text_in(event: Event, name: str) -> str:

@@ -6,8 +6,12 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import structlog
+
 from autoresearch.api import Event
 from autoresearch_daemon.local_state import LocalState
+
+logger = structlog.get_logger()
 
 # A listener that is this many events behind is disconnected with a "stale" event; it may come back with its last id.
 LISTENER_QUEUE = 256
@@ -22,6 +26,7 @@ class Events:
 
     def tell(self, kind: str, text: str, time_ms: int, /, **data: object) -> Event:
         """Something happened: keep it and tell everybody."""
+        logger.info(kind, text=text)
         event = self._local.add_event(kind, time_ms, text, data)
         self._send(event)
         return event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
@@ -11,12 +12,13 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from autoresearch import __version__
 from autoresearch.answers import record_view
-from autoresearch.api import NetworkStatus, QueuedRun
+from autoresearch.api import NetworkStatus, QueuedRun, RunInHand
 from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.identity import standing
-from autoresearch.notebook import Notebook
+from autoresearch.notebook import Notebook, outcome
 from autoresearch.paths import Paths, typed_path
 from autoresearch.records import BlobRef, Claim, Commitment, Record, Run, Verification
 from autoresearch.research import Ceiling, Plan
@@ -35,6 +37,7 @@ from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.machine_faults import MachineFaults
 from autoresearch_daemon.manifest_watch import ManifestWatch
+from autoresearch_daemon.progress import ProgressEvents
 from autoresearch_daemon.proposals import Proposals
 from autoresearch_daemon.runs import Runs, counts, run_in_hand
 from autoresearch_daemon.verification.controller import VerificationController
@@ -69,6 +72,7 @@ class Node:
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
         self.events = Events(self.local)
+        self._progress = ProgressEvents(self.events)
         self.thread = LogThread(self.notebook.log)
         self.service = service.Service(
             workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms
@@ -133,6 +137,7 @@ class Node:
 
     async def start(self) -> None:
         """Close what a dead daemon left open, test the sandbox, open the workers' link, go on with what was asked."""
+        logger.info("started", version=__version__, process=os.getpid(), workers=self.settings.work.workers)
         for folder in (None, self.paths.task_data):
             await asyncio.to_thread(sweep, folder)
         self.runs.sweep()
@@ -183,6 +188,7 @@ class Node:
         self.local.close()
         self.paths.remove_sockets()
         self.notebook.close()
+        logger.info("stopped")
 
     def _secrets(self) -> list[Path]:
         """What no run may read."""
@@ -308,10 +314,10 @@ class Node:
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
                 taken = self.notebook.is_tried_elsewhere(plan, now_ms())
-                self.take(service.Proposed(worker, message.assignment, key, run_in_hand(plan), taken=taken))
+                self.take(service.Proposed(worker, message.assignment, key, self._shown(plan), taken=taken))
             case protocol.Progress():
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
-                self.events.pass_on("progress", "", now_ms(), worker=worker, **msgspec.structs.asdict(message))
+                self._progress.tell(worker, message, self.service.workers[worker].run, now_ms())
             case protocol.Result():
                 found = self._faults.ended(self._planned[worker].plan, message.measurement)
                 message = msgspec.structs.replace(message, measurement=found)
@@ -339,7 +345,7 @@ class Node:
         proposal = self._planned[worker]
         try:
             self.notebook.publish_task(self._task_of(proposal.plan), now_ms())
-            self.runs.begin(worker, proposal)
+            self.runs.begin(worker, proposal, self._shown(proposal.plan))
             self.proposals.end(assignment)
         except AutoresearchError as error:
             self.pool.send(worker, protocol.Cancel(assignment=assignment))
@@ -371,6 +377,12 @@ class Node:
             if task.digest == plan.task:
                 return task
         raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
+
+    def _shown(self, plan: Plan) -> RunInHand:
+        """A plan as people see it."""
+        with suppress(NotFound):
+            return run_in_hand(plan, self._task_of(plan).name)
+        return run_in_hand(plan)
 
     def propose(self, folder: str, plan: Plan) -> str:
         """Queue a plan for a task folder; returns the name that its events carry."""
@@ -431,9 +443,8 @@ class Node:
         for record in records:
             if isinstance(record.body, Run) and not many:
                 view = record_view(self.notebook.log, record)
-                self.events.tell(
-                    "record", view.summary, now_ms(), id=view.id, author=view.author, participant=view.participant.key
-                )
+                data = {**outcome(self.notebook.log, record), "participant": view.participant.key}
+                self.events.tell("record", view.summary, now_ms(), author=view.author, **data)
             elif isinstance(record.body, Claim):
                 key = (record.body.task, record.body.source_digest, record.body.replicate)
                 if self.service.is_running(key) and self.notebook.is_outrun(record, now_ms()):

@@ -50,15 +50,18 @@ class Runs:
         self._waiting: dict[str, InHand] = {}
         self._turn = asyncio.Lock()
 
-    def begin(self, worker: str, proposal: protocol.Proposal) -> None:
-        """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
+    def begin(self, worker: str, proposal: protocol.Proposal, shown: RunInHand) -> None:
+        """Publish the claim and note the run as in hand; ``shown`` is how people see it.
+
+        Raises AutoresearchError when nothing can be recorded now.
+        """
         plan = proposal.plan
         self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
         folder = str(run_folder(self._spool, worker, proposal.assignment))
         run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan, folder=folder)
         self._in_hand[run.assignment] = run
         self._local.keep(run)
-        seen = msgspec.to_builtins(run_in_hand(plan))
+        seen = msgspec.to_builtins(shown)
         self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=run.assignment, **seen)
 
     async def finish(self, result: protocol.Result) -> AutoresearchError | None:
@@ -153,9 +156,10 @@ def counts(result: protocol.Result) -> bool:
     return result.measurement.status is not RunStatus.CANCELLED
 
 
-def run_in_hand(plan: Plan) -> RunInHand:
-    """A plan as people see it."""
+def run_in_hand(plan: Plan, task: str = "") -> RunInHand:
+    """A plan as people see it, with the name of its task."""
     return RunInHand(
+        task=task,
         title=plan.title,
         hypothesis=plan.hypothesis,
         kind=plan.kind,

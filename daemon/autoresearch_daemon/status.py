@@ -24,6 +24,7 @@ from autoresearch.running import Level
 from autoresearch.views import participant_with_key
 from autoresearch.words import WHY_SENTENCES
 from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.progress import with_time_left
 from autoresearch_daemon.service import Service
 
 
@@ -66,7 +67,13 @@ def status_answer(
         net=net,
         storage=storage,
         workers=[
-            WorkerStatus(name=name, device=w.device, why=w.why.value, reason=WHY_SENTENCES[w.why], run=w.run)
+            WorkerStatus(
+                name=name,
+                device=w.device,
+                why=w.why.value,
+                reason=WHY_SENTENCES[w.why],
+                run=w.run and with_time_left(w.run, now_ms()),
+            )
             for name, w in sorted(service.workers.items())
         ],
         warnings=list(warnings),

@@ -39,7 +39,7 @@ import json, sys
 from autoresearch.api import Event
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState
-from autoresearch_cli.rendering.events import print_event
+from autoresearch_cli.rendering.events import EventLines
 from autoresearch_cli.rendering.progress import PlainDisplay, TerminalDisplay
 from autoresearch_cli.watching import Watch
 nasty = json.load(open(sys.argv[1]))
@@ -61,8 +61,8 @@ with display.live() as live:
             display.line(line)
         live.refresh()
 for event in events:
-    print_event(event, json=False)
-    print_event(event, json=True)
+    EventLines(json=False).print(event)
+    EventLines(json=True).print(event)
 """
 # What this program itself uses to colour, and to draw again what it drew.
 OWN_STYLE = re.compile(r"\x1b\[[0-9;]*m")

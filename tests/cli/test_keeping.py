@@ -8,10 +8,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from autoresearch_cli.models import ArchivedAnswer, StarAnswer
 
-from autoresearch.api import BestAnswer, LogAnswer, NoteAnswer, NotesAnswer, ShowAnswer, StatusAnswer, TasksAnswer
+from autoresearch.api import (
+    BestAnswer,
+    Event,
+    LogAnswer,
+    NoteAnswer,
+    NotesAnswer,
+    ShowAnswer,
+    StatusAnswer,
+    TasksAnswer,
+)
 from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.research import plan_as_it_stands
@@ -164,10 +174,21 @@ def daemon(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) ->
     assert process("down").returncode == 0
 
 
+def events(process: Process) -> list[Event]:
+    return [msgspec.json.decode(line, type=Event) for line in process("events", "--json").stdout.splitlines()]
+
+
 @pytest.mark.slow
 def test_beside_a_daemon_it_is_the_same(process: Process, daemon: Path) -> None:
     assert process("work").returncode == 0
     wait_for(lambda: process("show", "@").returncode == 0)
+    ended = [event for event in events(process) if event.kind == "run_finished"]
+    assert {event.data["task"] for event in ended} == {"toy"}
+    first, *later = ended
+    assert (first.data["parent"], first.data["status"]) == (None, "ok")
+    assert all(event.data["parent_value"] is not None for event in later)
+    logged = process("logs", "-n", "1000").stdout
+    assert all(f'"event": "{kind}"' in logged for kind in ("started", "run_started", "run_finished"))
     assert process("note", "@", "it runs").returncode == 0
     assert process("star", "@").returncode == 0
     assert "it runs" in process("notes").stdout

@@ -26,12 +26,13 @@ WATCHING = """
 from autoresearch.api import Event
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState
-from autoresearch_cli.rendering.events import print_event
+from autoresearch_cli.rendering.events import EventLines
 from autoresearch_cli.rendering.progress import TerminalDisplay
 from autoresearch_cli.watching import Watch
 title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
 data = {"assignment": "one", "title": title, "status": "ok", "value": 1.155, "delta": -0.0123, "is_best": True}
-data |= {"fraction": 0.5, "step": 1082, "loss": 1.226}
+data |= {"fraction": 0.5, "step": 1082, "loss": 1.226, "left_ms": 720_000, "elapsed_ms": 720_000, "task": "grammar"}
+data |= {"parent_value": 1.1673, "duration_ms": 61_000, "id": "bafyrei" + "a" * 52}
 kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
 events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
 with TerminalDisplay(quiet=False) as display:
@@ -45,8 +46,9 @@ with demo.live() as live:
         if line := cluster.hear("peer-1", event):
             demo.line(line)
         live.refresh()
+lines = EventLines(json=False)
 for event in events:
-    print_event(event, json=False)
+    lines.print(event)
 """
 SCREEN_LINES = 24
 WRITING = {

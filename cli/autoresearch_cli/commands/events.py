@@ -10,7 +10,7 @@ from autoresearch.client import STREAM_TIMEOUT_SECONDS
 from autoresearch.errors import TimedOut
 from autoresearch_cli import here
 from autoresearch_cli.options import JsonLines, command_app, examples
-from autoresearch_cli.rendering.events import print_event
+from autoresearch_cli.rendering.events import PROGRESS, EventLines
 from autoresearch_cli.rendering.output import say
 
 # The daemon sends the kept events in one go; this much silence after them means that there are no more.
@@ -38,13 +38,14 @@ def events(
     """What happened on this node, and with --follow what happens. Needs the daemon."""
     begin_ms = here.now_ms()
     cursor = since if follow else since or 0
+    lines = EventLines(json=json)
     quiet_seconds = STREAM_TIMEOUT_SECONDS if follow else QUIET_SECONDS
     try:
         with here.client().events(since=cursor, quiet_seconds=quiet_seconds) as stream:
             for event in stream:
-                if not follow and (event.time_ms > begin_ms or event.kind == "progress"):
+                if not follow and (event.time_ms > begin_ms or event.kind == PROGRESS):
                     return
-                print_event(event, json=json)
+                lines.print(event)
         say("the daemon has ended")
     except TimedOut:
         if follow:

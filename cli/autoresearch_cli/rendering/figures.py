@@ -27,6 +27,11 @@ def duration(milliseconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def largest_unit(milliseconds: float) -> str:
+    """A length of time in its largest unit: ``12 s``, ``3 min``, ``4 h``, ``3 d``."""
+    return " ".join(duration(milliseconds).split()[:2])
+
+
 def age(time_ms: int, now_ms: int) -> str:
     """How long ago something was."""
     if now_ms - time_ms < -60_000:

@@ -18,8 +18,8 @@ PLAIN_SECONDS = 10.0
 # A bar is as wide as this where there is room; it is left out where the title would have less.
 BAR_CHARACTERS = 24
 LEAST_CHARACTERS = 24
-# What a row has besides: the percentage, a note such as "step 1082  loss 1.226", the time, gaps.
-BESIDE_CHARACTERS = 40
+# What a row has besides: the percentage, a note such as "step 1082  loss 1.226", “12 min left”, gaps.
+BESIDE_CHARACTERS = 42
 TITLE_CHARACTERS = 60
 
 
@@ -36,8 +36,8 @@ class Display(Protocol):
         """Leave the terminal as it was."""
         ...
 
-    def progress(self, key: str, title: str, fraction: float, note: str) -> None:
-        """The run ``key`` is so far."""
+    def progress(self, key: str, title: str, fraction: float, note: str, *, left: str = "") -> None:
+        """The run ``key`` is so far; ``left`` says how long it goes on."""
         ...
 
     def ended(self, key: str) -> None:
@@ -69,12 +69,12 @@ class PlainDisplay:
     ) -> None:
         return
 
-    def progress(self, key: str, title: str, fraction: float, note: str) -> None:
+    def progress(self, key: str, title: str, fraction: float, note: str, *, left: str = "") -> None:
         """Say how far the run is, unless that was said within ten seconds."""
         now = time.monotonic()
         if now - self._spoken.get(key, -PLAIN_SECONDS) >= PLAIN_SECONDS:
             self._spoken[key] = now
-            say(f"{percent(fraction)}  {title}  {note}".rstrip())
+            say("  ".join(filter(None, (percent(fraction), title, note, left))))
 
     def ended(self, key: str) -> None:
         """Forget when the run was last spoken of."""
@@ -92,7 +92,7 @@ class TerminalDisplay:
 
     def __init__(self, *, quiet: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn
 
         self._quiet = quiet
         console = Console(stderr=True, highlight=False, markup=False, emoji=False, no_color=not wants_color())
@@ -104,7 +104,7 @@ class TerminalDisplay:
             *([BarColumn(bar_width=bar)] if bar else []),
             TextColumn("{task.percentage:>3.0f}%", markup=False),
             TextColumn("{task.fields[note]}", markup=False),
-            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
             console=console,
             transient=True,
         )
@@ -119,12 +119,12 @@ class TerminalDisplay:
     ) -> None:
         self._bars.stop()
 
-    def progress(self, key: str, title: str, fraction: float, note: str) -> None:
+    def progress(self, key: str, title: str, fraction: float, note: str, *, left: str = "") -> None:
         """Move the run's bar."""
         title, note = one_line(title, self._title_characters), one_line(note)
         if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(title, total=1.0, note=note)
-        self._bars.update(self._tasks[key], description=title, completed=fraction, note=note)
+            self._tasks[key] = self._bars.add_task(title, total=1.0, note=note, left=left)
+        self._bars.update(self._tasks[key], description=title, completed=fraction, note=note, left=left)
 
     def ended(self, key: str) -> None:
         """Take the run's bar away."""

@@ -21,6 +21,7 @@ from autoresearch_cli.rendering.figures import (
     counted,
     duration,
     interval,
+    largest_unit,
     percent,
     size,
     value,
@@ -37,7 +38,7 @@ def state_sentence(status: StatusAnswer, now_ms: int) -> str:
     named = status.reason.startswith(status.state) or not status.reason
     parts = [(status.reason or status.state) if named else f"{status.state}: {status.reason}"]
     if status.until_ms:
-        left = f", for {duration(status.until_ms - now_ms)} more" if status.until_ms > now_ms else ""
+        left = f", for {duration(status.until_ms - now_ms)} more" if status.until_ms >= now_ms + 1000 else ""
         parts.append(f"until {clock(status.until_ms)}{left}")
     if status.runs_left is not None:
         parts.append(f"{counted(status.runs_left, 'run')} left")
@@ -150,10 +151,14 @@ def run_line(run: RunInHand, now_ms: int) -> str:
     parts = [f"“{run.title}”", percent(run.fraction)]
     if run.parent:
         parts.insert(1, f"parent {short(run.parent)}")
+    if run.task:
+        parts.insert(1, run.task)
     if run.loss is not None:
         parts.append(f"step {run.step}, loss {run.loss:.3f}")
     if run.started_ms:
         parts.append(duration(now_ms - run.started_ms))
+    if run.left_ms is not None:
+        parts.append(f"{largest_unit(run.left_ms)} left")
     return " · ".join(parts)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch.answers import check_asked, check_new, will_count
+from autoresearch.answers import check_asked, check_new, task_of, will_count
 from autoresearch.api import RunInHand
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
 from autoresearch.notebook import Notebook
@@ -214,6 +214,7 @@ class VerificationQueue:
         assert isinstance(record.body, Run)
         return RunInHand(
             title=f"checking {short_id(job.run)}: {record.body.title}"[:120],
+            task=task.name if (task := task_of(log, record.body.task)) else "",
             kind="verification",
             replicate=record.body.replicate,
             checked=format_id(job.run),

@@ -1,0 +1,45 @@
+"""Progress as events: not too many, and with the time that is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.progress import ProgressEvents, left_ms
+from autoresearch_daemon.workers import protocol
+
+from autoresearch.api import RunInHand
+
+NOW_MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("fraction", "started_ms", "left"),
+    [(0.25, NOW_MS - 10_000, 30_000), (1.0, NOW_MS - 10_000, 0), (0.01, NOW_MS - 10_000, None), (0.5, 0, None)],
+)
+def test_the_rest_takes_as_long_as_the_speed_so_far_says(fraction: float, started_ms: int, left: int | None) -> None:
+    assert left_ms(RunInHand(title="", fraction=fraction, started_ms=started_ms), NOW_MS) == left
+
+
+def test_a_listener_hears_of_each_worker_once_a_second(tmp_path: Path) -> None:
+    local = LocalState(tmp_path / "local.sqlite")
+    events = Events(local)
+    progress = ProgressEvents(events)
+    run = RunInHand(title="wider", task="grammar", fraction=0.5, started_ms=NOW_MS - 8000)
+    message = protocol.Progress(assignment="a", fraction=0.5, step=7, loss=1.5)
+    with events.subscribe() as queue:
+        for later in range(0, 2500, 500):
+            progress.tell("w1", message, run, NOW_MS + later)
+        progress.tell("w2", message, None, NOW_MS + 2000)
+        told = [queue.get_nowait() for _ in range(queue.qsize())]
+    local.close()
+    assert [(event.data["worker"], event.time_ms - NOW_MS) for event in told] == [
+        ("w1", 0),
+        ("w1", 1000),
+        ("w1", 2000),
+        ("w2", 2000),
+    ]
+    said = {"task": "grammar", "title": "wider", "step": 7, "elapsed_ms": 8000, "left_ms": 8000}
+    assert said.items() <= told[0].data.items()
