@@ -169,9 +169,7 @@ class Notebook:
         root = self.identity.root.public
         if not name and not participant_with_key(self.log, root).name:
             return None
-        if plain_name(name) != name:
-            sentence = f"“{one_line(name, 80)}” is no name that can stand in a line beside a key"
-            raise UsageError(sentence, hint=f"1 to {NAME_CHARACTERS} characters, without quotes and control characters")
+        check_name(name)
         self.publish_identity(now_ms)
         device = self.device(now_ms)
         if device is None or device.state is not DeviceState.ACTIVE:
@@ -369,6 +367,15 @@ class Notebook:
         }
         sentence = body.title or RUN_STATUS_SENTENCES[status]
         return Published(record, status, sentence, is_best, data)
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError when a name of a participant can't stand in a line beside a key."""
+    hint = f"1 to {NAME_CHARACTERS} characters, without quotes and control characters"
+    if len(name) > NAME_CHARACTERS:
+        raise UsageError(f"the name “{one_line(name, 40)}” has {len(name)} characters", hint=hint)
+    if plain_name(name) != name:
+        raise UsageError(f"“{one_line(name, 80)}” is no name that can stand in a line beside a key", hint=hint)
 
 
 def outcome(log: Log, record: Record) -> dict[str, object]:

@@ -33,6 +33,9 @@ class Work(Section, frozen=True, kw_only=True):
             description="what invents changes: search, llm, command, or mix, which shares the runs among them",
         ),
     ] = "search"
+    nice: Annotated[
+        int, Meta(ge=0, le=19, description="how far runs give way to other programs: 0 not at all, 19 most")
+    ] = 10
     verify_share: Annotated[
         float, Meta(ge=0, le=1, description="share of the time that goes to checking others' runs; 1: nothing else")
     ] = 0.2

@@ -16,7 +16,7 @@ def on_terminal(command: list[str], **variables: str) -> str:
         Everything that it wrote, with ``\\n`` at the end of lines.
     """
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", **variables}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "PAGER": "cat", **variables}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)
         shown = b""

@@ -3,7 +3,6 @@
 from autoresearch.identity.devices import DELEGATION_MS, RENEWAL_MS, Device, DeviceState, devices_of, is_due, standing
 from autoresearch.identity.dkim_proof import (
     FRESH_MS,
-    INSTALL_HINT,
     DkimProof,
     KeyLookup,
     proof_subject,
@@ -38,7 +37,6 @@ __all__ = [
     "DELEGATION_MS",
     "DISPOSABLE",
     "FRESH_MS",
-    "INSTALL_HINT",
     "RENEWAL_MS",
     "REQUEST",
     "ROOT_FILE",

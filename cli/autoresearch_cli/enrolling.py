@@ -18,7 +18,7 @@ from autoresearch.identity import (
     write_request,
 )
 from autoresearch.log import Log
-from autoresearch.notebook import Notebook, own_devices
+from autoresearch.notebook import Notebook, check_name, own_devices
 from autoresearch.records import Merge, format_id
 from autoresearch.views import participant_with_key
 from autoresearch_cli import here
@@ -42,6 +42,7 @@ def name_of(mine: Identity) -> str:
 
 def call(name: str) -> None:
     """Publish what this participant calls itself, empty: nothing any more; through the daemon where one runs."""
+    check_name(name)
     with suppress(DaemonNotRunning):
         here.client().ask(operations.SET_NAME, NameRequest(name=name))
         return

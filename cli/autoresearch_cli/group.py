@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # typer carries its own click; only the type checker needs it
 
 
 def global_options_first(arguments: Sequence[str]) -> list[str]:
-    """Move ``--debug`` and ``--color WHEN`` to the front, so that they may stand anywhere before ``--``."""
+    """Move the options of all commands (``--debug``, ``--color WHEN`` …) to the front: they may stand before ``--``."""
     front: list[str] = []
     rest: list[str] = []
     waiting = list(arguments)
@@ -30,7 +30,7 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
         if word == "--":
             rest += [word, *waiting]
             break
-        if word == "--debug" or word.startswith("--color="):
+        if word in ("--debug", "--no-pager") or word.startswith("--color="):
             front.append(word)
         elif word == "--color" and waiting:
             front += [word, waiting.pop(0)]

@@ -34,6 +34,9 @@ def root(
             help="Colour the output: on a terminal, always, or never. NO_COLOR and FORCE_COLOR count too.",
         ),
     ] = "auto",
+    no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Print long answers at once, not in PAGER or less.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
@@ -43,6 +46,10 @@ def root(
     if color not in COLORS:
         raise typer.BadParameter(f"{color!r} is not one of {', '.join(map(repr, COLORS))}.", param_hint="'--color'")
     choose_color(color)
+    if no_pager:
+        from autoresearch_cli.rendering.paging import choose_paging
+
+        choose_paging(wanted=False)
     if version:
         from autoresearch import __version__
 

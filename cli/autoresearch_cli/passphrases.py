@@ -13,16 +13,25 @@ from autoresearch_cli import here
 VARIABLE = "AUTORESEARCH_PASSPHRASE"
 DESCRIPTOR = "AUTORESEARCH_PASSPHRASE_FD"
 _BYTES_MAX = 1024
+# A new one with fewer is guessed in seconds.
+LEAST_CHARACTERS = 8
 
 
 def passphrase(what: str, *, confirm: bool = False, instead: str = "") -> str:
-    """The passphrase for ``what``. Raises UsageError when nobody can be asked and none is given.
+    """The passphrase for ``what``. ``confirm``: it is a new one. ``instead`` is what else a person may do.
 
-    ``instead`` is what else a person may do then.
+    Raises:
+        UsageError: nobody can be asked and none is given, or a new one is too short.
     """
-    given = _given()
-    if given:
-        return given
+    found = _given() or _asked(what, confirm=confirm, instead=instead)
+    if confirm and len(found) < LEAST_CHARACTERS:
+        raise UsageError(
+            f"the passphrase has less than {LEAST_CHARACTERS} characters", hint="several words are easy to remember"
+        )
+    return found
+
+
+def _asked(what: str, *, confirm: bool, instead: str) -> str:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             f"the passphrase {what} is needed, and there is no terminal to ask at",

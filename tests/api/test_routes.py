@@ -7,6 +7,7 @@ import pytest
 from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES
 
 from autoresearch.api import OneEvidence, PauseRequest, ProposeRequest, WorkRequest
+from autoresearch.choices import Choice, choose
 from autoresearch.records import format_id, short_id
 from tests.answers.notebook import BASELINE
 from tests.nasty import FORGED, NASTY, harms
@@ -23,6 +24,48 @@ async def test_best_and_top_are_those_of_the_log(client, story):
     assert best["reported"]["id"] == format_id(story.faster)
     top = await client.get("/v1/top?limit=2&task=grammar")
     assert [row["mean"] for row in top["programs"]] == [1.0, 1.05]
+
+
+async def test_notes_are_published_and_found(client, story):
+    text = "depth helps more than width"
+    made = (await client.post("/v1/notes", {"run": "@", "text": text}))["note"]
+    assert (made["topic"], made["evidence"], made["task"]) == ("insight", [format_id(story.faster)], "grammar")
+    found = await client.get("/v1/notes?query=WIDTH%20depth")
+    assert [note["text"] for note in found["notes"]] == [text]
+    assert (await client.get("/v1/notes?query=nothing"))["notes"] == []
+    assert [note["id"] for note in (await client.get("/v1/records/@"))["notes"]] == [made["id"]]
+
+
+async def test_what_is_chosen_here_is_seen_at_once(client, story, node):
+    assert (await client.get("/v1/records?starred=true"))["records"] == []
+    choose(node.choices, Choice.STARRED, story.deeper)
+    [starred] = (await client.get("/v1/records?starred=true"))["records"]
+    assert (starred["id"], starred["starred"]) == (format_id(story.deeper), True)
+    other = story.notebook.task("other")
+    story.notebook.run(other, 1.0)
+    assert [(await client.get("/v1/best"))["task"]["name"], (await client.get("/v1/top"))["other_tasks"]] == [
+        "other",
+        ["grammar"],
+    ]
+    choose(node.choices, Choice.ARCHIVED, other)
+    best = await client.get("/v1/best")
+    assert (best["task"]["name"], best["other_tasks"]) == ("grammar", [])
+    assert (await client.get("/v1/best?task=other"))["task"]["name"] == "other"
+
+
+async def test_credit_is_of_all_tasks_or_of_one(client, story):
+    other = story.notebook.task("other")
+    story.notebook.run(other, 1.0)
+    runs = [
+        sum(row["runs"] for row in (await client.get(f"/v1/credit{task}"))["participants"])
+        for task in ("", "?task=other")
+    ]
+    assert runs == [5, 1]
+
+
+async def test_a_text_that_is_too_long_is_refused_in_words(client):
+    refused = await client.post("/v1/name", {"name": "x" * 121}, 400)
+    assert (refused["error"], refused["hint"]) == ("name is too long", "120 characters at most")
 
 
 async def test_what_is_written_after_the_start_is_read(client, story):

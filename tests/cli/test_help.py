@@ -34,6 +34,7 @@ GROUPS = {
     "task": ("new", "show", "list", "get", "pin", "archive", "restore"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
+SHOWING = {"id", "network", "config"}
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
 EVERY += [("peers", name) for name in ("add", "block", "unblock")]
 SLOW = {"autoresearch.log", "autoresearch.views", "autoresearch.answers", "dag_cbor", "sqlite3", "pydantic", "http"}
@@ -89,9 +90,23 @@ def test_the_root_help_lists_every_command_with_its_line(cli: Cli) -> None:
 
 
 def test_groups_without_a_command_show_their_help(cli: Cli) -> None:
-    for group, names in GROUPS.items():
+    for group in GROUPS.keys() - SHOWING:
         shown = cli(group).output
-        assert all(name in shown for name in names)
+        assert all(name in shown for name in GROUPS[group])
+
+
+@pytest.mark.parametrize("group", sorted(SHOWING))
+def test_groups_that_have_something_to_show_show_it(cli: Cli, filled: Filled, group: str) -> None:
+    alone, whole = cli(group), cli(group, "show")
+    assert (alone.exit_code, alone.stdout) == (0, whole.stdout)
+    assert f"→ autoresearch {group}" in alone.stderr
+    assert f"autoresearch {group} --help" in alone.stderr
+
+
+def test_looking_for_keys_where_there_are_none_is_no_failure(cli: Cli) -> None:
+    alone = cli("id")
+    assert (alone.exit_code, "autoresearch id new" in alone.stderr) == (0, True)
+    assert cli("id", "show").exit_code == 4
 
 
 def test_help_and_guide_name_the_same_exit_codes(cli: Cli) -> None:

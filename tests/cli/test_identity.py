@@ -21,6 +21,21 @@ def rows(cli: Cli) -> dict[str, str]:
     return {row["device_key"]: row["state"] for row in answer["devices"]}
 
 
+def test_a_new_passphrase_that_is_guessed_at_once_is_refused(
+    cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "x")
+    refused = cli("id", "new")
+    assert (refused.exit_code, "less than 8 characters" in refused.stderr) == (2, True)
+    assert cli("id", "show").exit_code == 4
+
+
+def test_a_name_that_is_too_long_is_refused_in_words(cli: Cli) -> None:
+    refused = cli("id", "name", "x" * 200)
+    assert (refused.exit_code, "has 200 characters" in refused.stderr) == (2, True)
+    assert "1 to 24 characters" in refused.stderr
+
+
 def test_without_a_terminal_somebody_must_say_how_the_root_key_lies(cli: Cli, paths: Paths) -> None:
     refused = cli("id", "new")
     assert "--no-passphrase" in refused.stderr

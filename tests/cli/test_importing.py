@@ -72,7 +72,7 @@ def test_what_is_exported_can_be_imported(cli: Cli, filled: Filled, paths: Paths
 @pytest.mark.parametrize(
     "text",
     ["", "hello\n", HEADER.replace("\t", ","), HEADER + "a\t1.0\n", HEADER + "a\tnan\t1\tkeep\tx\n",
-     HEADER + "a\t1.0\tinf\tkeep\tx\n", HEADER + "a\t1.0\t1\tkept\tx\n", HEADER + "\t1.0\t1\tkeep\tx\n",
+     HEADER + "a\t1.0\tinf\tkeep\tx\n", HEADER + "a\t1.0\t1\t" + "k" * 33 + "\tx\n", HEADER + "\t1.0\t1\tkeep\tx\n",
      HEADER + "a\t1.0\t1\tkeep\t" + "x" * 3000 + "\n", HEADER + ROWS + "z\tone\t1\tkeep\tx\n"],
 )  # fmt: skip
 def test_a_file_with_one_wrong_line_adds_nothing(
@@ -84,6 +84,27 @@ def test_a_file_with_one_wrong_line_adds_nothing(
     assert result.exit_code == 2
     assert "bug" not in result.stderr
     assert notes(paths) == []
+
+
+# Headers and rows as forks of karpathy/autoresearch write them, with the numbers that are taken over.
+FORKS: list[tuple[str, str, dict[str, float]]] = [
+    ("commit\taccuracy\tmemory_gb\tstatus\tdescription", "a1\t0.9\t1\trun\twider", {"accuracy": 0.9, "memory_gb": 1}),
+    ("commit\tval_loss\tstatus\tdescription\tdelta\tstrategy", "a1\t2.5\tkept\twider\t-0.1\tscale", {"val_loss": 2.5}),
+    ("commit\tprimary_metric\taux\tstatus\tdescription", "a1\t0.5\t-\tkeep\twider", {"primary_metric": 0.5}),
+    ("Experiment\tval_sharpe\tNotes", "a1\t0.85\twider", {"val_sharpe": 0.85}),
+    ("commit\tval_bpb\tstatus\tdescription", "a1\t0.000000\toom\twider", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "row", "numbers"), FORKS)
+def test_files_of_forks_are_taken_in(
+    cli: Cli, filled: Filled, paths: Paths, tmp_path: Path, header: str, row: str, numbers: dict[str, float]
+) -> None:
+    file = tmp_path / "results.tsv"
+    file.write_text(f"{header}\n{row}\n")
+    assert cli("import", str(file)).exit_code == 0
+    [note] = notes(paths)
+    assert (note.text, note.metrics) == ("a1: wider", numbers)
 
 
 def test_bytes_that_are_no_text_are_refused(cli: Cli, filled: Filled, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 from autoresearch_cli.models import ArchivedAnswer, StarAnswer
 
@@ -169,6 +170,7 @@ def daemon(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
     assert process("config", "set", "work.task", str(folder)).returncode == 0
+    assert process("config", "set", "work.nice", "15").returncode == 0
     assert process("up").returncode == 0
     yield folder
     assert process("down").returncode == 0
@@ -182,6 +184,9 @@ def events(process: Process) -> list[Event]:
 def test_beside_a_daemon_it_is_the_same(process: Process, daemon: Path) -> None:
     assert process("work").returncode == 0
     wait_for(lambda: process("show", "@").returncode == 0)
+    node = psutil.Process(strictly(process("status", "--json").stdout, StatusAnswer).pid)
+    workers = [child for child in node.children() if "autoresearch_daemon.workers.child" in child.cmdline()]
+    assert {worker.nice() for worker in workers} == {15}
     ended = [event for event in events(process) if event.kind == "run_finished"]
     assert {event.data["task"] for event in ended} == {"toy"}
     first, *later = ended

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from autoresearch.bounds import PROOF_BYTES_MAX
 from autoresearch.errors import Refused
 from autoresearch.identity import prove, resolve_key, signed_part
+from autoresearch.installing import install_command
 from tests.identity.dkim_mail import (
     DAY_S,
     NOW_MS,
@@ -118,7 +119,7 @@ def test_without_the_packages_it_is_said_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "dns.resolver", None)
     with pytest.raises(Refused) as refusal:
         prove(message, dns(), subject=SUBJECT, now_ms=NOW_MS)
-    assert refusal.value.hint == 'pip install "autoresearch-p2p[attest]"'
+    assert refusal.value.hint == install_command("attest")
     with pytest.raises(Refused) as refusal:
         resolve_key("mail", "example.org")
-    assert refusal.value.hint == 'pip install "autoresearch-p2p[attest]"'
+    assert refusal.value.hint == install_command("attest")

@@ -5,13 +5,11 @@ Strict: a signature that any mail server accepts is not yet a proof of who wrote
 """
 
 from autoresearch.identity.dkim_proof.keys import KeyLookup
-from autoresearch.identity.dkim_proof.library import INSTALL_HINT
 from autoresearch.identity.dkim_proof.profile import FRESH_MS, DkimProof, proof_subject, prove, signed_part
 from autoresearch.identity.dkim_proof.resolver import resolve_key
 
 __all__ = [
     "FRESH_MS",
-    "INSTALL_HINT",
     "DkimProof",
     "KeyLookup",
     "proof_subject",

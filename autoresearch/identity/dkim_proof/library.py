@@ -7,8 +7,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from autoresearch.errors import Refused
-
-INSTALL_HINT = 'pip install "autoresearch-p2p[attest]"'
+from autoresearch.installing import install_command
 
 # The library passes over such lines, of mbox files; others read "From : somebody" as the sender.
 _SKIPPED = re.compile(rb"^From[ \t]", re.MULTILINE)
@@ -31,7 +30,9 @@ def load_dkim() -> ModuleType:
     try:
         import dkim
     except (ImportError, RuntimeError) as error:  # without dnspython it raises the latter
-        raise Refused("DKIM signatures can't be checked here: a package is missing.", hint=INSTALL_HINT) from error
+        raise Refused(
+            "DKIM signatures can't be checked here: a package is missing.", hint=install_command("attest")
+        ) from error
     module: ModuleType = dkim
     return module
 

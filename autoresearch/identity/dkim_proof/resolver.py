@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autoresearch.errors import Refused, TimedOut
-from autoresearch.identity.dkim_proof.library import INSTALL_HINT
+from autoresearch.installing import install_command
 
 if TYPE_CHECKING:
     from dns.resolver import Resolver
@@ -30,7 +30,9 @@ def resolve_key(selector: str, domain: str, *, resolver: Resolver | None = None)
         import dns.exception
         import dns.resolver
     except ImportError as error:
-        raise Refused("DKIM keys can't be looked up here: a package is missing.", hint=INSTALL_HINT) from error
+        raise Refused(
+            "DKIM keys can't be looked up here: a package is missing.", hint=install_command("attest")
+        ) from error
     try:
         asked = resolver or dns.resolver.get_default_resolver()
         answer = asked.resolve(f"{selector}._domainkey.{domain}.", "TXT", lifetime=TIMEOUT_S, search=False)

@@ -13,6 +13,7 @@ from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best
 from autoresearch_cli.rendering.output import print_exactly, print_json, say
+from autoresearch_cli.rendering.paging import paged
 
 app = command_app()
 apps = {"best": app}
@@ -47,7 +48,8 @@ def best(
     if json:
         print_json(TextAnswer(id=program.id, what="code", text=source))
     else:
-        print_exactly(source)
+        with paged():
+            print_exactly(source)
 
 
 def _answer(task: str) -> BestAnswer:

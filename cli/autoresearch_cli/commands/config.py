@@ -20,9 +20,10 @@ from autoresearch_cli import here
 from autoresearch_cli.models import ConfigAnswer, Setting
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.output import print_json, print_table, print_text, say
+from autoresearch_cli.rendering.paging import paged
 from autoresearch_cli.setting_checks import check_setting
 
-app = command_app("Show and change settings.")
+app = command_app("Show and change settings.", no_args_is_help=False)
 apps = {"config": app}
 
 
@@ -37,15 +38,19 @@ Name = Annotated[
 
 
 @app.callback(
+    invoke_without_command=True,
     epilog=examples(
         ("autoresearch config show", "all settings, with what they mean"),
         ("autoresearch config set work.workers 2", "change one; the file keeps its comments"),
         ("AUTORESEARCH_WORK_WORKERS=2 autoresearch up", "a variable wins over the file"),
         see="paths, doctor",
-    )
+    ),
 )
-def config() -> None:
+def config(context: typer.Context) -> None:
     """Show and change settings: a variable wins over the file, the file over the default."""
+    if context.invoked_subcommand is None:
+        show()
+        say("→ autoresearch config set NAME VALUE, autoresearch config --help")
 
 
 @app.command(
@@ -70,7 +75,8 @@ def show(
         return
     columns = ("setting", "value", *(("from", "variable") if origin else ()), "meaning")
     rows = [(s.name, _typed(s.value), s.origin, s.variable, s.description) for s in answer.settings]
-    print_table(columns, rows if origin else [(*row[:2], row[4]) for row in rows])
+    with paged():
+        print_table(columns, rows if origin else [(*row[:2], row[4]) for row in rows])
 
 
 @app.command(

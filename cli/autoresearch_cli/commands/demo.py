@@ -27,7 +27,6 @@ STOP_SECONDS = 10.0
 PEERS_MAX = 10
 # Fewer can't confirm each other's runs.
 ATTESTED_PEERS = 3
-LIBP2P_HINT = "apt install gcc python3-dev libgmp-dev, then make demo, or pip install autoresearch-p2p[network]"
 IDLE = "idle"
 ENDED = ("runs_done", "time_over")
 app = command_app()
@@ -66,7 +65,7 @@ def demo(
         demo_of_many(peers, attested=attested, runs=runs, until_ms=until_ms, workers=workers, json=json)
         return
     if peers > 1:
-        say(f"several daemons need libp2p, which is not installed here ({LIBP2P_HINT}); going on with one")
+        say(f"several daemons need libp2p, which is not installed here ({joining.install_hint()}); going on with one")
     with demo_daemon(workers) as owned:
         answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json)
         if owned:

@@ -13,6 +13,7 @@ from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.paging import paged
 from autoresearch_cli.rendering.sources import print_diff
 
 app = command_app()
@@ -62,6 +63,7 @@ def diff(
     if json:
         print_json(answer)
         return
-    print_diff(answer)
+    with paged():
+        print_diff(answer)
     if not answer.diff:
         say("the sources are the same")

@@ -29,20 +29,28 @@ from autoresearch_cli.rendering.output import is_rich, print_json, print_labelle
 from autoresearch_cli.roots import loaded, unlocked
 
 KEY_CHARACTERS = 16
-app = command_app("This participant's keys and devices.")
+app = command_app("This participant's keys and devices.", no_args_is_help=False)
 apps = {"id": app}
 
 
 @app.callback(
+    invoke_without_command=True,
     epilog=examples(
         ("autoresearch id show", "the keys of this machine"),
         ("autoresearch id passphrase", "encrypt the root key"),
         ("autoresearch id backup ~/root-backup", "an encrypted copy, in case the disk fails"),
         see="doctor, paths, log --mine",
-    )
+    ),
 )
-def identity() -> None:
+def identity(context: typer.Context) -> None:
     """A root key identifies the participant; a device key signs what this machine publishes."""
+    if context.invoked_subcommand is not None:
+        return
+    try:
+        show()
+        say("→ autoresearch id --help")
+    except NotFound as error:  # whoever only looks gets told, without a failure
+        say(f"{error} → {error.hint}")
 
 
 @app.command(

@@ -15,6 +15,7 @@ from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.paging import paged
 from autoresearch_cli.rendering.records import print_log
 
 app = command_app()
@@ -77,7 +78,8 @@ def log(  # noqa: PLR0913 - one for each way to choose
     if json:
         print_json(answer)
         return
-    print_log(answer, now_ms=here.now_ms())
+    with paged():
+        print_log(answer, now_ms=here.now_ms())
     if answer.records:
         say("→ autoresearch show ID")
     elif starred:

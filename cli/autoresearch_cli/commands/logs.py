@@ -12,6 +12,7 @@ from autoresearch.errors import NotFound
 from autoresearch_cli import here
 from autoresearch_cli.options import JsonLines, command_app, examples
 from autoresearch_cli.rendering.output import is_terminal, print_line, print_text
+from autoresearch_cli.rendering.paging import paged
 
 app = command_app()
 apps = {"logs": app}
@@ -36,11 +37,12 @@ def logs(
         raise NotFound("there is no log file yet", hint="autoresearch up")
     with path.open(encoding="utf-8", errors="replace") as file:
         lines = deque(file, maxlen=limit)
-    for line in lines:
-        if json or not is_terminal():
-            print_text(line)
-        else:
-            print_readable(line)
+    with paged():
+        for line in lines:
+            if json or not is_terminal():
+                print_text(line)
+            else:
+                print_readable(line)
 
 
 def print_readable(line: str) -> None:

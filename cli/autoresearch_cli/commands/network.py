@@ -33,7 +33,7 @@ from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
 
 STARTING_SECONDS = 15.0
-app = command_app("The network of this node: create one, join one, invite others.")
+app = command_app("The network of this node: create one, join one, invite others.", no_args_is_help=False)
 apps = {"network": app}
 
 Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
@@ -41,15 +41,19 @@ ByHand = Annotated[bool, typer.Option("--participant", help="The key is a partic
 
 
 @app.callback(
+    invoke_without_command=True,
     epilog=examples(
         ("autoresearch network join autoresearch1…", "join with an invite"),
         ("autoresearch network show", "which network this is, and its trust list"),
         ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
         see="peers, config, id show",
-    )
+    ),
 )
-def network() -> None:
+def network(context: typer.Context) -> None:
     """A network is a set of constants, a trust list, and some nodes to begin with. It has no owner."""
+    if context.invoked_subcommand is None:
+        show()
+        say("→ autoresearch network --help")
 
 
 @app.command(
@@ -130,7 +134,7 @@ def join(
     if manifest.trust != found.manifest.trust:
         say("you were in this network already: your trust list is unchanged")
     if not enabled:
-        say(f"the network stays off, libp2p is not installed → {joining.INSTALL_HINT}, then join again")
+        say(f"the network stays off, libp2p is not installed → {joining.install_hint()}, then join again")
     _say_next()
 
 

@@ -18,6 +18,7 @@ from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.notes import print_notes
 from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.paging import paged
 
 note_app, notes_app = command_app(), command_app(no_args_is_help=False)
 apps = {"note": note_app, "notes": notes_app}
@@ -89,7 +90,8 @@ def notes(
     if json:
         print_json(answer)
         return
-    print_notes(answer, now_ms=here.now_ms())
+    with paged():
+        print_notes(answer, now_ms=here.now_ms())
     if answer.notes:
         say(f"notes on {answer.task}")
         say("→ autoresearch show ID, autoresearch note RUN 'what it shows'")

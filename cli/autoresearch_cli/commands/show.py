@@ -23,6 +23,7 @@ from autoresearch_cli.rendering.evidence import how_to_check
 from autoresearch_cli.rendering.figures import size
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_exactly, print_json, say
+from autoresearch_cli.rendering.paging import paged
 from autoresearch_cli.rendering.records import print_record
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
@@ -74,7 +75,8 @@ def show(
     elif json:
         print_json(answer)
     else:
-        print_record(answer, now_ms=here.now_ms())
+        with paged():
+            print_record(answer, now_ms=here.now_ms())
         say(f"→ {_next_step(answer, notebook.me)}")
 
 
@@ -102,7 +104,8 @@ def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: boo
         record = notebook.show(reference).record.id
         print_json(TextAnswer(id=record, what=what, text=content))
     else:
-        print_exactly(content)
+        with paged():
+            print_exactly(content)
 
 
 def _save_checkpoint(notebook: NotebookReader, reference: str, file: Path, *, json: bool) -> None:

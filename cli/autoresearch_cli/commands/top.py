@@ -12,6 +12,7 @@ from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_top
 from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.paging import paged
 
 app = command_app()
 apps = {"top": app}
@@ -42,7 +43,8 @@ def top(
         print_json(answer)
         return
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
-    print_top(answer, now_ms=here.now_ms())
+    with paged():
+        print_top(answer, now_ms=here.now_ms())
     for line in explained(answer.programs):
         say(line)
     if answer.note and answer.programs:

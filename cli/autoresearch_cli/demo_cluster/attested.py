@@ -17,6 +17,7 @@ from autoresearch.api import AttestAnswer, AttestRequest, PeersAnswer, operation
 from autoresearch.attesting import find_codes
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.identity import KeyPair, Trust, create_identity, load_identity
+from autoresearch.installing import install_command
 from autoresearch.networks import NONCE_BYTES, Manifest
 from autoresearch.paths import Paths
 from autoresearch.records import Network
@@ -38,7 +39,7 @@ class PostOffice:
         if find_spec("aiosmtpd") is None:
             raise Refused(
                 "an attested demo needs a mail server, aiosmtpd, which is not installed",
-                hint='pip install "autoresearch-p2p[demo]"',
+                hint=install_command("demo"),
             )
         self._mails: defaultdict[str, list[str]] = defaultdict(list)
         self._attestors: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from autoresearch_daemon.api.reading import READERS, Reading
 
 P = TypeVar("P", bound=msgspec.Struct)
 NOT_READY = "not ready"
+_TOO_LONG = re.compile(r"Expected `str` of length <= (\d+) - at `\$\.(\w+)`")
 # A diff needs two sources; no answer needs more blobs.
 MISSING_BLOBS = 2
 # A page waits so long for a source.
@@ -84,7 +86,7 @@ def decode(model: type[msgspec.Struct], body: bytes) -> msgspec.Struct:
         return msgspec.json.decode(body or b"{}", type=model)
     # RecursionError: thousands of nested brackets; UnicodeDecodeError: bytes that are no text.
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise UsageError(f"the body is not what this address takes: {error}", hint="GET /openapi.json") from error
+        raise _wrong("the body is not what this address takes", error) from error
 
 
 def parameters(model: type[P], request: web.Request) -> P:
@@ -101,4 +103,11 @@ def parameters(model: type[P], request: web.Request) -> P:
     try:
         return msgspec.convert(found, model, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"a parameter is wrong: {error}", hint="GET /openapi.json") from error
+        raise _wrong("a parameter is wrong", error) from error
+
+
+def _wrong(what: str, error: Exception) -> UsageError:
+    """What a person may have typed too long is said in words; the rest concerns who wrote the program."""
+    if found := _TOO_LONG.fullmatch(str(error)):
+        return UsageError(f"{found[2]} is too long", hint=f"{found[1]} characters at most")
+    return UsageError(f"{what}: {error}", hint="GET /openapi.json")

@@ -17,7 +17,8 @@ from pathlib import Path
 import structlog
 
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.identity import INSTALL_HINT, mailbox, read_secret
+from autoresearch.identity import mailbox, read_secret
+from autoresearch.installing import install_command
 from autoresearch.settings import Attestor as Settings
 
 PASSWORD_VARIABLE = "AUTORESEARCH_ATTESTOR_PASSWORD"  # noqa: S105 - its name, not the password
@@ -127,7 +128,7 @@ def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServe
             hint="autoresearch config set attestor.security tls",
         )
     if find_spec("aiosmtplib") is None:
-        raise Refused("An attestor sends mail, and a package for that is missing.", hint=INSTALL_HINT)
+        raise Refused("An attestor sends mail, and a package for that is missing.", hint=install_command("attest"))
     if settings.ca_file and not os.access(Path(settings.ca_file).expanduser(), os.R_OK):
         raise UsageError(f"attestor.ca_file: {settings.ca_file} can't be read")
     return MailServer(

@@ -61,11 +61,12 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for."""
+    """What a worker has: name, device, threads, niceness, where the node's files are, what a run may ask for."""
 
     name: str
     device: str
     threads: int
+    nice: int
     paths: Paths
     ceiling: Ceiling
 
@@ -73,7 +74,7 @@ class Workplace:
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
         """The workplace that the settings describe."""
         settings, _ = load_settings(paths.settings, os.environ)
-        return cls(name, device, settings.work.threads, paths, Ceiling.of(settings.work))
+        return cls(name, device, settings.work.threads, settings.work.nice, paths, Ceiling.of(settings.work))
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:

@@ -112,6 +112,12 @@ def die_with_parent(parent: int) -> None:
         sys.exit(0)
 
 
+def give_way(nice: int) -> None:
+    """Have this process and the runs that it starts give way to other programs; never less than they do already."""
+    least = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(least, nice))
+
+
 async def connect(link: str, name: str, place: Workplace) -> None:
     """Open the link and work."""
     context = zmq.asyncio.Context()
@@ -135,6 +141,7 @@ def main() -> None:
     die_with_parent(int(options.parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the daemon's to handle
     place = Workplace.from_environment(Paths.from_environment(os.environ), options.name, options.device)
+    give_way(place.nice)
     for folder in (None, place.paths.task_data):  # of a worker before this one, that was killed
         sweep(folder)
     asyncio.run(connect(options.link, options.name, place))

@@ -1,0 +1,63 @@
+"""A pager shows what does not fit on the screen, to a person only, and only who wants one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli, Process
+from tests.cli.filling import Filled
+from tests.terminals import on_terminal
+
+COMMAND = [sys.executable, "-m", "autoresearch_cli"]
+
+
+@pytest.fixture
+def pager(tmp_path: Path) -> str:
+    """A pager that says that it was there."""
+    program = tmp_path / "a pager"
+    program.write_text("#!/bin/sh\necho PAGED with $1\ncat\n")
+    program.chmod(0o755)
+    return f"'{program}' --nice"
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "is_paged"),
+    [
+        (["config", "show"], "10", True),
+        (["config", "show", "--no-pager"], "10", False),
+        (["config", "show"], "1000", False),
+        (["diff", "@"], "5", True),
+        (["log"], "5", True),
+        (["show", "@"], "5", True),
+    ],
+)
+def test_only_what_is_longer_than_the_screen_is_paged(
+    filled: Filled, pager: str, words: list[str], lines: str, is_paged: bool
+) -> None:
+    shown = on_terminal([*COMMAND, *words], PAGER=pager, LINES=lines, COLUMNS="100", NO_COLOR="1")
+    assert ("PAGED with --nice" in shown) == is_paged
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("pager", ["", "cat", "no-such-program", "'never closed"])
+def test_without_a_pager_everything_is_printed(filled: Filled, pager: str) -> None:
+    shown = on_terminal([*COMMAND, "config", "show"], PAGER=pager, LINES="5", COLUMNS="100", NO_COLOR="1")
+    assert "work.nice" in shown
+
+
+def test_a_pager_that_ends_early_is_no_failure(filled: Filled, tmp_path: Path) -> None:
+    shown = on_terminal([*COMMAND, "config", "show"], PAGER="true", LINES="5", COLUMNS="100")
+    assert "Traceback" not in shown
+
+
+def test_a_pipe_is_never_paged(process: Process, filled: Filled, pager: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGER", pager)
+    monkeypatch.setenv("LINES", "2")
+    assert "PAGED" not in process("config", "show").stdout
+
+
+def test_no_pager_may_stand_anywhere(cli: Cli, filled: Filled) -> None:
+    assert cli("--no-pager", "log").stdout == cli("log", "--no-pager").stdout
