@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from autoresearch.api import Event
-from autoresearch_cli.rendering.figures import clock, moment
+from autoresearch_cli.rendering.figures import clock, moment, value
+from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows
-from autoresearch_cli.watching import finished_line, progress_line, text_in
+from autoresearch_cli.watching import finished_line, number_in, progress_line, text_in
 
 PROGRESS = "progress"
 # A person needs no line a second; `--json` has all.
@@ -47,8 +48,10 @@ def words(event: Event) -> str:
     match event.kind:
         case "progress":
             return progress_line(event)
-        case "run_finished" | "run_failed" | "best":
+        case "run_finished" | "run_failed":
             return finished_line(event)
+        case "best":  # the line of the run that ended comes before it
+            return f"{value(number_in(event, 'value'))} is the best so far: {short(text_in(event, 'id'))}"
         case "record" if event.data.get("status"):
             return finished_line(event)
         case "run_started":
