@@ -7,17 +7,17 @@ from importlib.metadata import PackageNotFoundError, distribution
 from urllib.parse import unquote, urlsplit
 
 PACKAGE = "autoresearch-p2p"
-# What the extra ``network`` needs to be built where there is no wheel.
-NETWORK_NEEDS = "needs gcc, python3-dev, libgmp-dev"
+# What an extra needs besides, to be built where there is no wheel.
+_NEEDS = {"network": "apt install gcc python3-dev libgmp-dev; "}
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra (``network``, ``attest``, ``demo``) to this installation."""
+    """The command that adds an extra (``network``, ``attest``, ``demo``, ``mcp``) to this installation."""
     try:
         text = distribution(PACKAGE).read_text("direct_url.json")
     except PackageNotFoundError:
         text = None
-    return command_for(extra, text)
+    return _NEEDS.get(extra, "") + command_for(extra, text)
 
 
 def command_for(extra: str, origin: str | None) -> str:

@@ -63,9 +63,9 @@ def find_task(
 
 def other_tasks(log: Log, task: FoundTask, archived: frozenset[bytes] = frozenset()) -> list[str]:
     """The names of the other tasks here that are not archived, sorted; of one with the same name its digest."""
-    digests = {row.digest for row in log.tasks()} - archived - {task.digest}
-    found = [other for digest in digests if (other := task_of(log, digest)) is not None]
-    return sorted({other.digest.hex()[:12] if other.name == task.name else other.name for other in found})
+    names = {row.digest: row.name for row in log.tasks() if row.direction is not None}
+    others = {digest: name for digest, name in names.items() if digest != task.digest and digest not in archived}
+    return sorted({digest.hex()[:12] if name == task.name else name for digest, name in others.items()})
 
 
 def task_of(log: Log, digest: bytes) -> FoundTask | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from autoresearch.api import operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError
-from autoresearch.installing import NETWORK_NEEDS, install_command
+from autoresearch.installing import install_command
 from autoresearch.log import Log
 from autoresearch.networks import (
     ADDRESS_BEGINNINGS,
@@ -35,11 +35,6 @@ OWN_ADDRESSES = 4
 STARTING = "starting"
 WAYS = "give a manifest's file, an invite (autoresearch network invite), or an address (autoresearch peers)"
 POLL_SECONDS = 0.1
-
-
-def install_hint() -> str:
-    """How to install what the network needs."""
-    return f"{install_command('network')} ({NETWORK_NEEDS})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ def ask_node(address: str) -> Manifest:
     """The manifest of a node's network, with its address to begin with. Raises AutoresearchError."""
     check_peer_address(address, "the address")
     if not can_connect():
-        raise AutoresearchError("a node can't be asked: libp2p is not installed", hint=install_hint())
+        raise AutoresearchError("a node can't be asked: libp2p is not installed", hint=install_command("network"))
     paths = here.paths()
     paths.create()
     command = [sys.executable, "-m", ASKING, str(paths.network), address]

@@ -10,9 +10,9 @@ from statistics import median
 
 from autoresearch.api import PeersAnswer, PeerView, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.installing import install_command
 from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING
-from autoresearch_cli.joining import install_hint
 from autoresearch_cli.models import Check
 from autoresearch_cli.rendering.figures import counted, duration
 
@@ -24,7 +24,7 @@ RUNNING, OFF = "running", "off"
 def network_checks() -> Iterator[Check]:
     """Every check, in the order in which a person would ask; those that need a running network only with one."""
     if importlib.util.find_spec("libp2p") is None:
-        yield Check(name="library", result=FAILED, detail="libp2p is not installed", fix=install_hint())
+        yield Check(name="library", result=FAILED, detail="libp2p is not installed", fix=install_command("network"))
         return
     yield Check(name="library", result=OK, detail="libp2p is installed")
     answer = _ask()

@@ -17,7 +17,7 @@ import structlog
 from autoresearch import __version__
 from autoresearch.api import NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError
-from autoresearch.installing import NETWORK_NEEDS, install_command
+from autoresearch.installing import install_command
 from autoresearch.log import NAMING, Log, Revision, State, Verdict
 from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
 from autoresearch.notebook import Notebook
@@ -368,7 +368,7 @@ def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOp
     if find_spec("libp2p") is None:
         raise UsageError(
             "network.enabled is true, but libp2p is not installed",
-            hint=f"{install_command('network')} ({NETWORK_NEEDS})",
+            hint=install_command("network"),
         )
     network = settings.network
     named = addresses(network.bootstrap, check_peer_address, "network.bootstrap")

@@ -20,6 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from autoresearch.installing import install_command
 from autoresearch.tasks import pin_baseline
 from tests.cli.conftest import Process
 from tests.daemon.daemons import Daemon, wait_for
@@ -178,5 +179,5 @@ def test_without_the_package_the_command_says_what_to_install(process: Process, 
     without = "import sys; sys.modules['mcp'] = None; from autoresearch_cli.main import main; main()"
     ran = process("mcp", str(toy), python=("-c", without))
     assert ran.returncode == 2
-    assert "autoresearch-p2p[mcp]" in ran.stderr
+    assert install_command("mcp") in ran.stderr
     assert "Traceback" not in ran.stderr

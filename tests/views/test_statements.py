@@ -10,7 +10,7 @@ from tests.records.making import NETWORK
 from tests.views.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRANGER, TRUST, Village
 
 ROWS = 50
-COLD, WARM = 25, 10
+COLD, WARM = 26, 10
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import typer
 from autoresearch.api import Event, StatusAnswer, WorkRequest, operations
 from autoresearch.client import Client
 from autoresearch.errors import DaemonNotRunning
+from autoresearch.installing import install_command
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.demo_cluster.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
@@ -65,7 +66,8 @@ def demo(
         demo_of_many(peers, attested=attested, runs=runs, until_ms=until_ms, workers=workers, json=json)
         return
     if peers > 1:
-        say(f"several daemons need libp2p, which is not installed here ({joining.install_hint()}); going on with one")
+        how = install_command("network")
+        say(f"several daemons need libp2p, which is not installed here ({how}); going on with one")
     with demo_daemon(workers) as owned:
         answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json)
         if owned:

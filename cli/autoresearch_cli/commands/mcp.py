@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import UsageError
+from autoresearch.installing import install_command
 from autoresearch_cli import here
 from autoresearch_cli.options import command_app, examples
 from autoresearch_cli.rendering.output import say
@@ -36,9 +37,7 @@ def mcp(
     try:
         from autoresearch_cli.mcp.server import make_server, serve_http
     except ImportError as error:
-        raise UsageError(
-            "the tools for agents are not installed", hint='pip install "autoresearch-p2p[mcp]"'
-        ) from error
+        raise UsageError("the tools for agents are not installed", hint=install_command("mcp")) from error
     from autoresearch_cli.mcp.tools import Tools
 
     server = make_server(Tools(here.client, lambda: Path(task)))

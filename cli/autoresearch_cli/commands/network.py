@@ -11,6 +11,7 @@ import typer
 from autoresearch.api import operations
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.identity import Trust
+from autoresearch.installing import install_command
 from autoresearch.networks import (
     NONCE_BYTES,
     PRESETS,
@@ -134,7 +135,7 @@ def join(
     if manifest.trust != found.manifest.trust:
         say("you were in this network already: your trust list is unchanged")
     if not enabled:
-        say(f"the network stays off, libp2p is not installed → {joining.install_hint()}, then join again")
+        say(f"the network stays off, libp2p is not installed → {install_command('network')}, then join again")
     _say_next()
 
 

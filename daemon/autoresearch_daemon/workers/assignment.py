@@ -66,15 +66,15 @@ class Workplace:
     name: str
     device: str
     threads: int
-    nice: int
     paths: Paths
     ceiling: Ceiling
+    nice: int = 0
 
     @classmethod
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
         """The workplace that the settings describe."""
         settings, _ = load_settings(paths.settings, os.environ)
-        return cls(name, device, settings.work.threads, settings.work.nice, paths, Ceiling.of(settings.work))
+        return cls(name, device, settings.work.threads, paths, Ceiling.of(settings.work), settings.work.nice)
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
