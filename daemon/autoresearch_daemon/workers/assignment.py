@@ -61,7 +61,7 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker has: name, device, threads, niceness, where the node's files are, what a run may ask for."""
+    """What a worker has: name, device, threads, where the node's files are, what a run may ask for, its niceness."""
 
     name: str
     device: str
