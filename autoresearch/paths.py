@@ -165,6 +165,16 @@ class Paths:
         return self.cache / "published"
 
     @property
+    def environments(self) -> Path:
+        """Python environments of tasks, by the digest of their packages; may be deleted while no program runs."""
+        return self.cache / "venvs"
+
+    @property
+    def allowed_packages(self) -> Path:
+        """What a person allowed to install for tasks of others: an empty file for each list of packages."""
+        return self.state / "packages"
+
+    @property
     def socket(self) -> Path:
         """The daemon's API socket."""
         return self._socket("api.sock")

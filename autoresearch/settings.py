@@ -43,6 +43,10 @@ class Work(Section, frozen=True, kw_only=True):
         int,
         Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 own code only"),
     ] = 0
+    allow_packages: Annotated[
+        str,
+        Meta(pattern="^(own|all)$", description="install Python packages for own tasks only, or for all tasks"),
+    ] = "own"
     max_seconds: Annotated[int, Meta(ge=1, description="seconds of one run; a task that asks for more is refused")] = (
         3600
     )

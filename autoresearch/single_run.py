@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.notebook import Notebook
+from autoresearch.packages import may_install, task_python
 from autoresearch.paths import Paths
 from autoresearch.records import format_id
 from autoresearch.research import Bench, Ceiling, measure, preflight, remember_run, task_data
@@ -23,6 +24,7 @@ def run_once(
     ceiling: Ceiling,
     threads: int = 1,
     device: str = "cpu",
+    allow_packages: str = "own",
     progress: Callable[[float, str], None] | None = None,
 ) -> str:
     """Run an idea once, in this process, and publish the run. Returns the record's id, as text.
@@ -30,6 +32,7 @@ def run_once(
     Raises:
         Locked: a daemon or another command works with this device key.
         Refused: the task asks for more than the ceiling, or others wrote some of it and there is no sandbox.
+        PackagesNotAllowed: the task's packages have to be installed, and nobody allowed it.
         AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
     """
     task = idea.task
@@ -51,8 +54,14 @@ def run_once(
             if progress:
                 progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
 
+        def allowed() -> bool:
+            return may_install(task, paths.allowed_packages, allow_packages, notebook.log, notebook.author, now_ms())
+
+        python = task_python(task, paths.environments, may_install=allowed)
         with scratch_folder(paths.spool) as scratch:
-            bench = Bench(Level(level), threads, device, paths.task_data, scratch.folder, ceiling, foreign=foreign)
+            bench = Bench(
+                Level(level), threads, device, paths.task_data, scratch.folder, ceiling, foreign=foreign, python=python
+            )
             task_data(task, bench)
             preflight(task, bench)
             measurement, outcome = measure(task, plan, bench, own=True, on_progress=tell)

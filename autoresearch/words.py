@@ -196,6 +196,7 @@ class Why(StrEnum):
     PROPOSING = "proposing"
     VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
+    INSTALLING_PACKAGES = "installing_packages"
     STARTING = "starting"
     PAUSED_BY_PERSON = "paused_by_person"
     FINISHING_LAST = "finishing_last"
@@ -224,6 +225,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.PROPOSING: "choosing the next change",
     Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",
+    Why.INSTALLING_PACKAGES: "installing the task's packages, once",
     Why.STARTING: "the worker is starting",
     Why.PAUSED_BY_PERSON: "paused by you: autoresearch resume",
     Why.FINISHING_LAST: "finishing the run in progress, then stopping",

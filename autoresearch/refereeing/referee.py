@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autoresearch.refereeing.weights import fault_of_weights, shuffled_weights
-from autoresearch.running import Job, Level, Limits, execute
+from autoresearch.running import Interpreter, Job, Level, Limits, execute
 from autoresearch.verification import is_honest
 from autoresearch.words import RunStatus
 
@@ -56,6 +56,7 @@ class Examinee:
     device: str = "cpu"
     shuffled: int | None = None
     foreign: bool = True
+    python: Interpreter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ def _ask(
         metric_source="stdout",
         parse=lambda _: {},
         checkpoint_to=folder,
+        python=examinee.python,
     )
     outcome = execute(job, level=examinee.level, cancelled=cancelled)
     if outcome.status is not RunStatus.OK:

@@ -7,7 +7,8 @@ from autoresearch.research.bench import Bench, device_name, environment, fault_o
 from autoresearch.research.ceiling import Ceiling, limits_of
 from autoresearch.research.examining import Examined, Model, examine, examine_on_new_text
 from autoresearch.research.experiment import Measurement, Plan, abandoned, again, measure, plan_as_it_stands, run_body
-from autoresearch.research.preflight import forget_runs, preflight, remember_run
+from autoresearch.research.imports import missing_imports
+from autoresearch.research.preflight import forget_runs, preflight, remember_run, way_to_packages
 from autoresearch.research.texts import World, drawn_world
 
 __all__ = [
@@ -30,9 +31,11 @@ __all__ = [
     "job_limits",
     "limits_of",
     "measure",
+    "missing_imports",
     "plan_as_it_stands",
     "preflight",
     "remember_run",
     "run_body",
     "task_data",
+    "way_to_packages",
 ]

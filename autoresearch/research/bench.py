@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from autoresearch.research.ceiling import MIB, Ceiling, limits_of
-from autoresearch.running import Level, Limits, prepare_data
+from autoresearch.running import Interpreter, Level, Limits, prepare_data
 from autoresearch.settings import Work
 from autoresearch.tasks import Task
 
@@ -19,7 +19,7 @@ class Bench:
     """Where runs are done: sandbox level, threads and device of one run, cache of task data, scratch folder.
 
     ``ceiling`` is the most that a task may ask for here. ``foreign`` is False only where others wrote nothing of what
-    is run: neither task nor program.
+    is run: neither task nor program. ``python`` runs the task's programs; None: the node's own Python.
     """
 
     level: Level
@@ -29,6 +29,7 @@ class Bench:
     scratch: Path
     ceiling: Ceiling = field(default_factory=lambda: Ceiling.of(Work()))
     foreign: bool = True
+    python: Interpreter | None = None
 
     def beside(self, name: str) -> Bench:
         """The same bench with a folder of its own in the scratch folder."""
@@ -54,6 +55,7 @@ def task_data(task: Task, bench: Bench) -> Path | None:
         level=bench.level,
         limits=limits,
         foreign=bench.foreign,
+        python=bench.python,
     )
 
 
@@ -78,15 +80,21 @@ def fault_of_program(task: Task, source: str) -> str | None:
     return f"the program has {size / 1024:.0f} KiB; the task allows {task.limits.program_kib} KiB"
 
 
-def environment() -> dict[str, str]:
-    """What the number may depend on besides source, seed and budget."""
-    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    for package in ("torch", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+def environment(python: Interpreter | None = None) -> dict[str, str]:
+    """What the number may depend on besides source, seed and budget. ``python``: what ran it, None: the node's own."""
+    own = platform.python_version() if python is None else python.version
+    versions = {name: _version(name, python) for name in ("torch", "numpy")}
+    found = {"python": own, "system": f"{platform.system()} {platform.machine()}"}
+    return found | {name: known for name, known in versions.items() if known is not None}
+
+
+def _version(package: str, python: Interpreter | None) -> str | None:
+    if python is not None:
+        return python.version_of(package)
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def device_name(device: str) -> str:

@@ -173,6 +173,7 @@ def _examinee(task: Task, model: Model, bench: Bench) -> Examinee:
         scratch=bench.scratch,
         threads=bench.threads,
         device=bench.device,
+        python=bench.python,
     )
 
 

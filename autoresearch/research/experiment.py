@@ -132,7 +132,7 @@ def measure(
         peak_memory_bytes=outcome.peak_memory_bytes,
         sandbox=int(outcome.level),
         device=device_name(bench.device),
-        environment=environment(),
+        environment=environment(bench.python),
     ), outcome
 
 
@@ -213,6 +213,7 @@ def trained(
         metric_name=task.metric.name,
         parse=lambda text: parse_summary(text, task.metric.name),
         checkpoint_to=bench.scratch,
+        python=bench.python,
     )
     return execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -58,7 +59,7 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
         remember_run(task, bench)
     elif outcome.status is not RunStatus.CANCELLED:
         sentence = f"the baseline of {task.name} does not run on this machine: {outcome.reason}"
-        raise CannotRunHere(sentence, hint=_way(outcome))
+        raise CannotRunHere(sentence, hint=_way(task, outcome))
 
 
 def remember_run(task: Task, bench: Bench) -> None:
@@ -87,9 +88,9 @@ def _file(task: Task, bench: Bench) -> Path:
     except importlib.metadata.PackageNotFoundError:
         torch = ""
     where = (device_name(bench.device), bench.device, int(bench.level), sys.version, torch, os.uname().release)
-    return (
-        bench.data_cache / "preflight" / f"{task.digest.hex()}-{hashlib.sha256(repr(where).encode()).hexdigest()[:16]}"
-    )
+    own = () if bench.python is None else (str(bench.python.executable), bench.python.version)
+    digest = hashlib.sha256(repr((*where, *own)).encode()).hexdigest()
+    return bench.data_cache / "preflight" / f"{task.digest.hex()}-{digest[:16]}"
 
 
 def _has_device(device: str) -> bool:
@@ -97,10 +98,22 @@ def _has_device(device: str) -> bool:
     return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
 
 
-def _way(outcome: Outcome) -> str:
+def _way(task: Task, outcome: Outcome) -> str:
     """What to do about a cause that is recognised."""
-    if "No module named" in outcome.reason:
-        return f"install it for {sys.executable}, then: autoresearch doctor task"
+    if missing := re.search(r"No module named '([^'.]+)", outcome.reason):
+        return way_to_packages(task, missing[1])
     if "CUDA" in outcome.reason or "NVIDIA" in outcome.reason:
         return "nvidia-smi shows whether the card works; or: autoresearch config set work.device cpu"
     return "mend it, then: autoresearch doctor task"
+
+
+def way_to_packages(task: Task, names: str) -> str:
+    """How a task gets Python packages that its programs lack here."""
+    if task.python is not None and task.python.venv:
+        return f"{Path(task.python.venv) / 'bin' / 'python'} -m pip install {names}, then: autoresearch doctor task"
+    if task.packages:
+        return f"add {names} to its list of packages, then: autoresearch task lock {task.folder}"
+    return (
+        f"list {names} in {task.folder / 'requirements.in'}, then: autoresearch task lock {task.folder}; "
+        'or name an environment of yours in task.toml: [python] venv = "~/project/.venv"'
+    )

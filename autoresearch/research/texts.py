@@ -71,6 +71,7 @@ def new_text(task: Task, seed: int, bench: Bench, *, own: int) -> NewText:
         level=bench.level,
         limits=job_limits(task, bench.ceiling),
         foreign=bench.foreign,
+        python=bench.python,
     )
     if _FRESH not in made:
         raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint=_AUTHORS)
@@ -108,6 +109,7 @@ def drawn_world(task: Task, seed: int, bench: Bench) -> World | None:
         level=bench.level,
         limits=job_limits(task, bench.ceiling),
         foreign=bench.foreign,
+        python=bench.python,
     )
     documents = _documents(task, evaluation.text, _whole(data / evaluation.text))
     bits, floor = data / _WORLD_BITS, task.metric.floor

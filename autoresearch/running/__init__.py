@@ -17,7 +17,9 @@ from autoresearch.running.data import (
     write_world,
 )
 from autoresearch.running.execute import execute, permit
+from autoresearch.running.interpreter import Interpreter, interpreter_in
 from autoresearch.running.job import Job, Limits, Outcome
+from autoresearch.running.layout import package_folders
 from autoresearch.running.level import Level
 from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
 from autoresearch.running.removal import remove_tree
@@ -27,6 +29,7 @@ from autoresearch.running.verdict import KILLED
 __all__ = [
     "KILLED",
     "MOST_TEXT_BYTES",
+    "Interpreter",
     "Job",
     "Level",
     "Limits",
@@ -37,6 +40,8 @@ __all__ = [
     "data_digest",
     "detect_level",
     "execute",
+    "interpreter_in",
+    "package_folders",
     "permit",
     "prepare_data",
     "probe_sandbox",

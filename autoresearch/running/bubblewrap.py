@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from autoresearch.running import layout
+from autoresearch.running.interpreter import shown_folders
 from autoresearch.running.job import Job
 
 INPUT, DATA, SCRATCH, HOME = "/in", "/data", "/tmp/run", "/tmp"  # noqa: S108
@@ -70,7 +71,7 @@ def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: 
 
 def _system(job: Job) -> list[str]:
     parts: list[str] = []
-    for folder in (*layout.SYSTEM_FOLDERS, *layout.interpreter_folders()):
+    for folder in (*layout.SYSTEM_FOLDERS, *shown_folders(job.python)):
         if folder.is_dir():
             parts += _bind("--ro-bind", folder, folder)
     for link in layout.SYSTEM_LINKS:

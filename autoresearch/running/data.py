@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.running.execute import execute
+from autoresearch.running.interpreter import Interpreter
 from autoresearch.running.job import Job, Limits
 from autoresearch.running.level import Level
 from autoresearch.running.removal import remove_tree
@@ -33,6 +34,7 @@ def prepare_data(
     level: Level,
     limits: Limits,
     foreign: bool = True,
+    python: Interpreter | None = None,
 ) -> Path:
     """The folder with a task's data, made by running ``python prepare.py`` when it isn't there yet.
 
@@ -49,7 +51,7 @@ def prepare_data(
     try:
         with FileLock(f"{target}.lock", timeout=limits.seconds + _LOCK_SPARE_SECONDS):
             if _mismatch(target, expected) is not None:
-                _make(files, expected, target, level=level, limits=limits, foreign=foreign)
+                _make(files, expected, target, level=level, limits=limits, foreign=foreign, python=python)
     except Timeout as error:
         raise TimedOut(
             "another process has been making the same data for too long", hint=f"is it stuck? {target}.lock"
@@ -89,6 +91,7 @@ def write_fresh(
     level: Level,
     limits: Limits,
     foreign: bool = True,
+    python: Interpreter | None = None,
 ) -> dict[str, bytes]:
     """What ``python prepare.py fresh`` writes from a seed: those of the files ``names`` that it made, whole.
 
@@ -100,7 +103,9 @@ def write_fresh(
         made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
-        _prepare(files, made, level=level, limits=limits, foreign=foreign, seed=seed, arguments=("fresh",))
+        _prepare(
+            files, made, level=level, limits=limits, foreign=foreign, python=python, seed=seed, arguments=("fresh",)
+        )
         for name in names:
             _take(made / name, checked / name)
         return {path.name: _whole(path) for path in checked.iterdir()}
@@ -116,7 +121,7 @@ def _whole(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def write_world(
+def write_world(  # noqa: PLR0913 - what is written, and the conditions of a run
     files: Mapping[str, bytes],
     names: Collection[str],
     optional: str,
@@ -126,6 +131,7 @@ def write_world(
     level: Level,
     limits: Limits,
     foreign: bool = True,
+    python: Interpreter | None = None,
 ) -> None:
     """Write what ``python prepare.py world`` makes from a seed as the new folder ``target``: all of ``names``.
 
@@ -140,7 +146,9 @@ def write_world(
         made.mkdir()
         target.mkdir()
         target.chmod(0o755)
-        _prepare(files, made, level=level, limits=limits, foreign=foreign, seed=seed, arguments=("world",))
+        _prepare(
+            files, made, level=level, limits=limits, foreign=foreign, python=python, seed=seed, arguments=("world",)
+        )
         for name in (*names, optional):
             _take(made / name, target / name)
     if missing := sorted(name for name in names if not (target / name).is_file()):
@@ -173,12 +181,13 @@ def _make(
     level: Level,
     limits: Limits,
     foreign: bool,
+    python: Interpreter | None,
 ) -> None:
     with scratch_folder(target.parent) as work:
         made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
-        _prepare(files, made, level=level, limits=limits, foreign=foreign)
+        _prepare(files, made, level=level, limits=limits, foreign=foreign, python=python)
         for name in expected:
             _take(made / name, checked / name)
         if (wrong := _mismatch(checked, expected)) is not None:
@@ -198,6 +207,7 @@ def _prepare(
     level: Level,
     limits: Limits,
     foreign: bool,
+    python: Interpreter | None,
     seed: int = 0,
     arguments: tuple[str, ...] = (),
 ) -> None:
@@ -212,6 +222,7 @@ def _prepare(
         metric_source="stdout",
         parse=_none,
         arguments=arguments,
+        python=python,
     )
     outcome = execute(job, level=level)
     if outcome.status is not RunStatus.OK:

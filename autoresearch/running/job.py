@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from autoresearch.running.interpreter import Interpreter
 from autoresearch.running.level import Level
 from autoresearch.words import RunStatus
 
@@ -44,6 +45,7 @@ class Job:
     ``text`` is what a program is asked about: it comes on descriptor 0 after the program has written a byte there. From
     then on, but on graphics cards, it can only compute and answer: it opens no file and starts no process.
     ``foreign`` is False only where every line of the files is known to be this participant's own, or shipped.
+    ``python`` runs the program; None: the node's own Python.
     """
 
     files: Mapping[str, bytes]
@@ -64,6 +66,7 @@ class Job:
     arguments: tuple[str, ...] = ()
     checkpoint_to: Path | None = None
     text: bytes | None = None
+    python: Interpreter | None = None
 
 
 @dataclass(frozen=True, slots=True)

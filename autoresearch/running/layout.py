@@ -34,10 +34,18 @@ _THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM", "RAY
 
 def interpreter_folders() -> tuple[Path, ...]:
     """The folders that ``sys.executable`` needs with its site-packages, without those that lie in another one."""
-    site = (entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
-    links = (str(Path(link).parent.parent) for link in _link_chain(sys.executable))
-    return outermost(Path(entry) for entry in (*prefixes, *links, *site))
+    return outermost((*map(Path, prefixes), *linked_folders(sys.executable), *package_folders()))
+
+
+def package_folders() -> tuple[Path, ...]:
+    """The folders that hold the packages of this process's Python."""
+    return tuple(Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
+
+
+def linked_folders(executable: str) -> tuple[Path, ...]:
+    """The folders above ``bin`` of a Python and of each file that it is a link to."""
+    return tuple(Path(link).parent.parent for link in _link_chain(executable))
 
 
 def home() -> Path:

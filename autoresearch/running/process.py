@@ -13,7 +13,6 @@ import platform
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from autoresearch.running import bubblewrap, landlock, seccomp, watchdog
 from autoresearch.running.descriptors import Descriptors
+from autoresearch.running.interpreter import launcher_python
 from autoresearch.running.job import Job
 from autoresearch.running.level import Level
 from autoresearch.running.scratch import scratch_folder
@@ -122,7 +122,7 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
     told = specification(job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1], keeper_fds=held)
     files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
-    tail = [sys.executable, "-I", "-S", bubblewrap.LAUNCHER, told]
+    tail = [launcher_python(job.python), "-I", "-S", bubblewrap.LAUNCHER, told]
     try:
         command = bubblewrap.command(job, files, info_write, go_read, tail)
     except FileNotFoundError as error:
@@ -161,7 +161,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             rules=landlock_rules(job, input_folder, scratch),
             tasks_of_others=others,
         )
-        command = [sys.executable, "-I", "-S", str(_LAUNCHER), told]
+        command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data))
             process = _popen(command, variables, pipes, (*pipes.inherited(), *held))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from autoresearch.running import landlock, layout, seccomp
+from autoresearch.running.interpreter import shown_folders
 from autoresearch.running.job import Job, Limits
 from autoresearch.running.level import Level
 
@@ -50,6 +51,8 @@ def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
 def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd: int | None) -> dict[str, str]:
     """The environment of the program: nothing of ours, and what the harness reads."""
     variables = layout.environment(home=home, threads=job.threads, device=job.device)
+    if job.python is not None:
+        variables["PATH"] = f"{job.python.executable.parent}:{variables['PATH']}"
     variables |= {
         "AUTORESEARCH_RESULT_FD": str(result_fd),
         "AUTORESEARCH_SEED": str(job.seed),
@@ -68,7 +71,7 @@ def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd
 def landlock_rules(job: Job, input_folder: Path, scratch: Path) -> list[tuple[str, int]]:
     """What a run may touch below bubblewrap: system and interpreter to read, its scratch folder to write."""
     system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
-    read = [*system, *layout.interpreter_folders(), *map(Path, _PROCESSOR_FILES), input_folder]
+    read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), input_folder]
     read += [*layout.device_information(job.device), *(mount.expanduser() for mount in job.mounts)]
     write = [scratch]
     if job.data is not None:
@@ -97,7 +100,7 @@ def specification(
     asking = walled and job.text is not None and job.device == "cpu"  # a card's driver opens files at any time
     return marshal.dumps(
         {
-            "argv": [sys.executable, entry, *job.arguments],
+            "argv": [str(job.python.executable) if job.python else sys.executable, entry, *job.arguments],
             "cwd": cwd,
             "ready": ready_fd,
             "kept": list(keeper_fds),

@@ -2,8 +2,9 @@
 
 from autoresearch.tasks.contract import has_shipped_harness
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
-from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, shipped_task
-from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Task, seed_for
+from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, PLAIN_NAME, check_source, load_task, shipped_task
+from autoresearch.tasks.lock import MAX_PACKAGES, Package, lock_digest, parse_lock, write_lock
+from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Python, Task, seed_for
 from autoresearch.tasks.rebuilding import is_taken, manifest_text, rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import guess_direction, guess_metric, parse_summary
@@ -14,11 +15,15 @@ __all__ = [
     "ENTRY",
     "MANIFEST",
     "MAX_FILE_BYTES",
+    "MAX_PACKAGES",
+    "PLAIN_NAME",
     "PREPARE",
     "Budget",
     "Evaluation",
     "Limits",
     "Metric",
+    "Package",
+    "Python",
     "Task",
     "canonical_source",
     "check_source",
@@ -29,7 +34,9 @@ __all__ = [
     "is_taken",
     "keep_baseline",
     "load_task",
+    "lock_digest",
     "manifest_text",
+    "parse_lock",
     "parse_summary",
     "pin_baseline",
     "possible_value",
@@ -39,5 +46,6 @@ __all__ = [
     "shipped_task",
     "source_digest",
     "started_from",
+    "write_lock",
     "write_task",
 ]

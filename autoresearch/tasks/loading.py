@@ -15,7 +15,8 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.records import EncodingError, encode
 from autoresearch.tasks.folder_state import STATE_FOLDER, kept_baseline
-from autoresearch.tasks.model import ENTRY, Evaluation, Header, Section, Task
+from autoresearch.tasks.lock import parse_lock
+from autoresearch.tasks.model import ENTRY, Evaluation, Header, Python, Section, Task
 from autoresearch.tasks.source import canonical_source, source_digest
 
 MANIFEST = "task.toml"
@@ -47,13 +48,14 @@ def load_task(folder: Path) -> Task:
     header = _header(path, table)
     program = _read(folder / ENTRY)
     check_source(folder / ENTRY, program)
+    harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
     task = Task(
         name=header.name,
         summary=header.summary,
         metric=header.metric,
         budget=header.budget,
         limits=header.limits,
-        harness=_harness(path, header.harness, is_optional=header.metric.source == "stdout"),
+        harness=harness,
         baseline=_baseline(path, header.baseline, program),
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
         mounts=_mounts(path, header.mounts),
@@ -61,6 +63,7 @@ def load_task(folder: Path) -> Task:
         program=program,
         is_pinned=bool(header.baseline),
         evaluation=_evaluation(path, header),
+        python=_python(path, header.python, harness),
     )
     try:
         encode(task.definition())
@@ -162,18 +165,41 @@ def _evaluation(path: Path, header: Header) -> Evaluation | None:
     return found
 
 
+def _python(path: Path, found: Python | None, harness: Mapping[str, bytes]) -> Python | None:
+    if found is None:
+        return None
+    if bool(found.requirements) == bool(found.venv):
+        hint = 'requirements = "requirements.txt", or venv = "~/my-project/.venv"'
+        raise UsageError(f"{path}: [python] needs one of requirements and venv", hint=hint)
+    if found.venv:
+        if found.base:
+            raise UsageError(f"{path}: python.base goes with python.requirements", hint="remove it")
+        _check_folder(path, "python.venv", found.venv, such='"~/my-project/.venv"')
+        return found
+    name = found.requirements
+    if name not in harness:
+        raise UsageError(f"{path}: {name} is not pinned under [harness]", hint=f"autoresearch task lock {path.parent}")
+    if not parse_lock(harness[name].decode("utf-8", "replace"), str(path.parent / name)):
+        raise UsageError(f"{path.parent / name} names no package", hint="remove [python] from task.toml")
+    return found
+
+
 def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
     for name, folder in declared.items():
         if not PLAIN_NAME.fullmatch(name):
             raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
-        if not folder.startswith(("/", "~/")) or ".." in Path(folder).parts:
-            raise UsageError(f"{path}: mounts.{name} is not an absolute folder", hint='such as "~/.cache/name"')
-        if Path.home().is_relative_to(Path(folder).expanduser()):
-            raise UsageError(
-                f"{path}: mounts.{name} would show runs your whole home folder, with your keys",
-                hint='name a folder with data alone, such as "~/.cache/name"',
-            )
+        _check_folder(path, f"mounts.{name}", folder, such='"~/.cache/name"')
     return declared
+
+
+def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:
+    if not folder.startswith(("/", "~/")) or ".." in Path(folder).parts:
+        raise UsageError(f"{path}: {key} is not an absolute folder", hint=f"such as {such}")
+    if Path.home().is_relative_to(Path(folder).expanduser()):
+        raise UsageError(
+            f"{path}: {key} would show runs your whole home folder, with your keys",
+            hint=f"name a folder with what runs need alone, such as {such}",
+        )
 
 
 def _read(path: Path) -> bytes:

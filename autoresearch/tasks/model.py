@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.records import encode
+from autoresearch.tasks.lock import Package, parse_lock
 from autoresearch.tasks.source import source_digest
 
 ENTRY = "train.py"
@@ -95,6 +96,18 @@ class Limits(Section, frozen=True, kw_only=True):
     program_kib: _Size = 64
 
 
+class Python(Section, frozen=True, kw_only=True):
+    """Which Python runs a task's programs and its harness, where it is not the node's own.
+
+    ``requirements`` is a file of [harness]: the packages, locked. Each machine makes an environment of them, with
+    ``base`` on top of the node's own packages. ``venv`` is an environment of this machine instead (``~`` unexpanded).
+    """
+
+    requirements: Annotated[str, Meta(pattern=r"\A([A-Za-z0-9_][A-Za-z0-9._-]*)?\Z", max_length=64)] = ""
+    base: bool = False
+    venv: _Line = ""
+
+
 class Header(Section, frozen=True, kw_only=True):
     """The whole of ``task.toml``, before the files that it names are read.
 
@@ -112,6 +125,7 @@ class Header(Section, frozen=True, kw_only=True):
     data: dict[str, str] = {}
     mounts: dict[str, _Line] = {}
     evaluation: Evaluation | None = None
+    python: Python | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +151,13 @@ class Task:
     program: bytes
     is_pinned: bool = True
     evaluation: Evaluation | None = None
+    python: Python | None = None
 
     def definition(self) -> dict[str, object]:
         """What makes it this question, as plain values: the same on every machine, whoever publishes it.
 
         The baseline stands there as a program, by its canonical digest. The summary, the folder and this machine's
-        mounts are not part of it.
+        mounts and environment are not part of it.
         """
         definition: dict[str, object] = {
             "name": self.name,
@@ -155,7 +170,21 @@ class Task:
         }
         if self.evaluation is not None:
             definition["evaluation"] = _stated(self.evaluation)
+        if self.packages:
+            assert self.python is not None
+            definition["python"] = {
+                "requirements": self.python.requirements,
+                **({"base": True} if self.python.base else {}),
+            }
         return definition
+
+    @property
+    def packages(self) -> list[Package]:
+        """The packages that its programs need besides the node's own, locked; none where it names no such file."""
+        if self.python is None or not self.python.requirements:
+            return []
+        name = self.python.requirements
+        return parse_lock(self.harness[name].decode("utf-8", "replace"), name)
 
     @property
     def digest(self) -> bytes:

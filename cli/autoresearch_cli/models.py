@@ -188,8 +188,9 @@ class ConstantAnswer(Answer, frozen=True, kw_only=True):
 class TaskAnswer(Answer, frozen=True, kw_only=True):
     """A task folder: what is asked, and the rules. ``ceiling`` is what this machine allows of the ``limits``.
 
-    ``mounts`` are the folders of this machine that its programs may read, by name. ``search`` is what the search
-    changes in its program.
+    ``mounts`` are the folders of this machine that its programs may read, by name. ``packages`` are its own Python
+    packages; ``venv`` is the environment of this machine that runs it instead of the node's own. ``search`` is what
+    the search changes in its program.
     """
 
     schema: str = "autoresearch.task/1"
@@ -208,6 +209,8 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     files: list[str]
     ceiling: dict[str, int | float] = {}
     mounts: dict[str, str] = {}
+    packages: list[str] = []
+    venv: str = ""
     search: list[ConstantAnswer] = []
 
 
@@ -228,6 +231,18 @@ class ArchivedAnswer(Answer, frozen=True, kw_only=True):
     digest: str
     archived: bool
     changed: bool
+
+
+class PackagesAnswer(Answer, frozen=True, kw_only=True):
+    """The Python packages of a task: ``source`` is where pip takes them from, ``folder`` where they are or will be."""
+
+    schema: str = "autoresearch.packages/1"
+    task: str
+    digest: str
+    packages: list[str]
+    source: str
+    folder: str
+    installed: bool
 
 
 class ExportAnswer(Answer, frozen=True, kw_only=True):

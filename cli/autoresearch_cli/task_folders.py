@@ -69,6 +69,28 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         return place, f", with the program of {short(start.record.id)} “{start.run.title}”"
 
 
+def named_folder(task: str) -> Path:
+    """The folder that was named; for a published task's name a folder of the cache, written when it is missing.
+
+    Raises:
+        UsageError: the name is empty, or no path.
+        NotFound: there is no such folder or task.
+    """
+    if not task:  # a variable that a script did not set, not a wish for whatever comes by default
+        raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
+    if "/" in task or typed_path(task).exists():
+        return here.existing_folder(task)
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        return cached_folder(notebook, notebook.task(task).digest)
+
+
+def cached_folder(notebook: NotebookReader, digest: bytes) -> Path:
+    """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
+    return _published(notebook, digest, here.paths().published_tasks / digest.hex())
+
+
 def program_in(folder: Path) -> bytes:
     """The ``train.py`` in a folder; nothing where there is none."""
     try:

@@ -51,7 +51,8 @@ def ran(task: Task, bench: Bench) -> bool:
 def test_a_missing_package_is_named_with_a_way_out(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(CannotRunHere, match="No module named 'a_package_that_is_not_here'") as found:
         preflight(toy(tmp_path, MISSING), bench)
-    assert "install it" in found.value.hint
+    assert "autoresearch task lock" in found.value.hint
+    assert "a_package_that_is_not_here" in found.value.hint
 
 
 def test_a_device_that_is_not_there_is_named(bench: Bench, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from autoresearch.ideas import Idea
 from autoresearch_cli import here
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, request
 from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli.packages import AllowPackages, ask_for_packages
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import Display, choose_display
@@ -41,10 +42,12 @@ def run(
     replicate: Annotated[
         int, typer.Option("--replicate", min=0, help="Which seed: 0 for a new attempt, 1 and up to repeat it.")
     ] = 0,
+    allow_packages: AllowPackages = False,
     json: Json = False,
 ) -> None:
     """Train the program of a task folder once, measure it, and compare it with the run that it changes."""
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
+    ask_for_packages(idea.task, allowed=allow_packages)
     with choose_display(quiet=True) as display:
         try:
             record = _through_daemon(idea, display)
@@ -107,5 +110,6 @@ def _here(idea: Idea, display: Display) -> str:
         ceiling=Ceiling.of(work),
         threads=work.threads,
         device=here.first_device(),
+        allow_packages=work.allow_packages,
         progress=lambda fraction, note: display.progress("run", name, fraction, note),
     )

@@ -27,7 +27,7 @@ from autoresearch.tasks import (
     shipped_task,
     write_task,
 )
-from autoresearch_cli import here, task_archive
+from autoresearch_cli import here, packages, task_archive
 from autoresearch_cli.completing import complete_task
 from autoresearch_cli.models import ConstantAnswer, TaskAnswer
 from autoresearch_cli.options import Folder, Json, command_app, examples
@@ -247,6 +247,24 @@ def get(
     say(f"→ edit {place / ENTRY}, then: autoresearch run {folder or answer.name} --hypothesis '…'")
 
 
+app.command(
+    epilog=examples(
+        ("autoresearch task lock .", "from requirements.in: versions and hashes, pinned in task.toml"),
+        ("PIP_INDEX_URL=https://my-index/simple autoresearch task lock .", "from an index of your own"),
+        ("autoresearch task lock . --json | jq -r .packages[]", "what was locked"),
+        see="task allow, doctor task, task show",
+    )
+)(packages.lock)
+app.command(
+    epilog=examples(
+        ("autoresearch task allow grammar", "look at its packages, then install them"),
+        ("autoresearch task allow ~/my-task --yes", "without a question"),
+        ("autoresearch task allow grammar --yes --json | jq .installed", "the same for a program"),
+        see="task lock, doctor task, work --allow-packages",
+    )
+)(packages.allow)
+
+
 def ceiling() -> Ceiling:
     """What this machine allows a run of any task."""
     from autoresearch.research import Ceiling
@@ -271,6 +289,8 @@ def describe(task: Task) -> TaskAnswer:
         limits=msgspec.to_builtins(task.limits),
         ceiling=asdict(ceiling()),
         mounts=dict(task.mounts),
+        packages=[f"{package.name}=={package.version}" for package in task.packages],
+        venv=task.python.venv if task.python else "",
         search=[
             ConstantAnswer(name=one.name, value=one.value, range=str(one.range))
             for one in constants(task.baseline.decode()).values()
@@ -294,6 +314,8 @@ def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
         ("limits", _amounts(answer.limits)),
         ("allowed here", _amounts(answer.ceiling)),
         *(("reads", f"{folder} ({name})") for name, folder in answer.mounts.items()),
+        *((("packages", ", ".join(answer.packages)),) if answer.packages else ()),
+        *((("python", answer.venv),) if answer.venv else ()),
         *(("fixed", file) for file in answer.files),
         *(("searched", f"{one.name} = {one.value}: {one.range}") for one in answer.search),
         *(() if answer.search else [("searched", str(nothing_to_change(ENTRY)))]),

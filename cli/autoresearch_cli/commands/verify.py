@@ -7,15 +7,19 @@ import typer
 
 from autoresearch.api import Event, Measured, ParticipantView, ShowAnswer, VerifyRequest, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.records import Task as TaskBody
 from autoresearch.records import format_id
+from autoresearch.tasks import Task, load_task
 from autoresearch.views import participant_of
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Reference, command_app, examples
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.packages import AllowPackages, ask_for_packages
+from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.records import print_verifications
+from autoresearch_cli.task_folders import cached_folder
 from autoresearch_cli.watching import Watch, text_in
 
 COMMITTED = "committed"
@@ -33,10 +37,13 @@ apps = {"verify": app}
         see="show, top, work --only verify",
     )
 )
-def verify(reference: Reference, *, json: Json = False) -> None:
+def verify(reference: Reference, *, allow_packages: AllowPackages = False, json: Json = False) -> None:
     """Measure another participant's run here and publish the result. Evaluates its model, or repeats the run."""
     with open_notebook() as notebook:
         run = format_id(notebook.resolve(reference))
+        task = _own_packages(notebook, run)
+    if task is not None:
+        ask_for_packages(task, allowed=allow_packages)
     event = _wait_for(run, json=json)
     with open_notebook() as notebook:
         shown, me = notebook.show(run), notebook.me
@@ -51,6 +58,16 @@ def verify(reference: Reference, *, json: Json = False) -> None:
         _report(shown, event, own)
     if text_in(event, "verdict") != "pass":
         raise typer.Exit(1)
+
+
+def _own_packages(notebook: NotebookReader, run: str) -> Task | None:
+    """The task of a run, where it has Python packages of its own."""
+    found = notebook.show(run).run
+    row = notebook.log.task(bytes.fromhex(found.task)) if found else None
+    body = notebook.log.get(row.id).body if row else None
+    if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
+        return None
+    return load_task(cached_folder(notebook, row.digest))
 
 
 def _wait_for(run: str, *, json: bool) -> Event:

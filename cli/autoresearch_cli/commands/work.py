@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from autoresearch.api import WorkRequest, operations
 from autoresearch.errors import UsageError
-from autoresearch.paths import typed_path
+from autoresearch.tasks import load_task
 from autoresearch_cli import here
 from autoresearch_cli.completing import complete_task
 from autoresearch_cli.options import For, Json, Runs, command_app, examples
+from autoresearch_cli.packages import AllowPackages, ask_for_packages
 from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.status import state_sentence
+from autoresearch_cli.task_folders import named_folder
 from autoresearch_cli.watching import Watch
 
 app = command_app()
@@ -55,6 +56,7 @@ def work(
         Literal["search", "llm", "command", "mix"] | None,
         typer.Option("--proposer", help="Who invents the changes (setting: search). mix: shared by what each brought."),
     ] = None,
+    allow_packages: AllowPackages = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
@@ -63,7 +65,9 @@ def work(
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
-    folder = str(_folder(task)) if task is not None else ""
+    folder = "" if task is None else str(named_folder(task))
+    if folder or here.settings().work.task:
+        ask_for_packages(load_task(here.task_folder(folder)), allowed=allow_packages)
     client = here.client()
     asked = WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share, proposer=proposer or "")
     status = client.ask(operations.WORK, asked)
@@ -80,18 +84,3 @@ def work(
                 print_json(event)
             else:
                 watch.take(event)
-
-
-def _folder(task: str) -> Path:
-    """The folder that was named; for a published task's name a folder of the cache, written when it is missing."""
-    if not task:  # a variable that a script did not set, not a wish for whatever comes by default
-        raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
-    if "/" in task or typed_path(task).exists():
-        return here.existing_folder(task)
-    from autoresearch.answers import published_task
-    from autoresearch_cli.reading import open_notebook, with_blobs
-
-    with open_notebook() as notebook:
-        found = notebook.task(task)
-        place = here.paths().published_tasks / found.digest.hex()
-        return with_blobs(lambda: published_task(notebook.log, notebook.blobs, found.digest, place)).folder

@@ -14,6 +14,7 @@ import msgspec
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
+from autoresearch.packages import is_installed, may_install, task_python
 from autoresearch.paths import Paths
 from autoresearch.proposers import propose
 from autoresearch.proposers.draws import Draws
@@ -31,7 +32,7 @@ from autoresearch.research import (
     remember_run,
     task_data,
 )
-from autoresearch.running import Level, Outcome, permit
+from autoresearch.running import Interpreter, Level, Outcome, permit
 from autoresearch.running import Progress as RunProgress
 from autoresearch.settings import load_settings
 from autoresearch.tasks import Task, load_task, shipped_task
@@ -61,20 +62,25 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker has: name, device, threads, where the node's files are, what a run may ask for, its niceness."""
+    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for.
+
+    ``allow_packages``: whose tasks' packages it installs, by the setting of that name. ``nice``: its niceness.
+    """
 
     name: str
     device: str
     threads: int
     paths: Paths
     ceiling: Ceiling
+    allow_packages: str
     nice: int = 0
 
     @classmethod
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
         """The workplace that the settings describe."""
         settings, _ = load_settings(paths.settings, os.environ)
-        return cls(name, device, settings.work.threads, paths, Ceiling.of(settings.work), settings.work.nice)
+        asked = settings.work
+        return cls(name, device, asked.threads, paths, Ceiling.of(asked), asked.allow_packages, asked.nice)
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
@@ -98,6 +104,12 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
     bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder, place.ceiling)
     bench = replace(bench, foreign=_has_others_part(work, task, place))
     permit(bench.level, foreign=bench.foreign)
+    try:
+        bench = replace(bench, python=_python(work, task, talk, place))
+    except AutoresearchError:
+        if not talk.cancelled():
+            raise
+        return protocol.Dropped(assignment=work.assignment)
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
     if work.recheck:
         forget_runs(task, bench)
@@ -130,6 +142,19 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
         folder=str(folder),
         checkpoint=_keep_files(outcome, folder),
     )
+
+
+def _python(work: protocol.Work, task: Task, talk: Talk, place: Workplace) -> Interpreter | None:
+    """The Python of the task, its packages installed where a person allowed that."""
+
+    def allowed() -> bool:
+        manifest = load_manifest(place.paths.manifest)
+        with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
+            return may_install(task, place.paths.allowed_packages, place.allow_packages, log, work.author, now_ms())
+
+    if task.packages and not is_installed(task, place.paths.environments):
+        talk.say(protocol.Stage(assignment=work.assignment, why=Why.INSTALLING_PACKAGES.value))
+    return task_python(task, place.paths.environments, may_install=allowed, cancelled=talk.cancelled)
 
 
 def _prepare(task: Task, bench: Bench, talk: Talk) -> None:
