@@ -8,20 +8,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut
+from autoresearch.errors import AutoresearchError, TimedOut
 from autoresearch.packages import tools
 from autoresearch.packages.consent import PackagesNotAllowed
+from autoresearch.packages.unpacking import unpack
 from autoresearch.running import (
     Interpreter,
     Scratch,
     interpreter_in,
+    made_interpreter,
     package_folders,
     remove_tree,
     scratch_folder,
+    site_packages,
     sweep,
 )
 from autoresearch.tasks import Task, write_lock
@@ -31,6 +35,7 @@ INSTALL_SECONDS = 3600.0
 UNUSED_DAYS = 30
 _LOCK_SECONDS = 0.2
 _BASE = "autoresearch_base.pth"
+_COMPILE = "import compileall, sys; compileall.compile_dir(sys.argv[1], maxlevels=100, quiet=2, workers=0)"
 
 
 def task_python(
@@ -58,7 +63,7 @@ def task_python(
             raise PackagesNotAllowed(task)
         _install(task, target, cancelled)
     os.utime(target)  # it is in use
-    return interpreter_in(target, with_base=task.python.base)
+    return made_interpreter(target, with_base=task.python.base)
 
 
 def environment_folder(task: Task, place: Path) -> Path:
@@ -89,31 +94,35 @@ def _install(task: Task, target: Path, cancelled: Callable[[], bool] | None) -> 
 def _made(task: Task, scratch: Scratch, cancelled: Callable[[], bool] | None) -> Path:
     """A new environment in a scratch folder.
 
-    pip holds the folder's lock too: should this process be killed, no sweep takes the folder from under it.
+    pip brings the files, and this process unpacks them: a package can neither run nor write anything while it is
+    installed. pip holds the folder's lock too: should this process be killed, no sweep takes the folder from under it.
     """
     assert task.python is not None
-    made, wanted = scratch.folder / "made", scratch.folder / "requirements.txt"
+    made, wheels, wanted = (scratch.folder / name for name in ("made", "wheels", "wanted.txt"))
     wanted.write_text(write_lock(task.packages))
-    what = f"the packages of {task.name} can't be installed"
-    make = [sys.executable, "-I", "-m", "venv", "--without-pip", str(made)]
-    tools.call(make, what, seconds=INSTALL_SECONDS, cwd=scratch.folder, held=[scratch.lock], cancelled=cancelled)
-    command = _installer(made, wanted)
-    tools.call(command, what, seconds=INSTALL_SECONDS, cwd=scratch.folder, held=[scratch.lock], cancelled=cancelled)
+    wheels.mkdir()
+    words = ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels)]
+    call = partial(
+        tools.call,
+        what=f"the packages of {task.name} can't be installed",
+        seconds=INSTALL_SECONDS,
+        cwd=scratch.folder,
+        held=[scratch.lock],
+        cancelled=cancelled,
+    )
+    call([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)])
+    call(tools.pip("download", *words, "--requirement", str(wanted)))
+    allowed = {digest for package in task.packages for digest in package.hashes}
+    for wheel in sorted(wheels.iterdir()):
+        unpack(wheel, made, allowed)
+    # A run can't keep what it compiles. Files that are no Python of this version are no fault.
+    call([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))])
+    for folder in (made, *made.rglob("*")):
+        if folder.is_dir() and not folder.is_symlink():
+            folder.chmod(0o755)
     if task.python.base:
-        site = next(made.glob("lib/python*/site-packages"))
-        (site / _BASE).write_text("".join(f"{folder}\n" for folder in package_folders()))
+        (site_packages(made) / _BASE).write_text("".join(f"{folder}\n" for folder in package_folders()))
     return made
-
-
-def _installer(environment: Path, wanted: Path) -> list[str]:
-    """The command that installs a locked list into an empty environment: wheels alone, nothing is built or executed."""
-    python, rest = str(environment / "bin" / "python"), ["--require-hashes", "--no-deps", "--requirement", str(wanted)]
-    if tools.has_pip():
-        words = ("--python", python, "install", "--quiet", "--only-binary", ":all:", *rest)
-        return tools.pip(*words)
-    if found := tools.uv():
-        return [found, "pip", "install", "--quiet", "--python", python, "--no-build", *rest]
-    raise CannotRunHere("neither pip nor uv is here to install packages", hint=f"{sys.executable} -m ensurepip")
 
 
 @contextmanager

@@ -12,10 +12,12 @@ from typing import Any
 
 from autoresearch.errors import UsageError
 from autoresearch.packages import tools
-from autoresearch.tasks import MANIFEST, PLAIN_NAME, Package, Task, load_task, parse_lock, write_lock
+from autoresearch.running import scratch_folder
+from autoresearch.tasks import MANIFEST, PLAIN_NAME, Package, Task, load_task, parse_lock, parse_wanted, write_lock
 
 REQUIREMENTS = "requirements.txt"
 LOCK_SECONDS = 600.0
+_LIST = "wanted.txt"
 _HEADER = "# The packages of this task. Edit {loose}, then: autoresearch task lock DIR\n"
 
 
@@ -45,7 +47,9 @@ def lock_folder(folder: Path) -> Locked:
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     section = document.get("python", {})
-    if not isinstance(section, dict) or section.get("venv"):
+    if not isinstance(section, dict) or not isinstance(document.get("harness", {}), dict):
+        raise UsageError(f"{path}: [python] and [harness] are tables", hint="correct the file at that place")
+    if section.get("venv"):
         hint = "remove venv under [python] first, or the whole table"
         raise UsageError(f"{path} names an environment of this machine, which has no list to lock", hint=hint)
     name = str(section.get("requirements") or REQUIREMENTS)
@@ -59,9 +63,7 @@ def lock_folder(folder: Path) -> Locked:
         if found := _locked(wanted, name):
             _pin(path, document, name, _write(place, wanted))
             return Locked(load_task(folder), None, "")
-    found, tool = _resolved(folder, loose if loose.exists() else place)
-    if not found:
-        raise UsageError(f"{loose if loose.exists() else place} names no package", hint="write one a line: numpy>=2")
+    found, tool = _resolved(wanted, loose if loose.exists() else place)
     if not loose.exists():
         _write(loose, wanted)
     content = _write(place, _HEADER.format(loose=loose.name) + write_lock(found))
@@ -76,30 +78,28 @@ def _locked(text: str, name: str) -> list[Package]:
         return []
 
 
-def _resolved(folder: Path, wanted: Path) -> tuple[list[Package], str]:
+def _resolved(text: str, where: Path) -> tuple[list[Package], str]:
     """The packages that fit a loose list and each other, and which tool found them."""
-    what = f"{wanted} can't be locked"
-    found = tools.uv()
-    if found and (tools.is_usual_source() or not tools.has_pip()):  # uv doesn't know pip's settings
-        words = ["--quiet", "--generate-hashes", "--no-build", "--no-header", "--no-annotate", "--universal"]
-        command = [found, "pip", "compile", *words, "--python", sys.executable, wanted.name]
-        text = tools.call(command, what, seconds=LOCK_SECONDS, cwd=folder)
-        return parse_lock(text, f"what uv makes of {wanted.name}"), "uv"
-    if not tools.has_pip():
-        raise UsageError("neither uv nor pip is here to lock packages", hint=f"{sys.executable} -m ensurepip")
-    words = ["install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "-"]
-    text = tools.call(tools.pip(*words, "--requirement", wanted.name), what, seconds=LOCK_SECONDS, cwd=folder)
-    return sorted(map(_reported, json.loads(text)["install"])), "pip"
+    wanted, what = parse_wanted(text, str(where)), f"{where} can't be locked"
+    if not wanted:
+        raise UsageError(f"{where} names no package", hint="write one a line: numpy>=2")
+    with scratch_folder() as scratch:  # nothing of the task's folder is read by the tool
+        (scratch.folder / _LIST).write_text("".join(f"{line}\n" for line in wanted))
+        found = tools.uv()
+        if found and (tools.is_usual_source() or not tools.has_pip()):  # uv doesn't know pip's settings
+            words = ["--quiet", "--generate-hashes", "--no-build", "--no-header", "--no-annotate", "--universal"]
+            command = [found, "pip", "compile", *words, "--python", sys.executable, _LIST]
+            said = tools.call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
+            return parse_lock(said, f"what uv makes of {where.name}"), "uv"
+        words = ["install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "-"]
+        command = tools.pip(*words, "--requirement", _LIST)
+        said = tools.call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
+    return sorted(map(_reported, json.loads(said)["install"])), "pip"
 
 
 def _reported(item: dict[str, Any]) -> Package:
-    metadata, archive = item["metadata"], item["download_info"].get("archive_info", {})
-    digest = archive.get("hashes", {}).get("sha256", "")
-    if not digest or item.get("is_direct"):
-        hint = "give it as name or name==version, so that others get the same file"
-        where = "a folder, an address or a repository"
-        raise UsageError(f"{metadata['name']} comes from {where}, so it can't be locked", hint=hint)
-    return Package(metadata["name"], metadata["version"], (digest,))
+    metadata, archive = item["metadata"], item["download_info"]["archive_info"]
+    return Package(metadata["name"], metadata["version"], (archive["hashes"]["sha256"],))
 
 
 def _pin(path: Path, document: Any, name: str, content: bytes) -> None:  # noqa: ANN401 - tomlkit's own types

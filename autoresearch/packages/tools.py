@@ -41,8 +41,14 @@ def uv() -> str | None:
 
 
 def pip(*words: str) -> list[str]:
-    """A command of this Python's pip."""
-    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *words]
+    """A command of this Python's pip; no module of the working folder takes the place of one of pip's (``-I``).
+
+    Raises:
+        CannotRunHere: it has none.
+    """
+    if not has_pip():
+        raise CannotRunHere("pip is not here to get packages", hint=f"{sys.executable} -m ensurepip")
+    return [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input", *words]
 
 
 def package_source() -> str:
@@ -117,8 +123,8 @@ def call(
 
 def _environment() -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if name not in _NOT_PASSED_ON}
-    # Whoever is offline hears so soon.
-    return {"PIP_RETRIES": "1", "PIP_TIMEOUT": "15", **kept, "PYTHONNOUSERSITE": "1"}
+    # Without a retry pip doesn't say that there is no network, and with its usual five it takes long to say so.
+    return {"PIP_TIMEOUT": "15", **kept, "PIP_RETRIES": "2", "PYTHONNOUSERSITE": "1"}
 
 
 def _failure(what: str, errors: str) -> CannotRunHere:

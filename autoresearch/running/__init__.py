@@ -17,7 +17,7 @@ from autoresearch.running.data import (
     write_world,
 )
 from autoresearch.running.execute import execute, permit
-from autoresearch.running.interpreter import Interpreter, interpreter_in
+from autoresearch.running.interpreter import Interpreter, interpreter_in, made_interpreter, site_packages
 from autoresearch.running.job import Job, Limits, Outcome
 from autoresearch.running.layout import package_folders
 from autoresearch.running.level import Level
@@ -41,12 +41,14 @@ __all__ = [
     "detect_level",
     "execute",
     "interpreter_in",
+    "made_interpreter",
     "package_folders",
     "permit",
     "prepare_data",
     "probe_sandbox",
     "remove_tree",
     "scratch_folder",
+    "site_packages",
     "sweep",
     "without",
     "write_fresh",

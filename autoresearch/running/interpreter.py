@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _ASKED = [
     "import json, platform, sys; print(json.dumps([platform.python_version(), sys.base_prefix, sys.base_exec_prefix]))",
 ]
 _SECONDS = 30
+_VERSION_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,14 @@ class Interpreter:
     packages: tuple[Path, ...]
 
     def version_of(self, package: str) -> str | None:
-        """The version of an installed package, or None."""
-        found = distributions(name=package, path=[str(folder) for folder in self.packages])
-        return next((each.version for each in found), None)
+        """The version of an installed package as it says itself, or None."""
+        for found in distributions(name=package, path=[str(folder) for folder in self.packages]):
+            return "".join(filter(str.isprintable, found.version or ""))[:_VERSION_CHARACTERS]
+        return None
 
 
-def interpreter_in(environment: Path, *, with_base: bool = False) -> Interpreter:
-    """The Python of an environment (a venv, a conda environment); ``with_base``: it uses the node's packages too.
+def interpreter_in(environment: Path) -> Interpreter:
+    """The Python of an environment that a person made: a venv, a conda environment.
 
     Raises:
         CannotRunHere: there is none, or it does not start.
@@ -54,11 +57,27 @@ def interpreter_in(environment: Path, *, with_base: bool = False) -> Interpreter
         version, *prefixes = [str(each) for each in json.loads(said.stdout)]
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise CannotRunHere(f"{executable} does not start: {error}", hint=f"make {environment} anew") from error
-    needed: tuple[Path, ...] = (environment, *map(Path, prefixes), *layout.linked_folders(str(executable)))
+    needed = (environment, *map(Path, prefixes), *layout.linked_folders(str(executable)))
     packages = tuple(sorted(environment.glob("lib/python*/site-packages")))
+    return Interpreter(executable, version, layout.outermost(needed), packages)
+
+
+def made_interpreter(environment: Path, *, with_base: bool) -> Interpreter:
+    """The Python of an environment that was made here of strangers' packages; ``with_base``: beside the node's own.
+
+    Nothing in there is started, read or followed to learn where Python is: a package may have put it there.
+    """
+    base = getattr(sys, "_base_executable", sys.executable)
+    needed = (environment, Path(sys.base_prefix), Path(sys.base_exec_prefix), *layout.linked_folders(base))
+    packages: tuple[Path, ...] = (site_packages(environment),)
     if with_base:
         needed, packages = (*needed, *layout.interpreter_folders()), (*packages, *layout.package_folders())
-    return Interpreter(executable, version, layout.outermost(needed), packages)
+    return Interpreter(environment / "bin" / "python", platform.python_version(), layout.outermost(needed), packages)
+
+
+def site_packages(environment: Path) -> Path:
+    """Where an environment of the node's own Python version keeps its packages."""
+    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 
 
 def launcher_python(own: Interpreter | None) -> str:

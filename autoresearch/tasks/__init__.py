@@ -3,7 +3,7 @@
 from autoresearch.tasks.contract import has_shipped_harness
 from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
 from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, PLAIN_NAME, check_source, load_task, shipped_task
-from autoresearch.tasks.lock import MAX_PACKAGES, Package, lock_digest, parse_lock, write_lock
+from autoresearch.tasks.lock import MAX_PACKAGES, Package, lock_digest, parse_lock, parse_wanted, write_lock
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Python, Task, seed_for
 from autoresearch.tasks.rebuilding import is_taken, manifest_text, rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
@@ -38,6 +38,7 @@ __all__ = [
     "manifest_text",
     "parse_lock",
     "parse_summary",
+    "parse_wanted",
     "pin_baseline",
     "possible_value",
     "rebuild_task",

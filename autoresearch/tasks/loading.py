@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -112,9 +112,9 @@ def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Sec
             near = difflib.get_close_matches(key, fields, 1)
             hint = f"did you mean {prefix}{near[0]}?" if near else f"known keys: {', '.join(fields)}"
             raise UsageError(f"{path}: {prefix}{key} is not a key of a task", hint=hint)
-        inner = fields[key].type
-        if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
-            _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
+        for inner in get_args(fields[key].type) or (fields[key].type,):
+            if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
+                _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
 
 
 def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict[str, bytes]:

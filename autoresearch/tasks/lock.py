@@ -12,6 +12,12 @@ from typing import NamedTuple
 from autoresearch.errors import UsageError
 
 MAX_PACKAGES = 512
+# What may stand on a list that is not locked: no option, address, path or editable package, which pip would build.
+_WANTED = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])? ?(?:\[[A-Za-z0-9._, -]{1,200}\])?"
+    r"(?: ?(?:===?|[<>!~]=|[<>]) ?[A-Za-z0-9][A-Za-z0-9.!+*_-]{0,98} ?,?){0,8}"
+    r"(?: ?; ?[A-Za-z0-9_.<>=!~'\"() -]{1,200})?"
+)
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?)"
     r"(?P<extras>\[[A-Za-z0-9._, -]{1,200}\])?"
@@ -50,6 +56,22 @@ def parse_lock(text: str, where: str) -> list[Package]:
     if len(found) > MAX_PACKAGES:
         raise UsageError(f"{where} names {len(found)} packages", hint=f"{MAX_PACKAGES} are allowed")
     return found
+
+
+def parse_wanted(text: str, where: str) -> list[str]:
+    """The lines of a list that is not locked: names with versions, as ``numpy>=2``.
+
+    Raises:
+        UsageError: a line is something else; ``where`` names the file in the sentence.
+    """
+    found = _lines(text)
+    for number, line in found:
+        if not _WANTED.fullmatch(line):
+            raise UsageError(
+                f"{where} can't be locked: line {number}, “{line[:60]}”, is no package's name with or without versions",
+                hint="such as numpy>=2; an index belongs into pip's settings: PIP_INDEX_URL",
+            )
+    return [line for _, line in found]
 
 
 def write_lock(packages: list[Package]) -> str:
