@@ -45,6 +45,7 @@ class PathsAnswer(Answer, frozen=True, kw_only=True):
     blobs: str
     keys: str
     task_data: str
+    environments: str
     daemon_log: str
     socket: str
 

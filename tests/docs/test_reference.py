@@ -42,7 +42,13 @@ def test_every_setting_is_listed_with_its_default() -> None:
 
 
 def test_every_key_of_a_task_is_listed_with_its_default() -> None:
-    sections = {"metric": model.Metric, "budget": model.Budget, "limits": model.Limits, "evaluation": model.Evaluation}
+    sections = {
+        "metric": model.Metric,
+        "budget": model.Budget,
+        "limits": model.Limits,
+        "evaluation": model.Evaluation,
+        "python": model.Python,
+    }
     header = {field.name: field for field in msgspec.structs.fields(model.Header)}
     expected = {
         f"{name}.{f.name}": written(f) for name, section in sections.items() for f in msgspec.structs.fields(section)
@@ -53,6 +59,6 @@ def test_every_key_of_a_task_is_listed_with_its_default() -> None:
     assert set(header) == {*sections, "name", "summary", "baseline", "harness", "data", "mounts"}
 
 
-@pytest.mark.parametrize("name", ["metric", "budget", "limits", "harness", "data", "mounts", "evaluation"])
+@pytest.mark.parametrize("name", ["metric", "budget", "limits", "harness", "data", "mounts", "evaluation", "python"])
 def test_every_table_of_a_task_has_a_heading(name: str) -> None:
     assert re.search(rf"^## \[{name}\]: ", (REFERENCE / "task-toml.md").read_text(), re.M)

@@ -38,6 +38,7 @@ def paths(
         blobs=str(found.blobs),
         keys=str(found.keys),
         task_data=str(found.task_data),
+        environments=str(found.environments),
         daemon_log=str(found.daemon_log),
         socket=str(found.socket),
     )
