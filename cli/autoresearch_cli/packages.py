@@ -66,7 +66,6 @@ def allow(
     json: Json = False,
 ) -> None:
     """Install the Python packages of a task on this machine, after a look at the list."""
-    from autoresearch.packages import allow as note
     from autoresearch.packages import is_installed, task_python
 
     found = load_task(named_folder(task) if task else here.task_folder(""))
@@ -77,8 +76,6 @@ def allow(
         if not json:
             say(f"installing {counted(len(found.packages), 'package')}")
         task_python(found, paths.environments, may_install=lambda: True)
-    elif found.packages:
-        note(paths.allowed_packages, found)
     _wake()
     answer = _answer(found)
     if json:
@@ -104,17 +101,16 @@ def _must_ask(task: Task) -> bool:
 
 
 def _agree(task: Task, *, agreed: bool, option: str) -> None:
-    from autoresearch.packages import PackagesNotAllowed
-    from autoresearch.packages import allow as note
+    from autoresearch import packages
 
     if not agreed:
         can_ask = sys.stdin.isatty() and sys.stderr.isatty()
         _tell(task)
         if not can_ask:
-            raise PackagesNotAllowed(task, option)
+            raise packages.PackagesNotAllowed(task, option)
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    note(here.paths().allowed_packages, task)
+    packages.allow(here.paths().allowed_packages, task)
 
 
 def _tell(task: Task) -> None:

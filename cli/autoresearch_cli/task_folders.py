@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
+PACKAGES_HINT = (
+    "autoresearch task new {folder} --metric NAME --seconds N runs nothing; then list its packages in "
+    "{folder}/requirements.in: autoresearch task lock {folder}"
+)
+
 
 def copy_task(task: Task, place: Path) -> None:
     """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
@@ -130,7 +135,8 @@ def printed_once(folder: Path, *, seconds: float) -> tuple[str, float]:
             hint="name the number that it prints, and its time: --metric NAME --seconds N",
         )
     if outcome.status is not RunStatus.OK and guess_metric(text) is None:
-        raise UsageError(f"{folder / ENTRY} printed no number: {outcome.reason}", hint=PRINT_HINT)
+        hint = PACKAGES_HINT.format(folder=folder) if "No module named" in outcome.reason else PRINT_HINT
+        raise UsageError(f"{folder / ENTRY} printed no number: {outcome.reason}", hint=hint)
     return text, outcome.duration_ms / 1000
 
 

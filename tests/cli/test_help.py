@@ -31,7 +31,7 @@ GROUPS = {
         "confirm",
     ),
     "attestor": ("log", "withdraw", "allow"),
-    "task": ("new", "show", "list", "get", "pin", "archive", "restore"),
+    "task": ("new", "show", "list", "get", "pin", "lock", "allow", "archive", "restore"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
 SHOWING = {"id", "network", "config"}

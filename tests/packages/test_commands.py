@@ -182,3 +182,12 @@ def test_the_nodes_own_packages_are_there_with_base_alone(place: Path, wheels: P
     ran = cli("run", str(folder))
     assert ran.exit_code == (0 if base else 6)
     assert base or "No module named 'numpy'" in ran.stderr
+
+
+def test_a_new_folder_whose_program_lacks_a_package_is_told_the_way(place: Path, cli: Cli) -> None:
+    (place / "new").mkdir()
+    (place / "new" / "train.py").write_text("import tiny_a\nprint('score: 1')\n")
+    said = cli("task", "new", str(place / "new"))
+    assert said.exit_code == 2
+    assert "No module named 'tiny_a'" in said.stderr
+    assert f"autoresearch task lock {place / 'new'}" in said.stderr

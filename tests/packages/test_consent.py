@@ -67,6 +67,7 @@ def test_an_option_or_a_setting_says_yes(foreign: Path, cli: Cli, monkeypatch: p
     assert cli("run", str(foreign)).exit_code == 0
 
 
+@pytest.mark.slow
 def test_what_was_allowed_is_this_list_and_no_other(foreign: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
     assert cli("run", str(foreign), "--allow-packages").exit_code == 0
     assert len([name for name in environments(paths) if not name.endswith(".lock")]) == 1
@@ -101,6 +102,7 @@ def answered(answer: str, *words: str) -> tuple[int, str]:
     return process.returncode, shown.decode()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_person_is_asked(foreign: Path, paths: Paths) -> None:
     status, shown = answered("n", "run", str(foreign))
     assert (status, environments(paths)) == (6, [])

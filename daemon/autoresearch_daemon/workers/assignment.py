@@ -72,7 +72,7 @@ class Workplace:
     threads: int
     paths: Paths
     ceiling: Ceiling
-    allow_packages: str
+    allow_packages: str = "own"
     nice: int = 0
 
     @classmethod
