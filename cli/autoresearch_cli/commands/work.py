@@ -32,7 +32,7 @@ apps = {"work": app}
         see="up, pause, finish, status, run",
     )
 )
-def work(
+def work(  # noqa: PLR0913 - one option for each part of an order
     task: Annotated[
         str | None,
         typer.Argument(
