@@ -45,7 +45,7 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
         UsageError: ``parent`` is no run on this task, or the program is not Python.
     """
     task, program, hypothesis, replicate = idea.task, idea.program, idea.hypothesis, idea.replicate
-    named = _named(log, task, idea.parent, author) if idea.parent else None
+    named = run_on(log, task, idea.parent, author) if idea.parent else None
     if source_digest(program) == source_digest(task.baseline.decode()):
         return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged")
     same = log.program(task.digest, source_digest(program), float(task.budget.amount))
@@ -61,13 +61,19 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
     return plan_as_it_stands(task, program, replicate=replicate, title=title, parent=before, hypothesis=hypothesis)
 
 
-def _named(log: Log, task: Task, reference: str, author: bytes) -> bytes:
+def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
+    """The run on a task that somebody names: an id, the beginning of one, ``@``.
+
+    Raises:
+        NotFound, AmbiguousId: there is none, or several.
+        UsageError: it is no run on this task.
+    """
     found = resolve_reference(log, reference, task=task_of(log, task.digest), author=author)
     body = log.get(found).body
     if not isinstance(body, Run) or body.task != task.digest:
         raise UsageError(
             f"{short_id(found)} is no run on the task {task.name}",
-            hint="name a run that `autoresearch top` or `autoresearch log` shows, or leave --parent out",
+            hint="name a run that `autoresearch top` or `autoresearch log` shows",
         )
     return found
 

@@ -1,7 +1,14 @@
 """What is asked: task folders, their digests, when two sources are the same program, which seed a run gets."""
 
 from autoresearch.tasks.contract import has_shipped_harness
-from autoresearch.tasks.folder_state import keep_baseline, remember_start, started_from
+from autoresearch.tasks.folder_state import (
+    keep_baseline,
+    keep_edit,
+    kept_baseline,
+    remember_start,
+    replace_file,
+    started_from,
+)
 from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, PLAIN_NAME, check_source, load_task, shipped_task
 from autoresearch.tasks.lock import MAX_PACKAGES, Package, lock_digest, parse_lock, parse_wanted, write_lock
 from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Python, Task, seed_for
@@ -33,6 +40,8 @@ __all__ = [
     "has_shipped_harness",
     "is_taken",
     "keep_baseline",
+    "keep_edit",
+    "kept_baseline",
     "load_task",
     "lock_digest",
     "manifest_text",
@@ -43,6 +52,7 @@ __all__ = [
     "possible_value",
     "rebuild_task",
     "remember_start",
+    "replace_file",
     "seed_for",
     "shipped_task",
     "source_digest",

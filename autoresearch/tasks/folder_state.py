@@ -1,8 +1,9 @@
-"""What a task folder remembers: the baseline as the task began, and the run whose program was edited."""
+"""What a task folder remembers: the baseline as the task began, the run whose program was edited, edits put aside."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from autoresearch.errors import UsageError
@@ -10,6 +11,9 @@ from autoresearch.errors import UsageError
 STATE_FOLDER = ".autoresearch"
 _BASELINE = "baseline.py"
 _PARENT = "parent"
+_KEPT = "kept"
+# So many edits that were put aside in one second.
+_KEPT_AT_ONCE = 1000
 # Longer than any record's id.
 _ID_CHARACTERS = 128
 
@@ -39,17 +43,51 @@ def started_from(folder: Path) -> str:
 
 
 def remember_start(folder: Path, run: str) -> None:
-    """Remember the run that the next edit starts from. Raises UsageError when it can't be written."""
+    """Remember the run that the next edit starts from; empty: the baseline.
+
+    Raises UsageError when it can't be written.
+    """
     _write(folder, _PARENT, f"{run}\n".encode())
 
 
+def keep_edit(folder: Path, name: str, program: bytes, stamp: str) -> Path:
+    """Put a program aside under a name that begins with a time; returns the new file. Raises UsageError."""
+    place = folder / STATE_FOLDER / _KEPT
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(_KEPT_AT_ONCE):
+            file = place / f"{stamp}{f'-{number}' if number else ''}-{name}"
+            try:
+                with file.open("xb") as new:
+                    new.write(program)
+            except FileExistsError:
+                continue
+            return file
+    except OSError as error:
+        raise _unwritable(place, error) from error
+    raise UsageError(f"{place} is full", hint="remove what you don't need there")
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write one file whole: a crash leaves the old one. Raises UsageError when it can't be written."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise _unwritable(path, error) from error
+
+
 def _write(folder: Path, name: str, content: bytes) -> None:
-    """Write one file whole: a crash leaves the old one."""
     place = folder / STATE_FOLDER
-    temporary = place / f".{name}.{os.getpid()}"
     try:
         place.mkdir(exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(place / name)
     except OSError as error:
-        raise UsageError(f"{place / name} can't be written: {error.strerror}", hint="check the folder") from error
+        raise _unwritable(place / name, error) from error
+    replace_file(place / name, content)
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder")

@@ -30,6 +30,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Work": {
         "demo": Entry("demo", "Watch this machine run experiments for a few minutes."),
         "run": Entry("run", "Train a task folder's program once, as a change of a known run."),
+        "next": Entry("next_program", "Bring the best program into a task folder, to be changed next."),
         "propose": Entry("propose", "Hand a program to the daemon, which runs it when a worker is free."),
         "mcp": Entry("mcp", "Tools for a coding agent, by the Model Context Protocol."),
         "work": Entry("work", "Let the daemon run experiments."),

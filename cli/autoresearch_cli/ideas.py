@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autoresearch.api import ProposeRequest, ShowAnswer
+from autoresearch.api import ProposeRequest, RunView, ShowAnswer
 from autoresearch.direction import sign_of
-from autoresearch.errors import NotFound, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.ideas import Idea
-from autoresearch.tasks import Task, load_task, remember_start, started_from
+from autoresearch.recalling import run_before
+from autoresearch.records import short_id
+from autoresearch.sanitise import one_line
+from autoresearch.tasks import ENTRY, Task, load_task, remember_start, source_digest, started_from
+from autoresearch.views import run_body
+from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli.options import PARENT_HELP
 from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import say
+
+# So many seeds of one program are looked at for one that is free.
+MOST_SEEDS = 100
+# Half of a 95 % interval, in standard deviations.
+WIDE = 1.96
 
 Parent = Annotated[str, typer.Option("--parent", metavar="ID", help=PARENT_HELP)]
 Hypothesis = Annotated[
@@ -58,24 +70,67 @@ def is_here(notebook: NotebookReader, run: str) -> bool:
     return True
 
 
+def refuse_repetition(idea: Idea) -> None:
+    """Raise Refused where the same program was run with the same seed: it would give the same value."""
+    with open_notebook() as notebook:
+        program = source_digest(idea.program)
+        run = run_before(notebook.log, idea.task, program, replicate=idea.replicate, me=notebook.me)
+        if run is None:
+            return
+        body, seed = run_body(notebook.log, run), _free_seed(notebook, idea.task, program)
+    came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
+    raise Refused(
+        f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
+        hint=f"edit train.py; or measure it with another seed: --replicate {seed}; or run it all the same: --again",
+    )
+
+
 def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str]:
-    """How a run compares with its parent, and the next step; a better one is where the folder's next edit starts."""
+    """Keep or discard, by how much beside its noise, and the next step.
+
+    What is kept is where the folder's next edit starts.
+    """
     run = shown.run
     assert run is not None
-    if run.value is None or run.parent is None:
-        return ["→ autoresearch diff @mine, autoresearch top"]
+    folder = shlex.quote(str(task.folder))
+    back = f"→ back to the best program, for another change: autoresearch next {folder}"
+    if run.value is None:
+        return [f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back]
+    if run.parent is None:
+        return ["the baseline: other runs are compared with it", f"→ edit {task.folder / ENTRY} and run again"]
     parent = notebook.show(run.parent).run
     if parent is None or parent.value is None:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
-    gain = (parent.value - run.value) * sign_of(task.metric.direction)
-    against = f"{value(run.value)}, its parent {short(run.parent)} {value(parent.value)}"
-    noise = task.metric.noise
-    within = f", within the noise of {value(noise)}" if noise and abs(gain) < noise else ""
-    if gain > 0:
-        better = f"better than its parent: {against}{within}"
-        return [better, *_remember(task, shown.record.id), "→ edit train.py and run again, or: autoresearch best"]
-    back = f"autoresearch show {short(run.parent)} --code > {task.folder / 'train.py'}"
-    return [f"not better than its parent: {against}{within}", f"→ to go back to the parent: {back}"]
+    (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent)
+    gain = (before - after) * sign_of(task.metric.direction)
+    margin = WIDE * (task.metric.noise or 0) * math.sqrt(1 / seeds + 1 / others)
+    compared = f"{value(after)}{_of(seeds)}, its parent {short(run.parent)} {value(before)}{_of(others)}"
+    change = f"{after - before:+.4g}" + (f" ± {margin:.2g}" if margin else "")
+    unsure = ", within the noise" if abs(gain) < margin else ""
+    if gain <= 0:
+        return [f"discard: not better than its parent{unsure}: {compared}: {change}", back]
+    program = bytes.fromhex(run.source_digest)
+    seed = f"--replicate {_free_seed(notebook, task, program)}"
+    again = f"measure it again with another seed: autoresearch run {folder} {seed}"
+    kept = f"keep: better than its parent{unsure}: {compared}: {change}"
+    return [kept, *_remember(task, shown.record.id), f"→ {again if unsure else 'edit train.py and run again'}"]
+
+
+def _mean(notebook: NotebookReader, run: RunView) -> tuple[float, int]:
+    """The mean value of a run's program, and over how many runs."""
+    row = notebook.log.program(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
+    assert run.value is not None
+    return (run.value, 1) if row is None else (row.mean, row.runs)
+
+
+def _of(seeds: int) -> str:
+    return f" (mean of {seeds})" if seeds > 1 else ""
+
+
+def _free_seed(notebook: NotebookReader, task: Task, program: bytes) -> int:
+    """The first replicate of a program that was not run."""
+    tried = (run_before(notebook.log, task, program, replicate=seed, me=notebook.me) for seed in range(MOST_SEEDS))
+    return next((seed for seed, run in enumerate(tried) if run is None), MOST_SEEDS)
 
 
 def _remember(task: Task, run: str) -> list[str]:

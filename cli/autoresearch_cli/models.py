@@ -246,6 +246,23 @@ class PackagesAnswer(Answer, frozen=True, kw_only=True):
     installed: bool
 
 
+class NextAnswer(Answer, frozen=True, kw_only=True):
+    """The program that a task folder holds now. ``run`` is null for the baseline, ``value`` the run's own.
+
+    ``changed``: its train.py was another one before. ``kept`` is the file with an edit that was never run. ``history``
+    is the file with what is known of the task.
+    """
+
+    schema: str = "autoresearch.next/1"
+    folder: str
+    run: str | None = None
+    title: str = ""
+    value: float | None = None
+    changed: bool = False
+    kept: str | None = None
+    history: str
+
+
 class ExportAnswer(Answer, frozen=True, kw_only=True):
     """Runs written to a file."""
 

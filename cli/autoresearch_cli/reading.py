@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from autoresearch.answers import FoundTask, find_task, resolve_reference, run_log, run_source, show_answer
 from autoresearch.api import FetchRequest, ShowAnswer, operations
@@ -15,6 +15,10 @@ from autoresearch.identity import load_identity
 from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch.records import BlobRef
 from autoresearch_cli import here
+
+if TYPE_CHECKING:
+    from autoresearch.prompts import Known
+    from autoresearch.tasks import Task
 
 T = TypeVar("T")
 # A diff needs two sources, a task its harness and baseline; no command needs more blobs.
@@ -49,6 +53,12 @@ class NotebookReader:
     def task(self, reference: str = "") -> FoundTask:
         """A task by name or digest; without one, the task that this machine, or else anybody, worked on last."""
         return find_task(self.log, reference or self.named or None, author=self.me, archived=self.archived)
+
+    def known(self, task: Task) -> Known:
+        """What the log knows of a task, for who invents the next change."""
+        from autoresearch.prompts import gather  # most commands start without it
+
+        return gather(self.log, self.blobs, task, now_ms=here.now_ms(), me=self.me)
 
     def source(self, reference: str) -> str:
         """The train.py of a run."""

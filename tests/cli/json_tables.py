@@ -57,6 +57,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `export --git DIR` | `autoresearch.git_export/1`; with `--follow` one a line |
 | `import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
 | `task new`, `show`, `get`, `pin` | `autoresearch.task/1` |
+| `next` | `autoresearch.next/1` |
 | `task list` | `autoresearch.tasks/1` |
 | `task archive`, `restore` | `autoresearch.archived/1` |
 | `note`, `notes` | `autoresearch.note/1`, `autoresearch.notes/1` |

@@ -50,12 +50,12 @@ def test_an_edit_is_a_change_of_the_run_before_and_only_a_better_one_is_built_up
     baseline = ran(process, toy)
     (toy / "train.py").write_text(BETTER)
     told = process("run", str(toy), "--hypothesis", "nearer to the lowest point")
-    assert "better than its parent" in told.stderr
+    assert "keep: better than its parent" in told.stderr
     better = started_from(toy)
     (toy / "train.py").write_text(WORSE)
     told = process("run", str(toy))
-    assert "not better than its parent" in told.stderr
-    assert f"--code > {toy / 'train.py'}" in told.stderr
+    assert "discard: not better than its parent" in told.stderr
+    assert f"autoresearch next {toy}" in told.stderr
     assert started_from(toy) == better
     first, second = (strictly(process("show", name, "--json").stdout, ShowAnswer) for name in (better, "@mine"))
     assert first.run
@@ -106,7 +106,7 @@ def test_a_folder_without_a_pin_says_so_and_can_be_pinned(process: Process, tmp_
     folder = write_toy_task(tmp_path / "loose")
     assert "autoresearch task pin" in process("run", str(folder)).stderr
     assert process("task", "pin", str(folder)).returncode == 0
-    assert "task pin" not in process("run", str(folder)).stderr
+    assert "task pin" not in process("run", str(folder), "--replicate", "1").stderr
     assert process("task", "pin", str(folder)).returncode == 6
 
 

@@ -115,6 +115,8 @@ def test_a_folder_with_a_program_gets_a_manifest_and_a_copy_of_its_baseline(cli:
     assert cli("task", "new", str(place)).exit_code == 0
     after = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     assert after.pop("task.toml")
+    assert after.pop("AGENTS.md")
+    assert after.pop("history.md")
     assert after == before
     assert (place / ".autoresearch" / "baseline.py").read_bytes() == before["train.py"]
 

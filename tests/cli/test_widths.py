@@ -52,7 +52,7 @@ for event in events:
 """
 SCREEN_LINES = 24
 WRITING = {
-    *("demo", "run", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
+    *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
     *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp"),
 }
 PARENT = "1.2250 ± 0.0257"

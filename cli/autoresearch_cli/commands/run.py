@@ -10,7 +10,8 @@ from autoresearch.api import Event, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.ideas import Idea
 from autoresearch_cli import here
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, request
+from autoresearch_cli.agent_folders import refreshed
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.packages import AllowPackages, ask_for_packages
 from autoresearch_cli.reading import open_notebook
@@ -31,7 +32,7 @@ apps = {"run": app}
         ("autoresearch run", "the configured task's train.py"),
         ("autoresearch run ~/grammar --hypothesis 'longer warm-up'", "your edit, as a change of a known run"),
         ("autoresearch run ~/grammar --parent @", "your edit, as a change of the best run"),
-        see="propose, task get, show, diff, work",
+        see="next, propose, task get, show, diff",
     )
 )
 def run(
@@ -43,10 +44,15 @@ def run(
         int, typer.Option("--replicate", min=0, help="Which seed: 0 for a new attempt, 1 and up to repeat it.")
     ] = 0,
     allow_packages: AllowPackages = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train the program of a task folder once, measure it, and compare it with the run that it changes."""
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
+    if not again:
+        refuse_repetition(idea)
     ask_for_packages(idea.task, allowed=allow_packages)
     with choose_display(quiet=True) as display:
         try:
@@ -55,7 +61,7 @@ def run(
             record = _here(idea, display)
     with open_notebook() as notebook:
         shown = notebook.show(record)
-        lines = outcome(notebook, shown, idea.task)
+        lines = [*refreshed(notebook, idea.task), *outcome(notebook, shown, idea.task)]
     if json:
         print_json(shown)
     else:

@@ -99,13 +99,15 @@ def new(
         write_task(place, metric=found, direction=better, seconds=most, most_memory_mib=ceiling().memory_mib)
     else:
         copy_task(shipped_task(), place)
-    answer = describe(load_task(place))
+    task = load_task(place)
+    answer, left = describe(task), _for_agents(task)
     if json:
         print_json(answer)
         return
     say(f"{place} is a task: {answer.metric}, {answer.direction}")
     names = [one.name for one in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
+    _say_all(left)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
 
 
@@ -239,11 +241,13 @@ def get(
 ) -> None:
     """Write a task as a folder to work in: task.toml, the fixed files, and train.py, which is yours to change."""
     place, start = get_task(name, folder, run)
-    answer = describe(load_task(place))
+    task = load_task(place)
+    answer, left = describe(task), _for_agents(task)
     if json:
         print_json(answer)
         return
     say(f"{place} is the task {answer.name}{start}")
+    _say_all(left)
     say(f"→ edit {place / ENTRY}, then: autoresearch run {folder or answer.name} --hypothesis '…'")
 
 
@@ -263,6 +267,21 @@ app.command(
         see="task lock, doctor task, work --allow-packages",
     )
 )(packages.allow)
+
+
+def _for_agents(task: Task) -> list[str]:
+    """Write the files for coding agents into a task's folder; what to say of it."""
+    from autoresearch_cli.agent_folders import written
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        left = written(notebook, task)
+    return left or ["AGENTS.md there is for coding agents, history.md says what is known of the task"]
+
+
+def _say_all(lines: list[str]) -> None:
+    for line in lines:
+        say(line)
 
 
 def ceiling() -> Ceiling:

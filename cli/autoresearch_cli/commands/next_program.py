@@ -1,0 +1,52 @@
+"""``next``: bring a task folder to the program to build on."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from autoresearch_cli import here
+from autoresearch_cli.agent_folders import bring
+from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli.rendering.figures import value
+from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.output import print_json, say
+
+app = command_app()
+apps = {"next": app}
+
+
+@app.command(
+    name="next",
+    epilog=examples(
+        ("autoresearch next ~/grammar", "train.py becomes the best program"),
+        ("autoresearch next . --run g3xk", "the program of another run, as the start of your next edit"),
+        ("autoresearch next . --json | jq -r .kept", "where the edit lies that was there and never run"),
+        see="run, task get, best, diff",
+    ),
+)
+def next_program(
+    folder: Folder = "",
+    *,
+    run: Annotated[
+        str, typer.Option("--run", metavar="ID", help="The run to build on. Left out: the best one (@).")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
+    answer, lines = bring(here.task_folder(folder), run)
+    if json:
+        print_json(answer)
+        return
+    named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
+    measured = "" if answer.value is None else f": {value(answer.value)}"
+    say(f"train.py {'is now' if answer.changed else 'already is'} {named}{measured}")
+    if answer.kept:
+        back = f"cp {shlex.quote(answer.kept)} {shlex.quote(f'{answer.folder}/train.py')}"
+        say(f"your edit was never run; it is kept: {back} brings it back")
+    for line in lines:
+        say(line)
+    again = shlex.quote(folder or answer.folder)
+    say(f"→ read {answer.history}, edit train.py, then: autoresearch run {again} --hypothesis '…'")
