@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoresearch.answers import resolve_reference, task_of
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import Run, short_id
 from autoresearch.research import Plan, plan_as_it_stands
@@ -68,7 +68,10 @@ def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
         NotFound, AmbiguousId: there is none, or several.
         UsageError: it is no run on this task.
     """
-    found = resolve_reference(log, reference, task=task_of(log, task.digest), author=author)
+    published = task_of(log, task.digest)
+    if published is None and reference.startswith("@"):
+        raise NotFound(f"No run on {task.name} has a value yet.", hint=f"autoresearch run {task.folder}")
+    found = resolve_reference(log, reference, task=published, author=author)
     body = log.get(found).body
     if not isinstance(body, Run) or body.task != task.digest:
         raise UsageError(

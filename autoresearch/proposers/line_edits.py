@@ -69,10 +69,15 @@ def _near(lines: Sequence[str], search: Sequence[str]) -> str:
     quoted = missing[:_QUOTED_CHARACTERS]
     if missing in known:
         return f": each line is there, but not in this order; copy them as they stand, beginning at “{quoted}”"
-    candidates = [line[:_QUOTED_CHARACTERS] for line in known if line] if len(known) <= _NEAR_LINES else []
-    found = difflib.get_close_matches(quoted, sorted(candidates), 1, 0.5)
-    nearest = f"; the nearest line of the program is “{found[0]}”" if found else ""
+    candidates = {_code(line): line for line in sorted(known)} if len(known) <= _NEAR_LINES else {}
+    found = difflib.get_close_matches(_code(missing), candidates, 1, 0.5)
+    nearest = f"; the nearest line of the program is “{candidates[found[0]][:_QUOTED_CHARACTERS]}”" if found else ""
     return f": “{quoted}” is no line of it{nearest}; copy the lines exactly"
+
+
+def _code(line: str) -> str:
+    """A line without its comment, of which a model often knows less."""
+    return line.split("#", maxsplit=1)[0].strip()[:_QUOTED_CHARACTERS]
 
 
 def _indent(lines: Sequence[str]) -> str:
