@@ -6,6 +6,7 @@ What unattested participants wrote is left out where trust names anybody.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ from autoresearch.proposers import Candidate, Evidence, Rules, effects, static_g
 from autoresearch.proposers import gather as weigh
 from autoresearch.recalling import ended_trials, known_as, past_run
 from autoresearch.records import Note, Run, short_id
-from autoresearch.tasks import Task, has_shipped_harness, source_digest
+from autoresearch.sanitise import one_line
+from autoresearch.tasks import MAX_FILE_BYTES, Task, has_shipped_harness, source_digest
 from autoresearch.views import Trial, TrustContext, in_snapshot, preferred, trust_context, whose
 from autoresearch.words import RunStatus
 
@@ -25,6 +27,8 @@ from autoresearch.words import RunStatus
 FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS = 20, 40, 20, 30, 20, 20
 # So many of the newest notes are looked through.
 NOTES_READ = 200
+# So many new lines of a hand-written program are shown, each up to so many characters.
+NEW_LINES, LINE_CHARACTERS = 3, 48
 # Two-sided 95 % of the normal distribution.
 _WIDE = 1.96
 
@@ -40,7 +44,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
     heard = [trial for trial in ended if _is_heard(trial, here, me)]
     runs = [past_run(trial) for trial in heard]
     evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
-    desk = _Desk(log, task, evidence, {trial.row.id: trial for trial in heard})
+    desk = _Desk(log, blobs, task, evidence, {trial.row.id: trial for trial in heard})
     newest = sorted(heard, key=lambda trial: (-trial.row.time, trial.row.id))
     best = _best(log, blobs, task, here)
     worked = [trial for trial in newest if trial.row.status == RunStatus.OK]
@@ -83,10 +87,25 @@ def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
 
 
 def _source(blobs: BlobStore, run: Run) -> str | None:
+    """The program of a run, where it is on this machine, is text and no larger than a program may be."""
+    if run.source.size > MAX_FILE_BYTES:
+        return None
     try:
         return blobs.get(run.source.sha256).decode()
     except (AutoresearchError, UnicodeDecodeError):
         return None
+
+
+def _added(before: str, after: str) -> str:
+    """The first new lines, without comments, and how many more there are."""
+    lines = Counter(map(_code, after.splitlines())) - Counter(map(_code, before.splitlines()))
+    new = [line for line in lines if line]
+    shown = "; ".join(one_line(line, LINE_CHARACTERS) for line in new[:NEW_LINES])
+    return shown + (f"; {len(new) - NEW_LINES} more lines" if len(new) > NEW_LINES else "")
+
+
+def _code(line: str) -> str:
+    return line.split("#", maxsplit=1)[0].strip()
 
 
 def _notes(log: Log, task: Task, here: TrustContext, me: bytes | None) -> list[tuple[bytes, Note]]:
@@ -108,6 +127,7 @@ class _Desk:
     """Turns rows of the log into values of a prompt."""
 
     log: Log
+    blobs: BlobStore
     task: Task
     evidence: Evidence
     trials: dict[bytes, Trial]
@@ -148,7 +168,15 @@ class _Desk:
             state=trial.state.value,
             status=body.status,
             reason=body.reason,
+            change="" if body.genome else self._new_lines(body),
         )
+
+    def _new_lines(self, body: Run) -> str:
+        """What stands in a program and not in its parent's, in short."""
+        above = self.log.find(body.parent) if body.parent else None
+        before = _source(self.blobs, above.body) if above and isinstance(above.body, Run) else None
+        after = _source(self.blobs, body)
+        return "" if before is None or after is None else _added(before, after)
 
     def _change(self, trial: Trial, value: float | None, seeds: int) -> tuple[float | None, float | None]:
         """How a value differs from that of the parent's program, and half of the 95 % interval of that."""

@@ -27,6 +27,8 @@ class Attempt:
     state: str
     status: str
     reason: str = ""
+    change: str = ""
+    """New lines of a program that was written by hand; empty where the title names what changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from autoresearch.tasks import ENTRY, Task
 LEAST_BYTES = 4096
 # So many rows of a section come before the next section has its turn.
 _TURN = 3
-_TITLE, _WHY, _CAUSE, _NOTE = 80, 160, 160, 300
+_TITLE, _NEW, _WHY, _CAUSE, _NOTE = 80, 160, 160, 160, 300
 # For what is said of rows that were left out.
 _COUNTS = len(" (1000 of 1000)")
 HISTORY_MARK = "<!-- Written by autoresearch, which replaces it after each run. -->"
@@ -111,7 +111,8 @@ def _sections(known: Known, task: Task) -> list[_Section]:
     found = [
         _Section(
             "Best programs",
-            f"id, mean value (n: seeds), {change} The best is first; {better} is better.",
+            f"id, mean value (n: seeds), {change} State and title; [new lines of the program]. "
+            f"The best is first; {better} is better.",
             [_program_row(one) for one in known.frontier],
         ),
         _Section(
@@ -153,19 +154,24 @@ def _change(one: Attempt) -> str:
     return f"  d={one.delta:+.4g}" + ("" if one.margin is None else f"±{one.margin:.2g}")
 
 
+def _title(one: Attempt) -> str:
+    """The title, and of a hand-written program what is new in it."""
+    title, new = plain_line(one.title, _TITLE), plain_line(one.change, _NEW)
+    return f"{title} [{new}]" if new and new != title else title
+
+
 def _program_row(one: Attempt) -> str:
-    return f"{one.id}  {_number(one.value)} (n={one.seeds}){_change(one)}  {one.state}  {plain_line(one.title, _TITLE)}"
+    return f"{one.id}  {_number(one.value)} (n={one.seeds}){_change(one)}  {one.state}  {_title(one)}"
 
 
 def _run_row(one: Attempt) -> str:
     why = plain_line(one.hypothesis, _WHY)
-    title = plain_line(one.title, _TITLE)
-    because = f" — {why}" if why and why != title else ""
-    return f"{one.id}  {_number(one.value)}{_change(one)}  {title}{because}"
+    because = f" — {why}" if why and why != plain_line(one.title, _WHY) else ""
+    return f"{one.id}  {_number(one.value)}{_change(one)}  {_title(one)}{because}"
 
 
 def _failure_row(one: Attempt) -> str:
-    return f"{one.id}  {plain_line(one.status, 32)}  {plain_line(one.title, _TITLE)}: {plain_line(one.reason, _CAUSE)}"
+    return f"{one.id}  {plain_line(one.status, 32)}  {_title(one)}: {plain_line(one.reason, _CAUSE)}"
 
 
 def _effect_row(one: Effect) -> str:

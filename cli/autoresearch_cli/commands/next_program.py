@@ -9,6 +9,7 @@ import typer
 
 from autoresearch_cli import here
 from autoresearch_cli.agent_folders import bring
+from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.ids import short
@@ -31,7 +32,13 @@ def next_program(
     folder: Folder = "",
     *,
     run: Annotated[
-        str, typer.Option("--run", metavar="ID", help="The run to build on. Left out: the best one (@).")
+        str,
+        typer.Option(
+            "--run",
+            metavar="ID",
+            help="The run to build on. Left out: the best one (@).",
+            autocompletion=complete_reference,
+        ),
     ] = "",
     json: Json = False,
 ) -> None:

@@ -65,9 +65,11 @@ def run(
     if json:
         print_json(shown)
     else:
-        print_record(shown, now_ms=here.now_ms())
-        for line in lines:
-            say(line)
+        try:
+            print_record(shown, now_ms=here.now_ms())
+        finally:  # also where the reader of the record has gone: autoresearch run | head -1
+            for line in lines:
+                say(line)
     if shown.run is None or shown.run.status != OK:
         raise typer.Exit(1)
 
