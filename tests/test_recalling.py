@@ -1,5 +1,7 @@
 """What a search is told of the log: everybody's runs, and how far each may be built upon."""
 
+import hashlib
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -8,10 +10,11 @@ from autoresearch.identity import Trust
 from autoresearch.log import BlobStore
 from autoresearch.proposers import best_run
 from autoresearch.proposers.evidence import gather
-from autoresearch.recalling import recall
-from autoresearch.records import Task
-from autoresearch.tasks import shipped_task
+from autoresearch.recalling import known_as, recall, run_before
+from autoresearch.records import Claim, Task, Withdrawal
+from autoresearch.tasks import load_task, shipped_task
 from autoresearch.views import preferred, trust_context
+from tests.daemon.toy import write_toy_task
 from tests.records.making import BLOB
 from tests.views.stories import STORIES, told
 from tests.views.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
@@ -141,3 +144,48 @@ def test_who_repeats_the_best_program_and_says_that_it_fails_takes_no_lead_from_
     village.log.close()
     assert evidence.leader().first.id == good.id
     assert evidence.leader().mean == 1.2
+
+
+def sha(name):
+    return hashlib.sha256(name.encode()).digest()
+
+
+@pytest.mark.parametrize("unit", ["work", "seconds"])
+def test_a_run_makes_another_one_of_its_program_needless_where_its_value_is_believed(tmp_path, unit):
+    toy = write_toy_task(tmp_path / "toy")
+    (toy / "task.toml").write_text((toy / "task.toml").read_text().replace('unit = "work"', f'unit = "{unit}"'))
+    task = load_task(toy)
+    village = Village.at(tmp_path, definition=task.definition())
+    said = village.run(1.0, "said", by=ANN)
+    village.run(0.9, "strange", by=STRANGER)
+    village.run(None, "failed", by=ANN, status="crashed")
+    mine = village.run(None, "mine", by=BEN, status="crashed", reason="division by zero")
+    village.run(None, "stopped", by=BEN, status="cancelled")
+    gone = village.run(1.0, "gone", by=BEN)
+    village.append(BEN, "withdrawal", Withdrawal(), [gone.id])
+
+    def before(program, replicate=0):
+        return run_before(village.log, task, sha(program), replicate=replicate, me=BEN.public)
+
+    assert (before("said"), before("mine")) == (said.id if unit == "work" else None, mine.id)
+    assert [before(name) for name in ("strange", "failed", "stopped", "gone", "unknown")] == [None] * 5
+    assert (before("said", 1), before("mine", 1)) == (None, None)
+    village.log.close()
+
+
+def test_what_is_known_of_a_program_is_said_in_a_few_words(tmp_path):
+    task = load_task(write_toy_task(tmp_path / "toy"))
+    village = Village.at(tmp_path, definition=task.definition())
+    village.run(1.0, "said", by=ANN)
+    village.run(None, "mine", by=BEN, status="crashed", reason="division by zero")
+    until = village.now_ms + 60_000
+    village.append(ANN, "claim", Claim(task=task.digest, source_digest=sha("tried"), until=until))
+
+    def words(program, now_ms):
+        return known_as(village.log, task, sha(program), now_ms, me=BEN.public)
+
+    assert words("said", until).endswith("gave 1")
+    assert words("mine", until).endswith("ended as crashed: division by zero")
+    assert (words("tried", until - 1), words("tried", until + 1)) == ("another node is trying it now", "")
+    assert words("new", until) == ""
+    village.log.close()

@@ -78,7 +78,7 @@ def _standing(known: Known, task: Task) -> str:
 
 def _budget(task: Task) -> str:
     if task.budget.unit == "seconds":
-        return f"{task.budget.amount:g} s of training"
+        return f"{task.budget.amount:g} s of training by the clock, so values of different machines are not comparable"
     return f"{task.budget.amount:.3g} work units of training, counted by the harness"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.errors import UsageError
 from autoresearch_cli import here
 from autoresearch_cli.agent_folders import bring
 from autoresearch_cli.completing import complete_reference
@@ -43,6 +44,8 @@ def next_program(
     json: Json = False,
 ) -> None:
     """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
+    if not (folder or here.settings().work.task):  # the task that ships is no folder to work in
+        raise UsageError("name the task folder: autoresearch next DIR", hint="autoresearch task get TASK DIR makes one")
     answer, lines = bring(here.task_folder(folder), run)
     if json:
         print_json(answer)
