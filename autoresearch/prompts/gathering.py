@@ -63,6 +63,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         effects=tuple(effects(runs, direction=task.metric.direction)[:EFFECTS]),
         hypotheses=tuple(desk.open_notes(notes)[:NOTES]),
         insights=tuple(desk.insights(notes)[:NOTES]),
+        past=tuple(desk.past(notes)[:NOTES]),
         claims=tuple(
             row.title or "a change without a title"
             for row in log.claims(task.digest, now_ms=now_ms)
@@ -199,6 +200,16 @@ class _Desk:
         """The insights, those first whose citing runs were better than their parents; then the newest first."""
         found = [self._judged(note, body) for note, body in notes if body.topic == "insight"]
         return sorted(found, key=lambda said: said.worse - said.better)
+
+    def past(self, notes: Iterable[tuple[bytes, Note]]) -> list[Said]:
+        """The results from elsewhere, the best first, those without a value last."""
+        name = self.task.metric.name
+        past = [(body.metrics.get(name), note, body) for note, body in notes if body.topic == "history"]
+        past.sort(key=lambda one: (one[0] is None, self.sign * (one[0] or 0), one[1]))
+        return [
+            Said(short_id(note), f"{body.status}{'' if value is None else f' {value:.6g}'}: {body.text}")
+            for value, note, body in past
+        ]
 
     def _judged(self, note: bytes, body: Note) -> Said:
         better = worse = 0

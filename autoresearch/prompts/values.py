@@ -70,6 +70,8 @@ class Known:
     effects: tuple[Effect, ...] = ()
     hypotheses: tuple[Said, ...] = ()
     insights: tuple[Said, ...] = ()
+    past: tuple[Said, ...] = ()
+    """Results that participants brought in from elsewhere, the best first."""
     claims: tuple[str, ...] = ()
     """The titles of what is being tried now."""
     is_linted: bool = False

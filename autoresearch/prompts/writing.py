@@ -140,6 +140,11 @@ def _sections(known: Known, task: Task) -> list[_Section]:
             "Expected by participants; no run has tried them yet.",
             [f"{one.id}  {plain_line(one.text, _NOTE)}" for one in known.hypotheses],
         ),
+        _Section(
+            "Results from elsewhere",
+            "Brought in by participants, measured on other machines: their values say little here.",
+            [f"{one.id}  {plain_line(one.text, _NOTE)}" for one in known.past],
+        ),
     ]
     return [section for section in found if section.rows]
 

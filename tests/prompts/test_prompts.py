@@ -16,7 +16,7 @@ from autoresearch.identity import Trust
 from autoresearch.log import Log
 from autoresearch.prompts import LEAST_BYTES, Attempt, Best, Known, Said, history_text, prompt_text, reply_rules
 from autoresearch.proposers import BadReply, Effect, read_reply
-from autoresearch.records import Withdrawal
+from autoresearch.records import Note, Withdrawal
 from autoresearch.tasks import Task, shipped_task
 from tests.prompts.story import ME, OTHER, Story, program
 from tests.records.making import NETWORK, pairs
@@ -97,6 +97,7 @@ knowns = st.builds(
     effects=several(changes, 30),
     hypotheses=several(said, 20),
     insights=several(said, 20),
+    past=several(said, 20),
     claims=several(text, 20),
     is_linted=st.booleans(),
 )
@@ -147,6 +148,17 @@ def test_insights_stand_in_the_order_of_what_became_of_their_runs(story: Story) 
         ("a larger Y never helps", 0, 2),
     ]
     assert [one.text for one in known.hypotheses] == ["Y near 0.6 should help"]
+
+
+def test_results_from_elsewhere_come_last_and_the_best_of_them_first(story: Story) -> None:
+    for value, text in ((0.5, "a1: wider"), (0.4, "b2: deeper"), (None, "c3: both")):
+        metrics = {} if value is None else {"distance": value}
+        status = "crash" if value is None else "keep"
+        story.append("note", Note(topic="history", text=text, task=story.task.digest, metrics=metrics, status=status))
+    told = [one.text for one in story.known().past]
+    assert told == ["keep 0.4: b2: deeper", "keep 0.5: a1: wider", "crash: c3: both"]
+    history = history_text(story.known(), story.task, 8_000)
+    assert history.index("## Results from elsewhere") > history.index("One run trains it once")
 
 
 def test_a_withdrawn_note_is_not_there(story: Story) -> None:
