@@ -12,6 +12,7 @@ from typing import Self
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.identity import (
+    ADMITTED_MAX,
     DELEGATION_MS,
     Device,
     DeviceState,
@@ -25,11 +26,13 @@ from autoresearch.log import BlobStore, Log, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import (
+    Admission,
     Attestation,
     BlobRef,
     Body,
     Claim,
     Commitment,
+    Join,
     Merge,
     Note,
     Record,
@@ -43,7 +46,7 @@ from autoresearch.records import Task as TaskBody
 from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.sanitise import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.tasks import Task
-from autoresearch.views import Placed, contenders, participant_with_key, preferred, to_link, trust_context
+from autoresearch.views import Placed, contenders, participant_with_key, preferred, roster_of, to_link, trust_context
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -175,6 +178,55 @@ class Notebook:
         if device is None or device.state is not DeviceState.ACTIVE:
             raise Refused("no root key speaks for this device in this network yet", hint="autoresearch id renew")
         return self._append("identity", IdentityBody(action="profile", root=root, name=name or NO_NAME), now_ms)
+
+    @property
+    def is_founder(self) -> bool:
+        """Whether this participant is a founder of the network, as the manifest here has it."""
+        return self.identity.root.public in self.manifest.trust.founders
+
+    def publish_join(self, join: Join, now_ms: int) -> Record:
+        """Say that this participant joined with an invite: it asks the founder for an admission."""
+        return self._append("join", join, now_ms)
+
+    def publish_admission(
+        self, participant: bytes, now_ms: int, *, admits: bool = True, reason: str = "", token: bytes | None = None
+    ) -> Record | None:
+        """As a founder, count a participant from now on, or no longer; None where that was decided before.
+
+        Raises:
+            Refused: this participant is no founder, its device speaks for nobody, or too many are admitted.
+        """
+        roster, name = roster_of(self.log), participant_with_key(self.log, participant).short
+        self._check_founder(now_ms)
+        before = roster.decisions.get(participant)
+        if (before is not None and before.admits) == admits:
+            return None
+        if participant in self.manifest.trust.founders:
+            hint = f"to remove it on this machine: autoresearch network distrust {participant.hex()} --founder"
+            raise Refused(f"{name} is a founder: it counts without an admission", hint=hint)
+        if admits and len(roster.admitted) >= ADMITTED_MAX:
+            sentence = f"{ADMITTED_MAX} participants are admitted, which is the most that count"
+            raise Refused(sentence, hint="dismiss one first: autoresearch network dismiss WHO")
+        body = Admission(action="admit" if admits else "remove", participant=participant, reason=reason, token=token)
+        # A later word than the one before, also where the clock here was set back in between.
+        return self._append("admission", body, max(now_ms, before.time_ms + 1 if before else 0))
+
+    def _check_founder(self, now_ms: int) -> None:
+        """Raises Refused where nobody would heed what this device decides."""
+        founders = self.manifest.trust.founders
+        if not founders:
+            raise Refused(
+                f"the network {self.manifest.network.name} names no founder",
+                hint="on every machine: autoresearch network trust KEY --founder",
+            )
+        if not self.is_founder:
+            named = ", ".join(sorted(participant_with_key(self.log, founder).short for founder in founders))
+            raise Refused(f"only a founder decides who counts; this network's: {named}",
+                          hint=f"ask one to run it with your key: {self.identity.root.public.hex()}")  # fmt: skip
+        self.publish_identity(now_ms)
+        device = self.device(now_ms)
+        if device is None or device.state is not DeviceState.ACTIVE:
+            raise Refused("no root key speaks for this device: nobody would heed it", hint="autoresearch id renew")
 
     def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:
         """Let a device, this one if none is named, speak for the root key for a while from now on."""

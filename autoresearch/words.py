@@ -74,6 +74,15 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 STAGE_SENTENCES = {"evaluate": "measuring its value again", "replicate": "running it beside its parent"}
 
 
+class Counts(StrEnum):
+    """Why a participant's verifications count."""
+
+    FOUNDER = "founder"
+    ADMITTED = "admitted"
+    BY_HAND = "named by hand"
+    ATTESTED = "attested"
+
+
 class JobReason(StrEnum):
     """Why this node verifies a run."""
 

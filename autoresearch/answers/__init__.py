@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autoresearch.answers.admissions import named_participant, voters_answer, with_voter
 from autoresearch.answers.attestation import attest_answer, confirmation_subject, confirmations
 from autoresearch.answers.conditions import parse_conditions
 from autoresearch.answers.credit import credit_answer
@@ -25,7 +26,7 @@ from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
-from autoresearch.answers.voters import counts, nothing_to_verify, too_few, way_to_count
+from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "check_new",
     "confirmation_subject",
     "confirmations",
-    "counts",
     "credit_answer",
     "diff_answer",
     "evidence_answer",
@@ -46,6 +46,7 @@ __all__ = [
     "lineage_answer",
     "log_answer",
     "measured_evidence",
+    "named_participant",
     "note_on",
     "note_view",
     "notes_answer",
@@ -68,9 +69,11 @@ __all__ = [
     "top_answer",
     "untold",
     "verifying_status",
+    "voters_answer",
     "waiting",
     "way_to_count",
     "will_count",
     "with_participants",
+    "with_voter",
     "withdrawn_answer",
 ]

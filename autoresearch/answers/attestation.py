@@ -26,12 +26,12 @@ def attest_answer(
     """How a root key stands, from the log and the network's trust."""
     trust, words = log.trust, roster_of(log).words(root, now_ms)
     voter = roster_of(log).voter(root, now_ms)
-    by_hand = root in trust.participants
-    until_ms = 0 if by_hand or not voter.attested else quorum_ends(words, voter.voter, trust.needed)
+    unmailed = _without_mail(log, root)
+    until_ms = 0 if unmailed or not voter.attested else quorum_ends(words, voter.voter, trust.needed)
     return AttestAnswer(
         participant=root.hex(),
         attested=voter.attested,
-        reason="named by hand: no mail is needed" if by_hand else _reason(log, words, voter.attested, until_ms, now_ms),
+        reason=f"{unmailed}: no mail is needed" if unmailed else _reason(log, words, voter.attested, until_ms, now_ms),
         until_ms=until_ms,
         needed=trust.needed,
         attestors=len(trust.attestors),
@@ -49,6 +49,15 @@ def attest_answer(
         awaited=list(awaited),
         refused=list(refused),
     )
+
+
+def _without_mail(log: Log, root: bytes) -> str:
+    """Why a participant counts without a mailbox; empty when it needs one."""
+    if root in log.trust.founders:
+        return "a founder of this network"
+    if root in log.trust.participants:
+        return "named by hand"
+    return "admitted by a founder" if root in roster_of(log).admitted else ""
 
 
 class _Answer(NamedTuple):

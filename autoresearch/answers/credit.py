@@ -34,7 +34,7 @@ def credit_answer(
             for task in sorted(tasks)
             if (found := task_of(log, bytes.fromhex(task))) is not None
         ],
-        trust=bool(log.trust.attestors or log.trust.participants),
+        trust=log.trust.names_anybody,
     )
 
 

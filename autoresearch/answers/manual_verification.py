@@ -49,7 +49,7 @@ def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
             f"{name} is this participant's own run: only others can verify it.",
             hint=f"others verify it while they work; {_ANOTHER}",
         )
-    if log.trust.attestors or log.trust.participants:
+    if log.trust.names_anybody:
         _check_word(log, record, device, me, now_ms)
     return body
 
@@ -79,7 +79,7 @@ def _check_word(log: Log, run: Record, device: bytes, me: Voter, now_ms: int) ->
     if not me.attested:
         raise Refused(
             "This participant is unattested: its verifications would not count.",
-            hint=way_to_count(log, me.root),
+            hint=way_to_count(log, me.root, now_ms),
         )
     if is_banned(log, me.voter, now_ms, device=device, seq=2**62):
         until_ms = track_record(log, me.voter).banned_until_ms

@@ -16,7 +16,11 @@ _STAYS = {
     "commitment": "it fixes what was measured",
     "task": "others may work on it",
 }
-_HINTS = {"attestation": "autoresearch attestor withdraw KEY", "identity": "autoresearch id revoke DEVICE"}
+_HINTS = {
+    "attestation": "autoresearch attestor withdraw KEY",
+    "identity": "autoresearch id revoke DEVICE",
+    "admission": "autoresearch network dismiss WHO",
+}
 
 
 def own_record(log: Log, reference: str, me: bytes | None, *, archived: frozenset[bytes] = frozenset()) -> Record:

@@ -65,6 +65,7 @@ from autoresearch.api.records import (
     WithdrawnAnswer,
 )
 from autoresearch.api.requests import (
+    AdmitRequest,
     BlockRequest,
     DialRequest,
     DropRequest,
@@ -78,10 +79,12 @@ from autoresearch.api.requests import (
     WorkRequest,
 )
 from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
+from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
 __all__ = [
     "NOBODY",
     "OPERATIONS",
+    "AdmitRequest",
     "AllowRequest",
     "Answer",
     "AttestAnswer",
@@ -92,6 +95,7 @@ __all__ = [
     "AttestorAnswer",
     "BestAnswer",
     "BlockRequest",
+    "CandidateView",
     "CodeView",
     "ConfirmRequest",
     "CreditAnswer",
@@ -160,6 +164,8 @@ __all__ = [
     "VerificationStateView",
     "VerifyRequest",
     "VerifyingStatus",
+    "VoterView",
+    "VotersAnswer",
     "WaitingStatus",
     "WithdrawRecordRequest",
     "WithdrawRequest",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autoresearch.api.base import Answer
 from autoresearch.api.boards import TaskStatus
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
+from autoresearch.api.voters import VoterView
 
 
 class RunInHand(Answer, frozen=True, kw_only=True):
@@ -177,7 +178,8 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why.
 
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
-    ``to_count`` is what to do so that it counts, empty when it does.
+    ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
+    ``note`` says how many more participants it takes so that runs can be confirmed.
     """
 
     schema: str = "autoresearch.status/1"
@@ -195,6 +197,8 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     participant: ParticipantView = NOBODY
     attested: bool | None = None
     to_count: str = ""
+    voter: VoterView | None = None
+    note: str = ""
     device_key: str = ""
     sandbox: int | None = None
     sandbox_name: str = ""
@@ -224,6 +228,7 @@ class TrustAnswer(Answer, frozen=True, kw_only=True):
     attestors: list[str]
     needed: int
     participants: list[str]
+    founders: list[str] = []
 
 
 class RunAccepted(Answer, frozen=True, kw_only=True):

@@ -51,6 +51,7 @@ from autoresearch.api.parameters import (
 )
 from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, WithdrawnAnswer
 from autoresearch.api.requests import (
+    AdmitRequest,
     BlockRequest,
     DialRequest,
     DropRequest,
@@ -63,6 +64,7 @@ from autoresearch.api.requests import (
     WithdrawRecordRequest,
     WorkRequest,
 )
+from autoresearch.api.voters import VotersAnswer
 
 JSON = "application/json"
 # The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
@@ -250,6 +252,13 @@ SET_NAME = Operation(
     NameRequest,
     StatusAnswer,
     "Publish the name that stands beside this participant's key; an empty one takes it away.",
+)
+VOTERS = Operation("GET /v1/voters", Nothing, VotersAnswer, "Who counts in this network, why, and who could.")
+ADMIT = Operation(
+    "POST /v1/admissions",
+    AdmitRequest,
+    VotersAnswer,
+    "As a founder, count a participant from now on, or no longer; 409 for anybody else.",
 )
 WITHDRAW = Operation(
     "POST /v1/withdraw",

@@ -48,6 +48,17 @@ class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: Annotated[str, Meta(max_length=120)]
 
 
+class AdmitRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Count a participant as a founder, or with ``admits`` false no longer; and why, for all to read.
+
+    ``participant`` is a whole root key, the beginning of a key in the log, or a name that only one has.
+    """
+
+    participant: Annotated[str, Meta(min_length=1, max_length=128)]
+    admits: bool = True
+    reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
 class WithdrawRecordRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Withdraw a run or a note of this node: its id, a beginning of it, or ``@mine``; and why, for all to read."""
 

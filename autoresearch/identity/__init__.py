@@ -1,5 +1,6 @@
 """Who signs: keys, their files, and the delegation of a device key by a root key."""
 
+from autoresearch.identity.admissions import ADMITTED_MAX, Decision, latest_decisions
 from autoresearch.identity.devices import DELEGATION_MS, RENEWAL_MS, Device, DeviceState, devices_of, is_due, standing
 from autoresearch.identity.dkim_proof import (
     FRESH_MS,
@@ -32,6 +33,7 @@ from autoresearch.identity.roster import BIG_DOMAIN, Roster, Voter, Word
 from autoresearch.identity.trust import Trust
 
 __all__ = [
+    "ADMITTED_MAX",
     "ANSWER",
     "BIG_DOMAIN",
     "DELEGATION_MS",
@@ -40,6 +42,7 @@ __all__ = [
     "RENEWAL_MS",
     "REQUEST",
     "ROOT_FILE",
+    "Decision",
     "Device",
     "DeviceState",
     "DkimProof",
@@ -60,6 +63,7 @@ __all__ = [
     "devices_of",
     "domain_tag",
     "is_due",
+    "latest_decisions",
     "load_identity",
     "mail_tag",
     "mailbox",

@@ -9,11 +9,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
+from autoresearch.identity.admissions import Decision, admitted, latest_decisions
 from autoresearch.identity.trust import Trust
-from autoresearch.records import Attestation, Identity, Record, Withdrawal
+from autoresearch.records import Admission, Attestation, Identity, Record, Withdrawal
 
 NEVER = 2**63
 # What an attestation says of the domain of a mailbox at a provider that serves everybody: no limit counts there.
@@ -58,7 +60,9 @@ class Word(NamedTuple):
 
 
 class Roster:
-    """Who is who, by the identity and attestation records of a log and by whom the network trusts.
+    """Who is who, by the identity, attestation and admission records of a log and by whom the network trusts.
+
+    ``decisions`` are the founders' latest words by participant; ``admitted`` those who count by them.
 
     Of the mailboxes of one domain only the first ``domain_voices`` count at a time; None: all of them.
     """
@@ -66,15 +70,23 @@ class Roster:
     def __init__(self, records: Iterable[Record], trust: Trust, *, domain_voices: int | None = None) -> None:
         kept = sorted(records, key=lambda record: (record.time, record.id))
         self.withdrawals = sum(isinstance(record.body, Withdrawal) for record in kept)
-        self._trust = trust
         self._domain_voices = domain_voices
         self._delegations = _delegations(kept)
+        self._taken_back = self._taken_back_in(kept)
+        self.decisions = latest_decisions(self._decisions_in(kept, trust.founders))
+        self.admitted = admitted(self.decisions)
+        self._trust = replace(trust, participants=trust.participants | trust.founders | self.admitted)
         self._words = self._words_for(kept)
         self._domains = self._domains_of()
         self._names = self._names_in(kept)
         self._known_devices: dict[tuple[bytes, int], frozenset[bytes]] = {}
         self._spoken: dict[tuple[bytes, int], Voter] = {}
         self._present: dict[int, frozenset[bytes]] = {}
+
+    @property
+    def participants(self) -> frozenset[bytes]:
+        """The root keys that count at any time, without a mailbox: founders, admitted, named by hand."""
+        return self._trust.participants
 
     def voter(self, device: bytes, time_ms: int) -> Voter:
         """Whose word a record carries that this device signed at this time."""
@@ -96,6 +108,15 @@ class Roster:
             voters = (self._voter(root, time_ms) for root in self._words.keys() | self._trust.participants)
             found = self._present[asked] = frozenset(voter.voter for voter in voters if voter.attested)
         return found
+
+    def counted(self, time_ms: int) -> list[bytes]:
+        """The root keys that count at this time, one for each voter: of several with one mailbox the smallest."""
+        found: dict[bytes, bytes] = {}
+        for root in sorted(self._words.keys() | self._trust.participants):
+            voter = self._voter(root, time_ms)
+            if voter.attested:
+                found.setdefault(voter.voter, root)
+        return list(found.values())
 
     def count(self, time_ms: int) -> int:
         """How many attested voters there are at this time."""
@@ -252,16 +273,28 @@ class Roster:
             for domain, tags in first.items()
         }
 
-    def _words_for(self, records: list[Record]) -> dict[bytes, list[Word]]:
-        """The words of trusted attestors by whom they are for.
-
-        An attestor takes a word back by withdrawing it, with any of its devices: the one that gave it may be lost.
-        """
+    def _taken_back_in(self, records: list[Record]) -> dict[tuple[bytes, bytes], int]:
+        """When a root key withdrew a record first, with any of its devices: the one that signed it may be lost."""
         taken_back: dict[tuple[bytes, bytes], int] = {}
         for record in records:
             if isinstance(record.body, Withdrawal):
                 for link in record.links:
                     taken_back.setdefault((self._root(record.author, record.time), link), record.time)
+        return taken_back
+
+    def _decisions_in(self, records: list[Record], founders: frozenset[bytes]) -> Iterable[Decision]:
+        """What founders decided about participants, without what they withdrew."""
+        for record in records:
+            body = record.body
+            if not isinstance(body, Admission):
+                continue
+            founder = self._root(record.author, record.time)
+            if founder in founders and (founder, record.id) not in self._taken_back:
+                admits = body.action == "admit"
+                yield Decision(record.time, record.seq, record.id, founder, body.participant, admits, body.token)
+
+    def _words_for(self, records: list[Record]) -> dict[bytes, list[Word]]:
+        """The words of trusted attestors by whom they are for."""
         words: defaultdict[bytes, list[Word]] = defaultdict(list)
         for record in records:
             body = record.body
@@ -269,7 +302,7 @@ class Roster:
                 continue
             attestor = self._root(record.author, record.time)
             if attestor in self._trust.attestors and attestor != body.subject:
-                end_ms = min(body.expires, taken_back.get((attestor, record.id), NEVER))
+                end_ms = min(body.expires, self._taken_back.get((attestor, record.id), NEVER))
                 words[body.subject].append(Word(body.issued, end_ms, attestor, body.tag, body.domain, body.method))
         return dict(words)
 

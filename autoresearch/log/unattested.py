@@ -1,10 +1,11 @@
 """How many records of all authors together are kept whom the network does not name: a bound that many keys don't lift.
 
-Named are the keys that the network trusts, those for which a trusted attestor ever gave its word, and the devices that
-any of these delegated: a set that only grows with the log. The records of all others make one more bucket, around
-their buckets of author and day. It keeps those of the newest days; within a day whole authors, in the order of a hash
-of day and author, and of one author the smallest by (seq, id). That order agrees with the inner buckets', so that all
-peers who trust alike keep the same. Keys that are made for it push out others who are not named, and nobody else.
+Named are the keys that the network trusts, those for which a trusted attestor ever gave its word, those whom the
+founders' latest admission admits, and the devices that any of these delegated. The records of all others make one more
+bucket, around their buckets of author and day. It keeps those of the newest days; within a day whole authors, in the
+order of a hash of day and author, and of one author the smallest by (seq, id). That order agrees with the inner
+buckets', so that all peers who trust alike keep the same. Keys that are made for it push out others who are not named,
+and nobody else.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 
-from autoresearch.identity import Trust
+from autoresearch.identity import Decision, Trust, latest_decisions
 from autoresearch.log.quota import LAST_OF_DAY, Stored
-from autoresearch.records import DAY_MS, Attestation, Record, parse_stored
+from autoresearch.records import DAY_MS, Admission, Attestation, Record, parse_stored
 
 # Records of these kinds may name an author.
-NAMING = frozenset({"identity", "attestation"})
+NAMING = frozenset({"identity", "attestation", "admission"})
 _DOMAIN = b"autoresearch/unattested/1"
-_ATTESTATIONS = "SELECT author, raw, signature FROM record WHERE kind = 'attestation'"
+_OF_KIND = "SELECT author, raw, signature FROM record WHERE kind = ?"
 
 
 class Unattested:
@@ -88,10 +89,22 @@ def _named(connection: sqlite3.Connection, trust: Trust) -> frozenset[bytes]:
     attestors = _with_devices(connection, trust.attestors)
     attested = {
         body.subject
-        for author, raw, signature in connection.execute(_ATTESTATIONS)
+        for author, raw, signature in connection.execute(_OF_KIND, ("attestation",))
         if author in attestors and isinstance(body := parse_stored(raw, signature).body, Attestation)
     }
-    return _with_devices(connection, trust.attestors | trust.participants | attested)
+    admitted = _admitted(connection, trust.founders)
+    return _with_devices(connection, trust.attestors | trust.participants | trust.founders | attested | admitted)
+
+
+def _admitted(connection: sqlite3.Connection, founders: frozenset[bytes]) -> frozenset[bytes]:
+    """Whom the latest word of a founder or of any of its devices admits; when those spoke for it does not matter."""
+    speakers = _with_devices(connection, founders)
+    said = [
+        Decision(record.time, record.seq, record.id, author, body.participant, body.action == "admit")
+        for author, raw, signature in connection.execute(_OF_KIND, ("admission",))
+        if author in speakers and isinstance(body := (record := parse_stored(raw, signature)).body, Admission)
+    ]
+    return frozenset(who for who, decision in latest_decisions(said).items() if decision.admits)
 
 
 def _with_devices(connection: sqlite3.Connection, roots: frozenset[bytes]) -> frozenset[bytes]:

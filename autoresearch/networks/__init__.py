@@ -8,7 +8,8 @@ from autoresearch.networks.addresses import (
 )
 from autoresearch.networks.encoding import MANIFEST_BYTES_MAX, decode_manifest, encode_manifest
 from autoresearch.networks.file import format_manifest, load_manifest, parse_manifest, read_manifest, save_manifest
-from autoresearch.networks.invite import looks_like_invite, read_invite, write_invite
+from autoresearch.networks.invitations import Invitation, Invitations
+from autoresearch.networks.invite import Invite, looks_like_invite, read_invite, write_invite
 from autoresearch.networks.manifest import (
     DEFAULT_MANIFEST,
     NONCE_BYTES,
@@ -19,6 +20,7 @@ from autoresearch.networks.manifest import (
     unusual_constants,
 )
 from autoresearch.networks.presets import PRESETS, Preset, PresetName
+from autoresearch.networks.tokens import join_with, joined
 
 __all__ = [
     "ADDRESS_BEGINNINGS",
@@ -26,6 +28,9 @@ __all__ = [
     "MANIFEST_BYTES_MAX",
     "NONCE_BYTES",
     "PRESETS",
+    "Invitation",
+    "Invitations",
+    "Invite",
     "Manifest",
     "Preset",
     "PresetName",
@@ -36,6 +41,8 @@ __all__ = [
     "encode_manifest",
     "format_manifest",
     "is_loopback",
+    "join_with",
+    "joined",
     "load_manifest",
     "looks_like_invite",
     "parse_constant",

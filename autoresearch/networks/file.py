@@ -24,6 +24,7 @@ class _Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     attestors: list[str] = []
     needed: int = Trust().needed
     participants: list[str] = []
+    founders: list[str] = []
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +58,7 @@ def format_manifest(manifest: Manifest) -> str:
         "attestors": lines(sorted(key.hex() for key in trust.attestors)),
         "needed": trust.needed,
         "participants": lines(sorted(key.hex() for key in trust.participants)),
-    }
+    } | ({"founders": lines(sorted(key.hex() for key in trust.founders))} if trust.founders else {})
     return HEAD + tomlkit.dumps(document)
 
 
@@ -73,6 +74,7 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
                 frozenset(map(parse_key, found.trust.attestors)),
                 found.trust.needed,
                 frozenset(map(parse_key, found.trust.participants)),
+                frozenset(map(parse_key, found.trust.founders)),
             ),
             tuple(map(_bytes, found.tasks)),
             tuple(found.bootstrap),
@@ -108,11 +110,16 @@ def load_manifest(path: Path) -> Manifest:
 
 def save_manifest(path: Path, manifest: Manifest) -> None:
     """Write the manifest; whatever happens the file is the old one or the new one, whole. Raises OSError."""
+    write_whole(path, format_manifest(manifest))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file; whatever happens it is the old one or the new one, whole. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("x") as file:
-            file.write(format_manifest(manifest))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -2,7 +2,8 @@
 
 ``autoresearch1``, then base32 (RFC 4648, lower case, no padding) of the manifest's bytes, compressed (raw DEFLATE, RFC
 1951), and the first four bytes of their SHA-256, of the compressed ones, as a checksum. It says everything: who reads
-it needs no node to ask, and nobody who is asked can make up whom the network trusts.
+it needs no node to ask, and nobody who is asked can make up whom the network trusts. With the seed of a token beside
+the manifest it also admits whoever joins with it: see :mod:`autoresearch.networks.tokens`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import binascii
 import hashlib
 import re
 import zlib
+from typing import NamedTuple
 
 from autoresearch.errors import UsageError
-from autoresearch.networks.encoding import MANIFEST_BYTES_MAX, decode_manifest, encode_manifest
+from autoresearch.networks.encoding import MANIFEST_BYTES_MAX, decode_with_token, encode_manifest
 from autoresearch.networks.manifest import Manifest
 
 INVITE_BEGINNING = "autoresearch1"
@@ -25,10 +27,17 @@ _RAW_DEFLATE = -15
 _DIGITS = re.compile(r"[a-z2-7]+")
 
 
-def write_invite(manifest: Manifest) -> str:
-    """The invite to a network. Raises UsageError when it is too long for one."""
+class Invite(NamedTuple):
+    """What an invite says: the network, and the seed of the token that admits whoever joins with it, if it has one."""
+
+    manifest: Manifest
+    token: bytes | None = None
+
+
+def write_invite(manifest: Manifest, token: bytes | None = None) -> str:
+    """The invite to a network, with the seed of a token or without. Raises UsageError when it is too long for one."""
     packer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
-    packed = packer.compress(encode_manifest(manifest)) + packer.flush()
+    packed = packer.compress(encode_manifest(manifest, token)) + packer.flush()
     digits = base64.b32encode(packed + _checksum(packed)).decode("ascii").lower().rstrip("=")
     if len(INVITE_BEGINNING) + len(digits) > INVITE_CHARACTERS_MAX:
         raise UsageError(
@@ -42,8 +51,8 @@ def looks_like_invite(text: str) -> bool:
     return text.strip().lower().startswith(INVITE_BEGINNING)
 
 
-def read_invite(text: str) -> Manifest:
-    """The network of an invite; line breaks and spaces in it do not matter. Raises UsageError when it is none."""
+def read_invite(text: str) -> Invite:
+    """What an invite says; line breaks and spaces in it do not matter. Raises UsageError when it is none."""
     plain = "".join(text[: 2 * INVITE_CHARACTERS_MAX].split()).lower()
     digits = plain.removeprefix(INVITE_BEGINNING)
     if digits == plain or len(plain) > INVITE_CHARACTERS_MAX or not _DIGITS.fullmatch(digits):
@@ -62,7 +71,7 @@ def read_invite(text: str) -> Manifest:
         raise _damaged() from error
     if not unpacker.eof or unpacker.unused_data:
         raise _damaged()
-    return decode_manifest(raw)
+    return Invite(*decode_with_token(raw))
 
 
 def _checksum(packed: bytes) -> bytes:

@@ -15,6 +15,7 @@ KEY_BYTES = 32
 NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,39}")
 # How many of each a manifest may have; together they keep it below the size of one frame on the wire.
 ATTESTORS_MAX = 64
+FOUNDERS_MAX = 16
 PARTICIPANTS_MAX = 256
 TASKS_MAX = 256
 BOOTSTRAP_MAX = 32
@@ -68,6 +69,7 @@ class Manifest:
         for name, keys, most in (
             ("attestors", trust.attestors, ATTESTORS_MAX),
             ("participants", trust.participants, PARTICIPANTS_MAX),
+            ("founders", trust.founders, FOUNDERS_MAX),
             ("tasks", self.tasks, TASKS_MAX),
         ):
             check(len(keys) <= most, f"{name} are at most {most}")
@@ -91,6 +93,14 @@ class Manifest:
     def without_participant(self, key: bytes) -> Manifest:
         """The same network, with one participant less who counts as attested by hand."""
         return self._with(replace(self.trust, participants=self.trust.participants - {key}))
+
+    def with_founder(self, key: bytes) -> Manifest:
+        """The same network, with one founder more."""
+        return self._with(replace(self.trust, founders=self.trust.founders | {key}))
+
+    def without_founder(self, key: bytes) -> Manifest:
+        """The same network, with one founder less: its admissions count here no longer."""
+        return self._with(replace(self.trust, founders=self.trust.founders - {key}))
 
     def with_bootstrap(self, addresses: tuple[str, ...]) -> Manifest:
         """The same network with these addresses first, and as many of its own as there is room for."""

@@ -14,15 +14,15 @@ class Preset:
 
     who_counts: str
     confirmed_from: int
-    by_hand: bool
+    founded: bool  # its founder decides who counts
     constants: dict[str, int] = field(default_factory=dict)
 
 
 PRESETS: dict[PresetName, Preset] = {
     "lab": Preset(
-        who_counts="machines of one team that trust each other; you name each participant by hand",
+        who_counts="machines of one team that trust each other; you count, and so does whoever joins with your invite",
         confirmed_from=3,
-        by_hand=True,
+        founded=True,
         constants={
             "verify_quorum": 2,
             "verify_least": 3,
@@ -32,14 +32,14 @@ PRESETS: dict[PresetName, Preset] = {
         },
     ),
     "friends": Preset(
-        who_counts="people who know each other; you name each participant by hand",
+        who_counts="people who know each other; you count, and so does whoever joins with your invite",
         confirmed_from=4,
-        by_hand=True,
+        founded=True,
         constants={"verify_age_ms": 0, "verify_patience_ms": 600_000},
     ),
     "open": Preset(
         who_counts="whoever proves control of a mailbox to attestors that the network names",
         confirmed_from=4,
-        by_hand=False,
+        founded=False,
     ),
 }

@@ -65,6 +65,26 @@ class Attestation(Body, frozen=True, kw_only=True):
     expires: TimeMs
 
 
+class Admission(Body, frozen=True, kw_only=True):
+    """A founder counts a participant as attested, or no longer. ``token`` is the invite's, where one brought it."""
+
+    action: Literal["admit", "remove"]
+    participant: Key
+    reason: Text = ""
+    token: Key | None = None
+
+
+class Join(Body, frozen=True, kw_only=True):
+    """A participant joined with an invite: the invite's ``token``, a public key, signed its root key by ``proof``.
+
+    See :func:`autoresearch.networks.joined`.
+    """
+
+    participant: Key
+    token: Key
+    proof: Annotated[bytes, Meta(min_length=64, max_length=64)]
+
+
 class Task(Body, frozen=True, kw_only=True):
     """A fixed question. ``digest``, SHA-256 of the encoded ``definition``, is its identity, whoever publishes it."""
 
@@ -206,6 +226,8 @@ class Merge(Body, frozen=True, kw_only=True):
 KINDS: dict[str, type[Body]] = {
     "identity": Identity,
     "attestation": Attestation,
+    "admission": Admission,
+    "join": Join,
     "task": Task,
     "run": Run,
     "commitment": Commitment,

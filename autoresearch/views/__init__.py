@@ -29,6 +29,7 @@ from autoresearch.views.evidence import (
     merge_of,
 )
 from autoresearch.views.hardware import board_hardware
+from autoresearch.views.joins import founder_seen, invited, joined_ms, joins_of, spent_uses
 from autoresearch.views.leaderboard import board
 from autoresearch.views.models import ClaimView, HistoryEntry, TaskStatistics
 from autoresearch.views.ownership import is_own_program, is_own_run, is_own_task, own_keys
@@ -107,9 +108,11 @@ __all__ = [
     "evaluations",
     "evidence_with",
     "fork_at",
+    "founder_seen",
     "has_chosen_seed",
     "history",
     "in_snapshot",
+    "invited",
     "is_banned",
     "is_counted",
     "is_drawn",
@@ -117,6 +120,8 @@ __all__ = [
     "is_own_run",
     "is_own_task",
     "job_for",
+    "joined_ms",
+    "joins_of",
     "judge_reports",
     "judge_soon",
     "judged",
@@ -149,6 +154,7 @@ __all__ = [
     "run_view",
     "runs",
     "same_models",
+    "spent_uses",
     "state_of",
     "states_over_time",
     "statistics",

@@ -15,8 +15,8 @@ from autoresearch.records import Record
 from autoresearch.verification import Judgement, Report
 
 # Records of these kinds may change the participant behind any record, or the judgement of any run.
-ABOUT_ALL = frozenset({"identity", "attestation", "withdrawal", "merge", "task"})
-ABOUT_PEOPLE = ("identity", "attestation", "withdrawal")
+ABOUT_ALL = frozenset({"identity", "attestation", "admission", "withdrawal", "merge", "task"})
+ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
 # So many runs are cached; then the cache is cleared, which costs time alone.
 CACHED_MAX = 200_000
 # The sources of results that are about all groups of runs with one checkpoint, or one program.

@@ -48,5 +48,5 @@ def participant_of(log: Log, device: bytes, time_ms: int) -> ParticipantView:
 def participant_with_key(log: Log, root: bytes) -> ParticipantView:
     """The participant with this root key. A device without a root key is its own participant."""
     trust = log.trust
-    keys = cached(log, "keys", lambda: _Keys((*devices_of(log), *trust.attestors, *trust.participants)), by=())
+    keys = cached(log, "keys", lambda: _Keys((*devices_of(log), *trust.attestors, *roster_of(log).participants)), by=())
     return ParticipantView(key=root.hex(), short=keys.short(root), name=plain_name(roster_of(log).name(root)))

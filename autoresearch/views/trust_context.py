@@ -16,7 +16,7 @@ from autoresearch.views.cache import roster_of
 class TrustContext:
     """The trust that a query is answered with, by the records of a log.
 
-    ``verifying``: there are enough voters to confirm runs. ``naming``: trust names attestors or participants. ``me`` is
+    ``verifying``: there are enough voters to confirm runs. ``naming``: trust names anybody. ``me`` is
     the voter of the device that asks.
     """
 
@@ -40,7 +40,7 @@ class Whose(NamedTuple):
 
 def trust_context(log: Log, me: bytes | None = None) -> TrustContext:
     """The trust context at the time of the newest record. ``me`` is the device that asks, if it has a key."""
-    naming = bool(log.trust.attestors or log.trust.participants)
+    naming = log.trust.names_anybody
     newest, roster = log.records(limit=1) if naming else [], roster_of(log)
     if not newest:
         return TrustContext(verifying=False, naming=naming, me=None, roster=roster)

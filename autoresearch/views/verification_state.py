@@ -168,14 +168,14 @@ def is_counted(log: Log, run: Record, device: bytes, time_ms: int, *, seq: int =
     """Whether a verification of a run by this device at this time, in its record ``seq``, counts.
 
     The device must be attested, and must have been so as the same voter long enough before the run was published. So a
-    key that was made or attested after seeing a run is not in its committee. Participants that the manifest names need
-    no such age. Banned participants do not count.
+    key that was made or attested after seeing a run is not in its committee. Participants that the manifest names or
+    a founder admitted need no such age. Banned participants do not count.
     """
     roster = roster_of(log)
     voter = roster.voter(device, time_ms)
     if not voter.attested or is_banned(log, voter.voter, time_ms, device=device, seq=seq):
         return False
-    if voter.root in log.trust.participants:
+    if voter.root in roster.participants:
         return True
     before = roster.voter(device, run.time - network_rules(log.network).age_ms)
     return before.attested and before.voter == voter.voter

@@ -14,10 +14,12 @@ from autoresearch.installing import install_command
 from autoresearch.log import Log
 from autoresearch.networks import (
     ADDRESS_BEGINNINGS,
+    Invitations,
     Manifest,
     check_peer_address,
     decode_manifest,
     is_loopback,
+    join_with,
     load_manifest,
     looks_like_invite,
     read_invite,
@@ -39,10 +41,14 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A network that was named, and whether its trust list comes from another node alone."""
+    """A network that was named, and whether its trust list comes from another node alone.
+
+    ``token`` is the seed of the token in an invite that admits.
+    """
 
     manifest: Manifest
     by_word: bool
+    token: bytes | None = None
 
 
 def can_connect() -> bool:
@@ -59,7 +65,8 @@ def find_network(text: str) -> Found:
         AutoresearchError: the node could not be asked.
     """
     if looks_like_invite(text):
-        return Found(read_invite(text), by_word=False)
+        manifest, token = read_invite(text)
+        return Found(manifest, by_word=False, token=token)
     try:
         path = typed_path(text)
     except UsageError as error:
@@ -114,6 +121,24 @@ def join(found: Manifest) -> tuple[Manifest, bool]:
     if can_connect():
         write_setting(paths.settings, "network.enabled", "true")
     return joined, can_connect()
+
+
+def own_root() -> bytes:
+    """This participant's root key; the keys are made where there are none yet."""
+    from autoresearch.identity import make_identity
+
+    here.paths().create()
+    return make_identity(here.paths().keys).root.public
+
+
+def ask_to_count(manifest: Manifest, token: bytes) -> bool:
+    """Have the daemon publish that this participant joined with a token; whether a founder has to admit it for that."""
+    root = own_root()
+    if root in manifest.trust.founders | manifest.trust.participants:
+        return False
+    invitations = Invitations(here.paths().manifest, manifest.network)
+    invitations.keep_join(join_with(token, manifest.network.id, root))
+    return True
 
 
 def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.answers import counts, task_status, untold, verifying_status, waiting, way_to_count
+from autoresearch.answers import task_status, untold, verifying_status, waiting, with_voter
 from autoresearch.api import NOBODY, StatusAnswer, VerifyingStatus
 from autoresearch.errors import NotFound
 from autoresearch.log import Log
@@ -22,12 +22,9 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             task = None
         me = notebook.me
         whose = participant_of(notebook.log, me, here.now_ms()) if me else NOBODY
-        attested = counts(notebook.log, me, here.now_ms()) if me else None
-        return msgspec.structs.replace(
+        found = msgspec.structs.replace(
             answer,
             participant=whose,
-            attested=attested,
-            to_count=way_to_count(notebook.log, bytes.fromhex(whose.key)) if attested is False else "",
             device_key=me.hex() if me else "",
             network=notebook.log.network.name,
             records=notebook.log.count(),
@@ -35,6 +32,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             task=task,
             verifying=_verifying(notebook.log, me) if me else None,
         )
+        return with_voter(notebook.log, found, bytes.fromhex(whose.key), here.now_ms()) if me else found
 
 
 def on_task(answer: StatusAnswer, task: str) -> StatusAnswer:

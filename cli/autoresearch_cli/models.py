@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.api import Answer
+from autoresearch.api import Answer, VoterView
 
 
 class Problem(Answer, frozen=True, kw_only=True):
@@ -156,11 +156,35 @@ class BackupAnswer(Answer, frozen=True, kw_only=True):
     file: str
 
 
+class InvitationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An invite that admits ``uses`` participants until a time. ``admitted`` are the root keys that came with it.
+
+    ``state`` is "open", "used up", "expired" or "ended".
+    """
+
+    token: str
+    made_ms: int
+    expires_ms: int
+    uses: int
+    state: str = "open"
+    admitted: list[str] = []
+
+
+class InvitationsAnswer(Answer, frozen=True, kw_only=True):
+    """The invites of this machine that admit, or did, the newest first."""
+
+    schema: str = "autoresearch.invitations/1"
+    network: str
+    invitations: list[InvitationRow]
+
+
 class NetworkAnswer(Answer, frozen=True, kw_only=True):
     """A network as its manifest has it. ``constants`` are those that are not the usual ones, ``addresses`` this node's.
 
     Keys, ids and tasks are hexadecimal. ``file`` is the manifest, which need not exist for the built-in network;
-    ``enabled`` is whether this node exchanges records with others.
+    ``enabled`` is whether this node exchanges records with others. ``voters`` are the participants that count, by the
+    log here; ``note`` says how many more it takes, ``way`` what this participant does or waits for so that it counts.
+    ``invite`` admits by ``admission``, where that is not null.
     """
 
     schema: str = "autoresearch.network/1"
@@ -176,6 +200,11 @@ class NetworkAnswer(Answer, frozen=True, kw_only=True):
     bootstrap: list[str]
     addresses: list[str] = []
     invite: str = ""
+    founders: list[str] = []
+    admission: InvitationRow | None = None
+    voters: list[VoterView] = []
+    note: str = ""
+    way: str = ""
 
 
 class ConstantAnswer(Answer, frozen=True, kw_only=True):

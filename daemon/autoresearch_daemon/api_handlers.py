@@ -9,8 +9,19 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.answers import note_on, note_view, own_record, way_to_count, with_participants, withdrawn_answer
+from autoresearch.answers import (
+    named_participant,
+    note_on,
+    note_view,
+    own_record,
+    voters_answer,
+    way_to_count,
+    with_participants,
+    with_voter,
+    withdrawn_answer,
+)
 from autoresearch.api import (
+    AdmitRequest,
     AllowRequest,
     AttestAnswer,
     AttestorAnswer,
@@ -35,6 +46,7 @@ from autoresearch.api import (
     StatusAnswer,
     TrustAnswer,
     VerifyRequest,
+    VotersAnswer,
     WithdrawnAnswer,
     WithdrawRecordRequest,
     WithdrawRequest,
@@ -97,7 +109,7 @@ class ApiHandlers:
         if share >= 1 and not roster_of(self.log).voter(self.author(), now_ms()).attested:
             raise Refused(
                 "this participant is unattested, so there is nothing for it to verify",
-                hint=way_to_count(self.log, self._node.notebook.identity.root.public),
+                hint=way_to_count(self.log, self._node.notebook.identity.root.public, now_ms()),
             )
         settings = self._settings_now()
         check_proposer(request.proposer or settings.work.proposer, settings)
@@ -240,6 +252,19 @@ class ApiHandlers:
         record = self._node.notebook.publish_note(body, now_ms(), links=(run,))
         return NoteAnswer(note=note_view(self.log, record))
 
+    async def voters(self) -> VotersAnswer:
+        """Who counts in this network, why, and who could."""
+        author, seen = self.author(), self._node.devices_seen()
+        return await self._node.thread.run(lambda log: voters_answer(log, author, now_ms(), seen=seen))
+
+    async def admit(self, request: AdmitRequest) -> VotersAnswer:
+        """As a founder, count a participant from now on, or no longer."""
+        participant = named_participant(self.log, request.participant, author=self.author())
+        notebook = self._node.notebook
+        notebook.publish_admission(participant, now_ms(), admits=request.admits, reason=request.reason)
+        self._node.admitting.notice()
+        return await self.voters()
+
     def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""
         return self._node.trusting.take()
@@ -293,7 +318,9 @@ class ApiHandlers:
         settings = self._settings_now()
         worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)
         proposers = proposers_status(self.log, self._node.paths, settings, worked_on, me=self.author(), now_ms=now_ms())
-        return msgspec.structs.replace(status, verifying=part, queue=self._node.queued(), proposers=proposers)
+        status = msgspec.structs.replace(status, verifying=part, queue=self._node.queued(), proposers=proposers)
+        root = self._node.notebook.identity.root.public
+        return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen())
 
     def _settings_now(self) -> Settings:
         """The settings as workers read them: proposers may be set up while the node runs."""

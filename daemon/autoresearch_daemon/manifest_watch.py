@@ -52,6 +52,7 @@ class ManifestWatch:
             attestors=sorted(key.hex() for key in trust.attestors),
             needed=trust.needed,
             participants=sorted(key.hex() for key in trust.participants),
+            founders=sorted(key.hex() for key in trust.founders),
         )
         if changed:
             named = f"{len(trust.attestors)} attestors and {len(trust.participants)} participants"

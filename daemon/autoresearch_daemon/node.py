@@ -27,6 +27,7 @@ from autoresearch.settings import Settings
 from autoresearch.tasks import Task, load_task, shipped_task
 from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
 from autoresearch_daemon import service
+from autoresearch_daemon.admitting import Admitting
 from autoresearch_daemon.attesting import AttestationService
 from autoresearch_daemon.blob_collection import Keeper
 from autoresearch_daemon.clock import now_ms
@@ -130,6 +131,7 @@ class Node:
         )
         self.leading = LeaderWatch(self.thread, self.events)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
+        self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
         self._keepers: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -204,6 +206,7 @@ class Node:
             self.take(service.Blocked(Why.LOG_BEHIND, WHY_SENTENCES[Why.LOG_BEHIND] if behind else None))
             self.trusting.look()
             self._leave_archived()
+            await self.admitting.look()
             await self.leading.look(now_ms())
             if self.exchange:
                 await self.exchange.look()
@@ -223,10 +226,16 @@ class Node:
         if self._standing:
             logger.warning("identity", reason=self._standing)
 
+    def devices_seen(self) -> dict[bytes, int]:
+        """By device key when peers were connected last, those that are connected now at this moment."""
+        peers = self.exchange.peers().peers if self.exchange else []
+        known = [(bytes.fromhex(peer.device_key), peer) for peer in peers if peer.device_key]
+        return {key: now_ms() if peer.connected else peer.seen_ms for key, peer in known}
+
     def warnings(self) -> list[str]:
         """What a person must know."""
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
-        told = [text for text in (self._standing, self.trusting.problem) if text]
+        told = [text for text in (self._standing, self.trusting.problem, self.admitting.problem) if text]
         return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
 
     def archived(self) -> frozenset[bytes]:
@@ -437,6 +446,8 @@ class Node:
         """Records of others came in; so many at once that nobody reads them are told as one event."""
         if any(isinstance(record.body, Commitment | Verification) for record in records):
             self.take(service.VerificationsChanged())
+        if self.admitting.heard(records):
+            self._spawn(self.admitting.look())
         many = len(records) > NEWS_MAX
         if many:
             self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.answers import counts, find_task, nothing_to_verify, task_status, verifying_status, way_to_count
+from autoresearch.answers import (
+    find_task,
+    nothing_to_verify,
+    task_status,
+    verifying_status,
+)
 from autoresearch.api import (
     NetworkStatus,
     StatusAnswer,
@@ -43,7 +48,6 @@ def status_answer(
     state, why = service.state()
     asked = service.asked
     log, root = notebook.log, notebook.identity.root.public
-    attested = counts(log, notebook.author, now_ms())
     return StatusAnswer(
         state=state.value,
         why=why.value,
@@ -56,8 +60,6 @@ def status_answer(
         started_ms=started_ms,
         network=log.network.name,
         participant=participant_with_key(log, root),
-        attested=attested,
-        to_count=way_to_count(log, root) if attested is False else "",
         device_key=notebook.author.hex(),
         sandbox=None if level is None else int(level),
         sandbox_name="" if level is None else level.sentence,

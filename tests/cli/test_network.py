@@ -87,7 +87,7 @@ def test_a_file_and_an_invite_are_joined_alike(cli: Cli, paths: Paths, tea: Path
     by_file = strictly(cli("network", "join", str(tea), "--json").stdout, NetworkAnswer)
     assert load_manifest(paths.manifest) == TEA
     assert load_settings(paths.settings, {})[0].network.enabled or not by_file.enabled
-    assert read_invite(by_file.invite) == TEA
+    assert read_invite(by_file.invite).manifest == TEA
     paths.manifest.unlink()
     again = cli("network", "join", by_file.invite, "--json").stdout
     assert json.loads(again) == json.loads(cli("network", "show", "--json").stdout)

@@ -70,7 +70,7 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
         first.start()
         at_once = command(first, "network", "invite")
         wait_for(lambda: bool(peers_of(first).addresses))
-        assert read_invite(at_once.stdout).bootstrap == (address_of(first),), at_once.stderr
+        assert read_invite(at_once.stdout).manifest.bootstrap == (address_of(first),), at_once.stderr
         said = first.status().records  # what a node says of itself at its start
         assert said
         assert command(first, "network", "trust", "ab" * 32).returncode == 0
@@ -84,7 +84,7 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
         wait_for(lambda: second.status().records == first.status().records == 2 * said)
         assert second.status().network == "tea"
         invite = command(first, "network", "invite").stdout
-        assert address_of(first) in read_invite(invite).bootstrap
+        assert address_of(first) in read_invite(invite).manifest.bootstrap
     finally:
         stop_all([first, second])
 

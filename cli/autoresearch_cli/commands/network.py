@@ -1,4 +1,4 @@
-"""``network``: the network of this node. Create one, join one, invite others, change its trust list."""
+"""``network``: the network of this node. Create one, join one, invite others, decide who counts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from autoresearch.api import operations
@@ -27,11 +28,13 @@ from autoresearch.networks import (
 )
 from autoresearch.paths import typed_path
 from autoresearch.records import Network
-from autoresearch_cli import here, joining, starting
-from autoresearch_cli.models import NetworkAnswer
+from autoresearch.words import Counts
+from autoresearch_cli import admitting, here, joining, starting
+from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.figures import counted
+from autoresearch_cli.rendering.figures import counted, moment
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
+from autoresearch_cli.rendering.voters import candidate, invitation, voter_lines
 
 STARTING_SECONDS = 15.0
 app = command_app("The network of this node: create one, join one, invite others.", no_args_is_help=False)
@@ -39,6 +42,10 @@ apps = {"network": app}
 
 Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
 ByHand = Annotated[bool, typer.Option("--participant", help="The key is a participant's, not an attestor's.")]
+Founding = Annotated[bool, typer.Option("--founder", help="The key is a founder's, who decides who else counts.")]
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")]
+Who = Annotated[str, typer.Argument(help="A root key, the beginning of a key in the log, or a name.")]
+INVITE_USES, INVITE_DAYS = 1, 7
 
 
 @app.callback(
@@ -51,7 +58,7 @@ ByHand = Annotated[bool, typer.Option("--participant", help="The key is a partic
     ),
 )
 def network(context: typer.Context) -> None:
-    """A network is a set of constants, a trust list, and some nodes to begin with. It has no owner."""
+    """A network is a set of constants, a trust list, and some nodes to begin with. It has no server."""
     if context.invoked_subcommand is None:
         show()
         say("→ autoresearch network --help")
@@ -60,7 +67,7 @@ def network(context: typer.Context) -> None:
 @app.command(
     epilog=examples(
         ("autoresearch network new tea", "write tea.toml"),
-        ("autoresearch network new lab --for lab --participant KEY", "a team's own machines, you among them"),
+        ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
         ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
         see="network join, id show",
     )
@@ -72,6 +79,7 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     attestor: Annotated[list[str] | None, typer.Option(help="The root key of an attestor; may be repeated.")] = None,
     needed: Annotated[int, typer.Option(help="How many attestors it takes.")] = Trust().needed,
     participant: Annotated[list[str] | None, typer.Option(help="A root key that needs no attestor.")] = None,
+    founder: Annotated[list[str] | None, typer.Option(help="A root key that decides who else counts.")] = None,
     task: Annotated[list[str] | None, typer.Option(help="A task's digest: `task show` prints it.")] = None,
     bootstrap: Annotated[list[str] | None, typer.Option(help="The address of a node to begin with.")] = None,
     constants: Annotated[
@@ -80,17 +88,22 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     ] = None,
     kind: Annotated[
         PresetName | None,
-        typer.Option("--for", help="lab: one team; friends: you name them by hand; open: attested by mail."),
+        typer.Option("--for", help="lab: one team; friends: whoever you invite; open: attested by mail."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
-    preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, by_hand=False)
-    known = {*map(parse_key, participant or ()), *([own_root()] if preset.by_hand else [])}
+    preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, founded=False)
+    founders = {*map(parse_key, founder or ()), *([joining.own_root()] if preset.founded else [])}
     numbers = preset.constants | dict(map(parse_constant, constants or ()))
     manifest = Manifest(
         Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
-        Trust(frozenset(map(parse_key, attestor or ())), needed, frozenset(known)),
+        Trust(
+            frozenset(map(parse_key, attestor or ())),
+            needed,
+            frozenset(map(parse_key, participant or ())),
+            frozenset(founders),
+        ),
         tuple(dict.fromkeys(map(parse_key, task or ()))),
         tuple(dict.fromkeys(bootstrap or ())),
     )
@@ -104,10 +117,6 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     if not json:
         if kind:
             say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
-        if preset.by_hand:
-            say(
-                "you count from the start; name the others with --participant KEY, or later: autoresearch network trust"
-            )
         say(f"→ autoresearch network join {path}, then autoresearch up, then autoresearch network invite for others")
 
 
@@ -129,7 +138,12 @@ def join(
     """Join a network and start to exchange records. No port has to be open here."""
     found = joining.find_network(where)
     manifest, enabled = joining.join(found.manifest)
+    asked = found.token is not None and joining.ask_to_count(manifest, found.token)
     _report(_answer(manifest, here.paths().manifest), json=json)
+    if asked and not manifest.trust.founders:
+        say("this invite admits by a founder that your trust list lacks → autoresearch network trust KEY --founder")
+    elif asked:
+        say("this invite admits you: you count once a founder's node has seen that you joined → autoresearch status")
     if found.by_word:
         say("the trust list comes from that node alone: compare id and attestors with another participant")
     if manifest.trust != found.manifest.trust:
@@ -149,27 +163,46 @@ def join(
 )
 def show(*, json: Json = False) -> None:
     """Show the network this node is in."""
-    _report(_answer(here.manifest(), here.paths().manifest), json=json)
+    _report(_with_voters(_answer(here.manifest(), here.paths().manifest)), json=json)
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch network invite", "one long word to send to another participant"),
-        ("autoresearch network invite | qrencode -t utf8", "the same to be photographed"),
-        ("autoresearch network invite --json", "with its contents"),
-        see="network join, peers",
+        ("autoresearch network invite", "one long word; where you are the founder, who joins with it counts"),
+        ("autoresearch network invite --uses 5 --days 1", "for five participants, until tomorrow"),
+        ("autoresearch network invite --revoke 3fa9", "end an invite: it admits nobody from now on"),
+        see="network join, network invites, network dismiss",
     )
 )
-def invite(*, json: Json = False) -> None:
+def invite(
+    *,
+    admit: Annotated[
+        bool | None,
+        typer.Option("--admit/--no-admit", help="Whether who joins counts; usual for founders without attestors."),
+    ] = None,
+    uses: Annotated[int, typer.Option(help="How many participants it admits.")] = INVITE_USES,
+    days: Annotated[int, typer.Option(help="How long it admits.")] = INVITE_DAYS,
+    revoke: Annotated[str, typer.Option(metavar="TOKEN", help="End an invite: the beginning of its token.")] = "",
+    json: Json = False,
+) -> None:
     """Print an invite: one word that holds the network, with this node's addresses when the daemon runs."""
     manifest = here.manifest()
+    if revoke:
+        _end_invite(manifest, revoke, json=json)
+        return
+    admits = admitting.admits_by_default(manifest) if admit is None else admit
+    if not admits and (uses, days) != (INVITE_USES, INVITE_DAYS):
+        raise UsageError("this invite admits nobody, so it has no uses and no days", hint="as a founder, add --admit")
+    admission, token = admitting.make_token(manifest, uses=uses, days=days) if admits else (None, None)
     # Who asks right after `up` gets the addresses too: libp2p takes seconds to start.
     addresses = joining.own_addresses(patience_seconds=STARTING_SECONDS)
-    answer = _answer(manifest, here.paths().manifest, addresses)
+    word = write_invite(joining.to_be_sent(manifest, addresses), token)
     if json:
-        print_json(answer)
+        answer = _answer(manifest, here.paths().manifest, addresses)
+        print_json(msgspec.structs.replace(answer, invite=word, admission=admission))
         return
-    print_text(write_invite(joining.to_be_sent(manifest, addresses)))
+    print_text(word)
+    say(_admission_sentence(manifest, admission))
     if not addresses and not manifest.bootstrap:
         say("it holds no address yet: start the daemon with the network on, and print it again")
     say("→ autoresearch network join INVITE, on another machine")
@@ -183,10 +216,15 @@ def invite(*, json: Json = False) -> None:
         see="network distrust, id show",
     )
 )
-def trust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
-    """Trust one more attestor on this machine. Its attestations count here at once."""
+def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
+    """Trust one more attestor, participant or founder on this machine. It counts here at once."""
     manifest, root = here.manifest(), parse_key(key)
-    _change(manifest.with_participant(root) if participant else manifest.with_attestor(root), json=json)
+    _refuse_both(participant=participant, founder=founder)
+    if founder:
+        changed = manifest.with_founder(root)
+    else:
+        changed = manifest.with_participant(root) if participant else manifest.with_attestor(root)
+    _change(changed, json=json)
 
 
 @app.command(
@@ -197,18 +235,115 @@ def trust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
         see="network trust, peers",
     )
 )
-def distrust(key: Key, *, participant: ByHand = False, json: Json = False) -> None:
-    """Stop trusting an attestor on this machine. Its attestations stop counting here at once."""
+def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
+    """Stop trusting an attestor, participant or founder on this machine. Its word stops counting here at once."""
     manifest, root = here.manifest(), parse_key(key)
-    _change(manifest.without_participant(root) if participant else manifest.without_attestor(root), json=json)
+    _refuse_both(participant=participant, founder=founder)
+    if founder:
+        changed = manifest.without_founder(root)
+    else:
+        changed = manifest.without_participant(root) if participant else manifest.without_attestor(root)
+    _change(changed, json=json)
 
 
-def own_root() -> bytes:
-    """This participant's root key; the keys are made where there are none yet."""
-    from autoresearch.identity import make_identity
+@app.command(
+    epilog=examples(
+        ("autoresearch network admit", "list who could be admitted"),
+        ("autoresearch network admit ann", "count ann from now on"),
+        ("autoresearch network admit KEY --reason 'our new machine'", "with a public reason"),
+        see="network dismiss, network invite, network show",
+    )
+)
+def admit(
+    who: Annotated[str, typer.Argument(metavar="[WHO]", help="As in `network dismiss`. Left out: lists them.")] = "",
+    *,
+    reason: Why = "",
+    json: Json = False,
+) -> None:
+    """As a founder, have a participant count for everybody in the network. Without WHO: who does not count yet."""
+    answer = admitting.decide(who, admits=True, reason=reason) if who else admitting.voters()
+    if json:
+        print_json(answer)
+        return
+    if who:
+        print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
+        say("→ autoresearch network show")
+        return
+    print_labelled(candidate(row, here.now_ms()) for row in answer.candidates)
+    if not answer.candidates:
+        say("everybody in the log counts, or nobody else is in it")
+    say("→ autoresearch network admit WHO" if answer.founder else "only a founder admits → autoresearch network show")
 
-    here.paths().create()
-    return make_identity(here.paths().keys).root.public
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network dismiss 3fa9", "their verifications count no longer, earlier ones neither"),
+        ("autoresearch network dismiss ann --reason 'left the team'", "with a public reason"),
+        ("autoresearch network admit ann", "the reverse"),
+        see="network admit, network invites, peers block",
+    )
+)
+def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
+    """As a founder, stop counting a participant that a founder admitted. Its verifications count no longer."""
+    before = admitting.voter_named(who)
+    answer = admitting.decide(who, admits=False, reason=reason)
+    has_ended = admitting.end_invite_of(before)
+    if json:
+        print_json(answer)
+        return
+    print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
+    after = [voter for voter in answer.voters if before and voter.participant.key == before.participant.key]
+    for voter in after:
+        way = f"autoresearch network distrust {voter.participant.key} --participant"
+        say(f"it still counts here: {voter.why}" + (f" → {way}" if voter.why == Counts.BY_HAND else ""))
+    if not after:
+        say("its verifications count no longer, earlier ones neither; its runs stay in the log, unattested")
+    if has_ended:
+        say("the invite that it came with is ended too")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network invites", "the invites of this machine that admit"),
+        ("autoresearch network invites --json | jq '.invitations[].state'", "how each stands, for a program"),
+        ("autoresearch network invite --revoke 3fa9", "end one"),
+        see="network invite, network dismiss, network show",
+    )
+)
+def invites(*, json: Json = False) -> None:
+    """List the invites of this machine that admit or did: until when, and how many they admitted."""
+    manifest = here.manifest()
+    rows = admitting.rows(admitting.invitations(manifest.network).given())
+    if json:
+        print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
+        return
+    print_labelled(invitation(row, here.now_ms()) for row in rows)
+    say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
+
+
+def _refuse_both(*, participant: bool, founder: bool) -> None:
+    if participant and founder:
+        raise UsageError("--participant or --founder, but not both", hint="a founder counts as a participant too")
+
+
+def _end_invite(manifest: Manifest, text: str, *, json: bool) -> None:
+    invitations = admitting.invitations(manifest.network)
+    [row] = admitting.rows([invitations.revoke(invitations.find(text))])
+    if json:
+        print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=[row]))
+        return
+    print_labelled([invitation(row, here.now_ms())])
+    say("it admits nobody from now on; whom it admitted stays → autoresearch network dismiss WHO")
+
+
+def _admission_sentence(manifest: Manifest, admission: InvitationRow | None) -> str:
+    """What becomes of those who join with an invite."""
+    if admission is not None:
+        who = "who joins with it first counts" if admission.uses == 1 else f"the first {admission.uses} to join count"
+        return f"{who}, until {moment(admission.expires_ms)}; your daemon has to run for it"
+    if manifest.trust.founders:
+        return "who joins with it reads and runs; so that they count, a founder runs: autoresearch network admit WHO"
+    return "who joins with it reads and runs; how they come to count: autoresearch network show"
 
 
 def _change(manifest: Manifest, *, json: bool) -> None:
@@ -254,11 +389,20 @@ def _answer(manifest: Manifest, path: Path, addresses: list[str] | None = None) 
         attestors=sorted(key.hex() for key in trusted.attestors),
         needed=trusted.needed,
         participants=sorted(key.hex() for key in trusted.participants),
+        founders=sorted(key.hex() for key in trusted.founders),
         tasks=[digest.hex() for digest in manifest.tasks],
         bootstrap=list(manifest.bootstrap),
         addresses=mine,
         invite=word,
     )
+
+
+def _with_voters(answer: NetworkAnswer) -> NetworkAnswer:
+    """The same with who counts, by the log here."""
+    found = admitting.voters()
+    if not found.named:
+        return answer
+    return msgspec.structs.replace(answer, voters=found.voters, note=found.note, way=found.way)
 
 
 def _report(answer: NetworkAnswer, *, json: bool) -> None:
@@ -274,6 +418,8 @@ def _report(answer: NetworkAnswer, *, json: bool) -> None:
     ]
     lines += [("attestor", key) for key in answer.attestors]
     lines += [("participant", key) for key in answer.participants]
+    lines += [("founder", key) for key in answer.founders]
+    lines += voter_lines(answer.voters, answer.note, answer.way, here.now_ms())
     lines += [("constant", f"{name} = {value}") for name, value in answer.constants.items()]
     lines += [("task", digest) for digest in answer.tasks]
     lines += [("begin at", address) for address in answer.bootstrap]

@@ -28,6 +28,7 @@ from autoresearch_cli.rendering.figures import (
 )
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person
+from autoresearch_cli.rendering.voters import reason
 
 Line = tuple[str, str]
 SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "finishing": "●", "stopping": "○", "stopped": "✗"}
@@ -55,7 +56,9 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("daemon", " · ".join(parts)))
     if status.participant.short:
         way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
-        lines.append(("you", person(status.participant) + (" · attested" if status.attested else way)))
+        why = f" · {reason(status.voter, now_ms)}" if status.voter else way
+        lines.append(("you", person(status.participant) + why))
+    lines += [("needed", status.note)] if status.note else []
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]

@@ -233,8 +233,8 @@ class Participant:
     def _obstacle(self) -> str:
         """Why asking is in vain."""
         now_ms, trust = self._now_ms(), self._notebook.log.trust
-        if self._root in trust.participants:
-            return "this network counts you already: you are named by hand"
+        if self._root in roster_of(self._notebook.log).participants:
+            return "this network counts you already: no mail is needed"
         if len(trust.attestors - {self._root}) < trust.needed:
             return (
                 f"this network trusts {len(trust.attestors)} attestors and needs {trust.needed}: found or join another"

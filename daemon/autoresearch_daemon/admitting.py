@@ -1,0 +1,94 @@
+"""Follows the founders' admissions, publishes this node's join, and as a founder admits who joins with an invite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import structlog
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.networks import Invitations
+from autoresearch.notebook import Notebook
+from autoresearch.records import Join, Record
+from autoresearch.views import invited, participant_with_key, roster_of
+from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.log_thread import Asking
+
+logger = structlog.get_logger()
+
+
+class Admitting:
+    """``changed()`` is called when other participants count without a mailbox than before."""
+
+    def __init__(
+        self, notebook: Notebook, asking: Asking, events: Events, manifest: Path, *, changed: Callable[[], None]
+    ) -> None:
+        self._notebook = notebook
+        self._asking = asking
+        self._events = events
+        self._invitations = Invitations(manifest, notebook.log.network)
+        self._changed = changed
+        self._counting = roster_of(notebook.log).participants
+        self._seen: object = None  # the state of the files that was looked at
+        self._due = False
+        self._looking = False
+        self.problem = ""  # why nobody is admitted, for people
+
+    def heard(self, records: Sequence[Record]) -> bool:
+        """Note records of others; whether :meth:`look` has something to do."""
+        self._due = self._due or any(record.kind in ("join", "admission", "withdrawal") for record in records)
+        return self._due
+
+    async def look(self) -> None:
+        """Publish and admit what is due; quick when no record and no invite came since."""
+        stamp = self._invitations.stamp()
+        if self._looking or (stamp == self._seen and not self._due):
+            return
+        self._looking, self._due, self._seen = True, False, stamp
+        try:
+            self._publish_join()
+            await self._admit()
+            self.problem = ""
+        except AutoresearchError as error:
+            logger.warning("an invite is not followed", reason=str(error))
+            self.problem = f"an invite is not followed: {error}"
+        finally:
+            self._looking = False
+        self.notice()
+
+    def notice(self) -> None:
+        """Tell when others count than before."""
+        counting, before = roster_of(self._notebook.log).participants, self._counting
+        if counting == before:
+            return
+        self._counting = counting
+        came, went = (self._names(roots) for roots in (counting - before, before - counting))
+        text = "; ".join(filter(None, (came and f"{came} counts now", went and f"{went} counts no longer")))
+        self._events.tell("trust", text, now_ms())
+        self._changed()
+
+    def _names(self, roots: frozenset[bytes]) -> str:
+        return ", ".join(sorted(participant_with_key(self._notebook.log, root).short for root in roots))
+
+    def _publish_join(self) -> None:
+        """Say that this participant joined with an invite, unless that was said or it counts already."""
+        join, log = self._invitations.kept_join(), self._notebook.log
+        root = self._notebook.identity.root.public
+        if join is None or join.participant != root or root in roster_of(log).participants:
+            return
+        said = log.records(kind="join", author=self._notebook.author)
+        if not any(isinstance(record.body, Join) and record.body.token == join.token for record in said):
+            self._notebook.publish_join(join, now_ms())
+
+    async def _admit(self) -> None:
+        """As a founder, admit those who joined with an invite of this machine."""
+        if not self._notebook.is_founder:
+            return
+        at_ms, root = now_ms(), self._notebook.identity.root.public
+        given = [one for one in self._invitations.given() if one.is_open(at_ms)]
+        if not given:
+            return
+        for join in await self._asking.run(lambda log: invited(log, given, root)):
+            self._notebook.publish_admission(join.participant, now_ms(), token=join.token)
