@@ -198,12 +198,12 @@ class Notebook:
         """
         roster, name = roster_of(self.log), participant_with_key(self.log, participant).short
         self._check_founder(now_ms)
-        before = roster.decisions.get(participant)
-        if (before is not None and before.admits) == admits:
-            return None
         if participant in self.manifest.trust.founders:
             hint = f"to remove it on this machine: autoresearch network distrust {participant.hex()} --founder"
             raise Refused(f"{name} is a founder: it counts without an admission", hint=hint)
+        before = roster.decisions.get(participant)
+        if (before is not None and before.admits) == admits:
+            return None
         if admits and len(roster.admitted) >= ADMITTED_MAX:
             sentence = f"{ADMITTED_MAX} participants are admitted, which is the most that count"
             raise Refused(sentence, hint="dismiss one first: autoresearch network dismiss WHO")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from autoresearch.records import (
+    Admission,
     Attestation,
     Body,
     Claim,
     Commitment,
     Identity,
+    Join,
     Merge,
     Note,
     Release,
@@ -43,10 +45,8 @@ def _sentence(body: Body | dict[str, object]) -> str:
         case Verification(verdict=verdict, stage=stage, run=run, value=value):
             measured = "" if value is None else f", measured {value:.6g}"
             return f"{stage} of {short_id(run)}: {verdict}{measured}"
-        case Identity(action=action, device=device, name=name):
-            return f"{action} {device.hex()[:8] if device else ''} {name}"
-        case Attestation(subject=subject, method=method):
-            return f"{method} shown by {subject.hex()[:8]}"
+        case Identity() | Attestation() | Admission() | Join():
+            return _about_a_participant(body)
         case Release(name=name, version=version):
             return f"{name} {version}"
         case Yank(release=release, reason=reason):
@@ -57,3 +57,15 @@ def _sentence(body: Body | dict[str, object]) -> str:
             return f"{stage} of {short_id(run)}: measured; what came out follows"
         case _:
             return body.reason if isinstance(body, Withdrawal) else ""
+
+
+def _about_a_participant(body: Identity | Attestation | Admission | Join) -> str:
+    match body:
+        case Identity(action=action, device=device, name=name):
+            return f"{action} {device.hex()[:8] if device else ''} {name}"
+        case Attestation(subject=subject, method=method):
+            return f"{method} shown by {subject.hex()[:8]}"
+        case Admission(action=action, participant=participant, reason=reason):
+            return f"{action} {participant.hex()[:8]}{f': {reason}' if reason else ''}"
+        case Join(participant=participant, token=token):
+            return f"{participant.hex()[:8]} joined with invite {token.hex()[:8]}"

@@ -42,7 +42,7 @@ def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[by
     """What a participant waits for that joined with an invite."""
     decision = roster_of(log).decisions.get(root)
     if decision and not decision.admits and decision.time_ms > since_ms:
-        return f"a founder dismissed you: {participant_with_key(log, decision.founder).short} can admit you again"
+        return f"ask the founder who dismissed you: {participant_with_key(log, decision.founder).short}"
     heard = founder_seen(log, seen)
     if heard is None or not heard[1]:
         return "wait for the founder's node, of which nothing has come here yet: autoresearch peers"
@@ -106,7 +106,7 @@ def _way(log: Log) -> str:
     if len(trust.attestors) >= trust.needed:
         return "there: autoresearch id attest you@example.org"
     if trust.founders:
-        return "a founder invites them: autoresearch network invite"
+        return "a founder runs: autoresearch network invite"
     if trust.names_anybody:
         return "on every machine: autoresearch network trust KEY --participant"
     return "in a network that names them: autoresearch network new NAME --for lab"

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from statistics import median
 
-from autoresearch.api import PeersAnswer, PeerView, operations
+from autoresearch.api import PeersAnswer, PeerView, VotersAnswer, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.installing import install_command
-from autoresearch_cli import here
+from autoresearch_cli import admitting, here
 from autoresearch_cli.checks import FAILED, OK, WARNING
 from autoresearch_cli.models import Check
 from autoresearch_cli.rendering.figures import counted, duration
@@ -43,6 +43,8 @@ def network_checks() -> Iterator[Check]:
     yield from beginnings(answer.peers)
     yield connections(answer.peers)
     if (check := clocks(answer.peers)) is not None:
+        yield check
+    if (check := voters(admitting.voters())) is not None:
         yield check
 
 
@@ -183,6 +185,19 @@ def clocks(peers: list[PeerView]) -> Check | None:
     way = "behind" if skew > 0 else "ahead of"
     detail = f"this clock is {duration(abs(skew))} {way} the peers'; peers hold back records that are far ahead"
     return Check(name="clock", result=WARNING, detail=detail, fix="set the clock: timedatectl set-ntp true")
+
+
+def voters(answer: VotersAnswer) -> Check | None:
+    """Whether this participant counts, and whether enough do; None where the network names nobody."""
+    if not answer.named:
+        return None
+    detail = f"{counted(len(answer.voters), 'participant')} counted; {answer.least} confirm a run"
+    if answer.way:
+        return Check(name="voters", result=WARNING, detail=f"{detail}; you do not count yet", fix=answer.way)
+    note, _, fix = answer.note.partition(" → ")
+    if note:
+        return Check(name="voters", result=WARNING, detail=f"{detail}: {note}", fix=fix)
+    return Check(name="voters", result=OK, detail=detail)
 
 
 def host_and_port(address: str) -> tuple[str, int]:

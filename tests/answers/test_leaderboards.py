@@ -67,7 +67,7 @@ def test_what_is_only_reported_is_never_shown_as_confirmed(story):
     assert answer.confirmed is None
     assert answer.reported.id == format_id(story.faster)
     assert answer.run.id == format_id(story.faster)
-    assert "nothing is confirmed with fewer than 4 attested participants (there are none)" in answer.note
+    assert "4 more participants and runs can be confirmed" in answer.note
     assert "." not in answer.note, "one sentence, which ends with what to type"
 
 
@@ -173,7 +173,7 @@ def test_who_works_alone_is_not_told_about_attested_participants(notebook):
     baseline = notebook.run(task, 1.25)
     answers = [best_answer(notebook.log, find_task(notebook.log)), top_answer(notebook.log, find_task(notebook.log))]
     assert [answer.note for answer in answers] == ["", ""]
-    assert "attested" not in show_answer(notebook.log, baseline).verification.reason
+    assert "participants" not in show_answer(notebook.log, baseline).verification.reason
     notebook.run(task, 1.2, source="x = 1\n", parent=baseline, by=notebook.other)
-    assert "attested participants" in best_answer(notebook.log, find_task(notebook.log)).note
-    assert "attested participants" in show_answer(notebook.log, baseline).verification.reason
+    assert "more participants" in best_answer(notebook.log, find_task(notebook.log)).note
+    assert "more participants" in show_answer(notebook.log, baseline).verification.reason

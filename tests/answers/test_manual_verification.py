@@ -114,7 +114,7 @@ def test_a_second_measurement_is_refused_before_and_after_it_is_told(village):
 
 def test_too_few_says_how_many_are_missing_and_which_command_helps(tmp_path):
     some = [root.public for root in ROOTS]
-    for number, said in ((1, "(there is 1): 3 more are needed"), (3, "(there are 3): 1 more is needed"), (4, "")):
+    for number, said in ((1, "3 more participants and runs can"), (3, "1 more participant and runs can"), (4, "")):
         village = Village.at(tmp_path / str(number), Trust(participants=frozenset(some[:number])))
         answer = too_few(village.log)
         assert said in answer

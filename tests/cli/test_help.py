@@ -33,7 +33,7 @@ GROUPS = {
     "attestor": ("log", "withdraw", "allow"),
     "task": ("new", "show", "list", "get", "pin", "lock", "allow", "archive", "restore"),
 }
-GROUPS["network"] = ("new", "join", "show", "invite", "trust", "distrust")
+GROUPS["network"] = ("new", "join", "show", "invite", "invites", "admit", "dismiss", "trust", "distrust")
 SHOWING = {"id", "network", "config"}
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
 EVERY += [("peers", name) for name in ("add", "block", "unblock")]

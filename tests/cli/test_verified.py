@@ -188,8 +188,8 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
         Village(log).run(1.2, "said", by=STRANGER)
     result = cli("top")
     assert [(row[0], row[8], row[13]) for row in rows(result.stdout)] == [("1", "said", ""), ("2", "baseline", "")]
-    said = "nothing is confirmed with fewer than 4 attested participants (there are none): 4 more are needed → "
-    assert f"{said}in a network that names them: autoresearch network new NAME --participant KEY" in result.stderr
+    said = "4 more participants and runs can be confirmed → "
+    assert f"{said}in a network that names them: autoresearch network new NAME --for lab" in result.stderr
 
 
 def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli: Cli, village: Village) -> None:

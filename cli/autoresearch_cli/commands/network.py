@@ -28,13 +28,13 @@ from autoresearch.networks import (
 )
 from autoresearch.paths import typed_path
 from autoresearch.records import Network
-from autoresearch.words import Counts
 from autoresearch_cli import admitting, here, joining, starting
+from autoresearch_cli.commands import network_voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.figures import counted, moment
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
-from autoresearch_cli.rendering.voters import candidate, invitation, voter_lines
+from autoresearch_cli.rendering.voters import invitation, voter_lines
 
 STARTING_SECONDS = 15.0
 app = command_app("The network of this node: create one, join one, invite others.", no_args_is_help=False)
@@ -43,8 +43,6 @@ apps = {"network": app}
 Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
 ByHand = Annotated[bool, typer.Option("--participant", help="The key is a participant's, not an attestor's.")]
 Founding = Annotated[bool, typer.Option("--founder", help="The key is a founder's, who decides who else counts.")]
-Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")]
-Who = Annotated[str, typer.Argument(help="A root key, the beginning of a key in the log, or a name.")]
 INVITE_USES, INVITE_DAYS = 1, 7
 
 
@@ -139,7 +137,7 @@ def join(
     found = joining.find_network(where)
     manifest, enabled = joining.join(found.manifest)
     asked = found.token is not None and joining.ask_to_count(manifest, found.token)
-    _report(_answer(manifest, here.paths().manifest), json=json)
+    _report(_with_voters(_answer(manifest, here.paths().manifest)), json=json)
     if asked and not manifest.trust.founders:
         say("this invite admits by a founder that your trust list lacks → autoresearch network trust KEY --founder")
     elif asked:
@@ -246,81 +244,6 @@ def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False
     _change(changed, json=json)
 
 
-@app.command(
-    epilog=examples(
-        ("autoresearch network admit", "list who could be admitted"),
-        ("autoresearch network admit ann", "count ann from now on"),
-        ("autoresearch network admit KEY --reason 'our new machine'", "with a public reason"),
-        see="network dismiss, network invite, network show",
-    )
-)
-def admit(
-    who: Annotated[str, typer.Argument(metavar="[WHO]", help="As in `network dismiss`. Left out: lists them.")] = "",
-    *,
-    reason: Why = "",
-    json: Json = False,
-) -> None:
-    """As a founder, have a participant count for everybody in the network. Without WHO: who does not count yet."""
-    answer = admitting.decide(who, admits=True, reason=reason) if who else admitting.voters()
-    if json:
-        print_json(answer)
-        return
-    if who:
-        print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
-        say("→ autoresearch network show")
-        return
-    print_labelled(candidate(row, here.now_ms()) for row in answer.candidates)
-    if not answer.candidates:
-        say("everybody in the log counts, or nobody else is in it")
-    say("→ autoresearch network admit WHO" if answer.founder else "only a founder admits → autoresearch network show")
-
-
-@app.command(
-    epilog=examples(
-        ("autoresearch network dismiss 3fa9", "their verifications count no longer, earlier ones neither"),
-        ("autoresearch network dismiss ann --reason 'left the team'", "with a public reason"),
-        ("autoresearch network admit ann", "the reverse"),
-        see="network admit, network invites, peers block",
-    )
-)
-def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
-    """As a founder, stop counting a participant that a founder admitted. Its verifications count no longer."""
-    before = admitting.voter_named(who)
-    answer = admitting.decide(who, admits=False, reason=reason)
-    has_ended = admitting.end_invite_of(before)
-    if json:
-        print_json(answer)
-        return
-    print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
-    after = [voter for voter in answer.voters if before and voter.participant.key == before.participant.key]
-    for voter in after:
-        way = f"autoresearch network distrust {voter.participant.key} --participant"
-        say(f"it still counts here: {voter.why}" + (f" → {way}" if voter.why == Counts.BY_HAND else ""))
-    if not after:
-        say("its verifications count no longer, earlier ones neither; its runs stay in the log, unattested")
-    if has_ended:
-        say("the invite that it came with is ended too")
-
-
-@app.command(
-    epilog=examples(
-        ("autoresearch network invites", "the invites of this machine that admit"),
-        ("autoresearch network invites --json | jq '.invitations[].state'", "how each stands, for a program"),
-        ("autoresearch network invite --revoke 3fa9", "end one"),
-        see="network invite, network dismiss, network show",
-    )
-)
-def invites(*, json: Json = False) -> None:
-    """List the invites of this machine that admit or did: until when, and how many they admitted."""
-    manifest = here.manifest()
-    rows = admitting.rows(admitting.invitations(manifest.network).given())
-    if json:
-        print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
-        return
-    print_labelled(invitation(row, here.now_ms()) for row in rows)
-    say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
-
-
 def _refuse_both(*, participant: bool, founder: bool) -> None:
     if participant and founder:
         raise UsageError("--participant or --founder, but not both", hint="a founder counts as a participant too")
@@ -351,7 +274,7 @@ def _change(manifest: Manifest, *, json: bool) -> None:
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
     heard = _tell_daemon()
-    _report(_answer(manifest, path), json=json)
+    _report(_with_voters(_answer(manifest, path)), json=json)
     say(heard)
 
 
@@ -414,8 +337,9 @@ def _report(answer: NetworkAnswer, *, json: bool) -> None:
         ("id", answer.id),
         ("file", answer.file),
         ("on", "yes" if answer.enabled else "no"),
-        ("trusts", f"{counted(len(answer.attestors), 'attestor')}; a participant needs {answer.needed}"),
     ]
+    if answer.attestors or not answer.founders:
+        lines += [("trusts", f"{counted(len(answer.attestors), 'attestor')}; a participant needs {answer.needed}")]
     lines += [("attestor", key) for key in answer.attestors]
     lines += [("participant", key) for key in answer.participants]
     lines += [("founder", key) for key in answer.founders]
@@ -424,5 +348,9 @@ def _report(answer: NetworkAnswer, *, json: bool) -> None:
     lines += [("task", digest) for digest in answer.tasks]
     lines += [("begin at", address) for address in answer.bootstrap]
     lines += [("this node", address) for address in answer.addresses]
-    lines += [("invite", answer.invite)] if answer.invite else []
+    # Where founders admit, an invite is made for somebody: `network invite`.
+    lines += [("invite", answer.invite)] if answer.invite and not answer.founders else []
     print_labelled(lines)
+
+
+app.add_typer(network_voters.app)

@@ -58,7 +58,10 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
         why = f" · {reason(status.voter, now_ms)}" if status.voter else way
         lines.append(("you", person(status.participant) + why))
-    lines += [("needed", status.note)] if status.note else []
+    if status.note:
+        lines.append(("needed", status.note))
+    elif works_alone(status) and status.participant.short:
+        lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]
