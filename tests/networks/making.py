@@ -52,6 +52,7 @@ manifests = (
             attestors=st.frozensets(keys, max_size=4),
             needed=st.integers(1, 64),
             participants=st.frozensets(keys, max_size=8),
+            founders=st.frozensets(keys, max_size=3),
         ),
         tasks=st.lists(keys, max_size=3, unique=True).map(tuple),
         bootstrap=st.lists(addresses, max_size=4, unique=True).map(tuple),
