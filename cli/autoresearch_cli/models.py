@@ -156,7 +156,7 @@ class BackupAnswer(Answer, frozen=True, kw_only=True):
     file: str
 
 
-class InvitationRow(msgspec.Struct, frozen=True, kw_only=True):
+class InvitationRow(Answer, frozen=True, kw_only=True):
     """An invite that admits ``uses`` participants until a time. ``admitted`` are the root keys that came with it.
 
     ``state`` is "open", "used up", "expired" or "ended".

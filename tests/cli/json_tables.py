@@ -52,6 +52,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `id attest`, `confirm` | `autoresearch.attest/1` |
 | `attestor log`, `withdraw`, `allow` | `autoresearch.attestor/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
+| `network admit`, `dismiss` | `autoresearch.voters/1` |
+| `network invites`, `invite --revoke` | `autoresearch.invitations/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |
 | `export --git DIR` | `autoresearch.git_export/1`; with `--follow` one a line |
@@ -78,6 +80,7 @@ REQUESTS = {
     "ConfirmRequest",
     "WithdrawRequest",
     "WithdrawRecordRequest",
+    "AdmitRequest",
     "AllowRequest",
     "RunAccepted",
     "TrustAnswer",

@@ -24,7 +24,7 @@ PLAIN = {float: "float", int: "integer", str: "text", bool: "boolean", bytes: "b
 KIND_MEANS = {
     "identity": "A root key names a device key, revokes one, or describes the participant.",
     "attestation": "An attestor saw that the holder of a root key controls a mailbox.",
-    "admission": "A founder counts a participant, or no longer. The latest decides (“Admissions”).",
+    "admission": "A founder counts a participant, or no longer. The latest decides (“Founders and admissions”).",
     "join": "A participant joined with an invite. It asks the founder for an admission.",
     "task": "A fixed question that runs answer.",
     "run": "One execution of a program on a task.",
@@ -57,7 +57,7 @@ MEANS = {
     "admission.token": "the token of the invite that brought the participant; null: none",
     "join.participant": "the root key of the participant that joins",
     "join.token": "the invite's token: a public key",
-    "join.proof": "the token's signature (“Admissions”)",
+    "join.proof": "the token's signature (“Founders and admissions”)",
     "task.digest": "SHA-256 of the DAG-CBOR of `definition`",
     "task.name": "a short name",
     "task.summary": "one line for people",

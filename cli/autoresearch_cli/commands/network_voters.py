@@ -41,6 +41,9 @@ def admit(
         print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
         say("→ autoresearch network show")
         return
+    if not answer.named:
+        say("this network names nobody, so all participants are alike → autoresearch network new NAME --for lab")
+        return
     print_labelled(candidate(row, here.now_ms()) for row in answer.candidates)
     if not answer.candidates:
         say("everybody in the log counts, or nobody else is in it")
