@@ -20,7 +20,7 @@ logger = structlog.get_logger()
 
 
 class Admitting:
-    """``changed()`` is called when other participants count without a mailbox than before."""
+    """``changed()`` is called when others are admitted than before."""
 
     def __init__(
         self, notebook: Notebook, asking: Asking, events: Events, manifest: Path, *, changed: Callable[[], None]
@@ -30,7 +30,7 @@ class Admitting:
         self._events = events
         self._invitations = Invitations(manifest, notebook.log.network)
         self._changed = changed
-        self._counting = roster_of(notebook.log).participants
+        self._admitted = roster_of(notebook.log).admitted
         self._seen: object = None  # the state of the files that was looked at
         self._due = False
         self._looking = False
@@ -52,20 +52,21 @@ class Admitting:
             await self._admit()
             self.problem = ""
         except AutoresearchError as error:
-            logger.warning("an invite is not followed", reason=str(error))
-            self.problem = f"an invite is not followed: {error}"
+            if str(error) not in self.problem:
+                logger.warning("an invite is not followed", reason=str(error))
+            self.problem, self._due = f"an invite is not followed: {error}", True
         finally:
             self._looking = False
         self.notice()
 
     def notice(self) -> None:
-        """Tell when others count than before."""
-        counting, before = roster_of(self._notebook.log).participants, self._counting
-        if counting == before:
+        """Tell when others are admitted than before."""
+        admitted, before = roster_of(self._notebook.log).admitted, self._admitted
+        if admitted == before:
             return
-        self._counting = counting
-        came, went = (self._names(roots) for roots in (counting - before, before - counting))
-        text = "; ".join(filter(None, (came and f"{came} counts now", went and f"{went} counts no longer")))
+        self._admitted = admitted
+        came, went = (self._names(roots) for roots in (admitted - before, before - admitted))
+        text = "; ".join(filter(None, (came and f"a founder admitted {came}", went and f"a founder dismissed {went}")))
         self._events.tell("trust", text, now_ms())
         self._changed()
 

@@ -55,7 +55,7 @@ class ManifestWatch:
             founders=sorted(key.hex() for key in trust.founders),
         )
         if changed:
-            named = f"{len(trust.attestors)} attestors and {len(trust.participants)} participants"
+            named = f"{len(trust.attestors)} attestors, {len(trust.founders)} founders, {len(trust.participants)} participants"
             self._events.tell("trust", f"this node trusts others than before: {named}", now_ms())
             self._changed()
         return answer
