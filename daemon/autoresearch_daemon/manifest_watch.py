@@ -55,7 +55,8 @@ class ManifestWatch:
             founders=sorted(key.hex() for key in trust.founders),
         )
         if changed:
-            named = f"{len(trust.attestors)} attestors, {len(trust.founders)} founders, {len(trust.participants)} participants"
+            counts = {"attestors": trust.attestors, "founders": trust.founders, "participants": trust.participants}
+            named = ", ".join(f"{name} {len(keys)}" for name, keys in counts.items())
             self._events.tell("trust", f"this node trusts others than before: {named}", now_ms())
             self._changed()
         return answer

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from autoresearch.identity import Trust
 from autoresearch.log import Log, State
-from autoresearch.records import DAY_MS, Attestation, Identity, Network, Note
+from autoresearch.records import DAY_MS, Admission, Attestation, Identity, Network, Note
 from tests.log.dumping import dump
 from tests.log.test_set_functions import MEMORY, UNSHRUNK, fill, keep
 from tests.records.making import NOW_MS, key, pairs, run_body, sealed
@@ -104,6 +104,26 @@ def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, dat
         for here, there in ((one, other), (other, one)):
             here.ingest(list(there.iter_raw()), now_ms=NOW_MS + 10**6)
         assert held(one) == held(other) == kept_of([*left, *right])
+
+
+def test_whom_a_founder_admits_is_named_until_the_founder_dismisses_it():
+    founder, trust = key(6), Trust(founders=frozenset({key(6).public}))
+    lots = [wrote(stranger, 1) for stranger in STRANGERS] + [wrote(MEMBER, seq) for seq in (2, 3, 4)]
+
+    def word(seq, *, admits, by=founder):
+        body = Admission(action="admit" if admits else "remove", participant=MEMBER.public)
+        return sealed(by, body, kind="admission", seq=seq, time_ms=NOW_MS + seq, network=NETWORK)
+
+    by_itself, admitted, dismissed = word(1, admits=True, by=MEMBER), word(1, admits=True), word(2, admits=False)
+    with opened(trust) as log:
+        fill(log, [*lots, by_itself])
+        assert log.count() == NETWORK.unattested
+        fill(log, [admitted, *lots, by_itself])
+        named = {record.id for record in [*lots, by_itself] if record.author == MEMBER.public}
+        assert named <= held(log)
+        assert log.count() == len(named) + len(STRANGERS) + 1
+        fill(log, [dismissed])
+        assert log.count() == NETWORK.unattested + 2
 
 
 @given(WRITTEN, st.lists(st.builds(wrote, st.just(PHONE), st.integers(1, 3)), max_size=3), st.randoms())

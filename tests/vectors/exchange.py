@@ -18,6 +18,7 @@ from autoresearch.attesting import (
     write_code,
 )
 from autoresearch.log.manifest import encode_manifest
+from autoresearch.networks.tokens import join_statement, join_with
 from autoresearch.records import DEFAULT_NETWORK
 from autoresearch.sync import Hello, session_salt
 from autoresearch.sync.frames import encode_hello
@@ -150,6 +151,19 @@ def attestation() -> dict[str, object]:
     }
 
 
+def join() -> dict[str, object]:
+    seed, root = b"s" * 32, key(1).public
+    made = join_with(seed, DEFAULT_NETWORK.id, root)
+    return {
+        "network": DEFAULT_NETWORK.id.hex(),
+        "participant": root.hex(),
+        "seed": seed.hex(),
+        "token": made.token.hex(),
+        "signed": join_statement(DEFAULT_NETWORK.id, root).hex(),
+        "proof": made.proof.hex(),
+    }
+
+
 def everything() -> dict[str, object]:
     return {
         "varints": [{"bytes": data, "value": value} for data, value in VARINTS.items()],
@@ -163,6 +177,7 @@ def everything() -> dict[str, object]:
         "hellos": hellos(),
         "greeting": greeting(),
         "attestation": attestation(),
+        "join": join(),
         "blobs": blobs(),
         "frames": [{"data": data.hex(), "frame": frame(data).hex()} for data in (b"", b"abc", bytes(300))],
     }

@@ -15,7 +15,12 @@ from tests.records.making import NOW_MS, pairs
 from tests.vectors import admission, exchange, retention, tasks
 
 FOLDER = Path(__file__).parent
-NETWORKS = [DEFAULT_MANIFEST, TEA, Manifest(replace(TEA.network, verify_quorum=2, unattested=100))]
+NETWORKS = [
+    DEFAULT_MANIFEST,
+    TEA,
+    Manifest(replace(TEA.network, verify_quorum=2, unattested=100)),
+    TEA.with_founder(b"f" * 32),
+]
 
 
 def admissions() -> dict[str, object]:

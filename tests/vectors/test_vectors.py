@@ -15,6 +15,7 @@ from autoresearch_daemon.fetching import serve_part
 from autoresearch_daemon.net.framing import first_frame
 from autoresearch_daemon.net.greeting import decode_greeting, proven_device
 from autoresearch_daemon.net.protocols import BlobServer
+from nacl.signing import SigningKey, VerifyKey
 
 from autoresearch.identity import Trust
 from autoresearch.log import BlobStore, Log
@@ -199,6 +200,15 @@ def test_the_greeting_proves_its_device() -> None:
     network = bytes.fromhex(stored["network"])
     assert proven_device(said, network, stored["peer"]).hex() == stored["device_key"]
     assert proven_device(said, network, stored["peer"][:-1] + "M") == b""
+
+
+def test_what_a_token_signs_for_a_join() -> None:
+    stored = STORED["exchange"]["join"]
+    network, root, seed, proof = (bytes.fromhex(stored[name]) for name in ("network", "participant", "seed", "proof"))
+    signed = b"autoresearch/join/1\0" + hashlib.sha256(network + root).digest()
+    assert signed.hex() == stored["signed"]
+    assert bytes(SigningKey(seed).verify_key).hex() == stored["token"]
+    assert VerifyKey(bytes.fromhex(stored["token"])).verify(signed, proof) == signed
 
 
 def test_what_is_signed_for_an_attestation() -> None:
