@@ -27,6 +27,7 @@ from autoresearch.api import (
     RunAccepted,
     StatusAnswer,
     TrustAnswer,
+    VotersAnswer,
     WithdrawnAnswer,
 )
 from autoresearch.errors import NotFound, Refused
@@ -125,6 +126,13 @@ class SmallNode:
     def withdraw(self, request):
         self.asked.append(("withdraw", request))
         return WithdrawnAnswer(id=request.record, kind="run", withdrawal="bafy", reason=request.reason)
+
+    def voters(self):
+        return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)
+
+    def admit(self, request):
+        self.asked.append(("admit", request))
+        return self.voters()
 
     def trust(self):
         self.asked.append(("trust", None))

@@ -20,6 +20,7 @@ BODIES = {
     "/v1/proposals/drop": {"name": "proposal-1"},
     "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
     "/v1/name": {"name": "ann"},
+    "/v1/admissions": {"participant": "ann"},
     "/v1/verify": {"run": "bafyrei"},
     "/v1/notes": {"run": "@", "text": "what it shows"},
     "/v1/peers/block": {"peer": "12D3KooW"},
