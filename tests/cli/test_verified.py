@@ -297,7 +297,8 @@ def test_a_network_too_small_says_how_many_are_missing_and_what_to_do(cli: Cli, 
     save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
     with Log.open(paths.log, NETWORK, trust=trust) as log:
         run = Village(log).run(1.2, "said", by=ANN)
-    said = "(there are 2): 2 more are needed → on every machine: autoresearch network trust KEY --participant"
+    way = "on every machine: autoresearch network trust KEY --participant"
+    said = f"2 more participants and runs can be confirmed → {way}"
     assert said in cli("best").stdout
     assert said in cli("top").stderr
     assert said in cli("show", format_id(run.id)).stdout
@@ -325,7 +326,7 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
     root = create_identity(paths.keys).root.public
     paths.create()
     for trust, said in (
-        (Trust(participants=TRUST.participants | {root}), "“ann” · attested"),
+        (Trust(participants=TRUST.participants | {root}), "“ann” · named by hand"),
         (
             TRUST,
             " · unattested, your verifications do not count yet → on the others' machines: "

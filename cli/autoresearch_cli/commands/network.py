@@ -135,20 +135,23 @@ def join(
 ) -> None:
     """Join a network and start to exchange records. No port has to be open here."""
     found = joining.find_network(where)
+    is_member = here.manifest().network == found.manifest.network
     manifest, enabled = joining.join(found.manifest)
     asked = found.token is not None and joining.ask_to_count(manifest, found.token)
-    _report(_with_voters(_answer(manifest, here.paths().manifest)), json=json)
+    answer = _with_voters(_answer(manifest, here.paths().manifest))
+    _report(answer, json=json)
+    asked = asked and not any(voter.me for voter in answer.voters)
     if asked and not manifest.trust.founders:
         say("this invite admits by a founder that your trust list lacks → autoresearch network trust KEY --founder")
     elif asked:
         say("this invite admits you: you count once a founder's node has seen that you joined → autoresearch status")
     if found.by_word:
-        say("the trust list comes from that node alone: compare id and attestors with another participant")
+        say("the trust list comes from that node alone: compare id, founders and attestors with another participant")
     if manifest.trust != found.manifest.trust:
         say("you were in this network already: your trust list is unchanged")
     if not enabled:
         say(f"the network stays off, libp2p is not installed → {install_command('network')}, then join again")
-    _say_next()
+    _say_next(is_member=is_member)
 
 
 @app.command(
@@ -289,9 +292,11 @@ def _tell_daemon() -> str:
     return "the trust list is changed, and the daemon uses it"
 
 
-def _say_next() -> None:
+def _say_next(*, is_member: bool) -> None:
     if starting.daemon_status() is None:
         say("→ autoresearch up")
+    elif is_member and here.settings().network.enabled:
+        say("→ autoresearch peers")
     else:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
 
