@@ -173,11 +173,16 @@ class Notebook:
         if not name and not participant_with_key(self.log, root).name:
             return None
         check_name(name)
+        self.speak_for_root(now_ms)
+        return self._append("identity", IdentityBody(action="profile", root=root, name=name or NO_NAME), now_ms)
+
+    def speak_for_root(self, now_ms: int) -> None:
+        """Publish whom this device speaks for. Raises Refused when that is no root key: it is a stranger's then."""
         self.publish_identity(now_ms)
         device = self.device(now_ms)
         if device is None or device.state is not DeviceState.ACTIVE:
-            raise Refused("no root key speaks for this device in this network yet", hint="autoresearch id renew")
-        return self._append("identity", IdentityBody(action="profile", root=root, name=name or NO_NAME), now_ms)
+            hint = "autoresearch down && autoresearch id renew, then again"
+            raise Refused("no root key speaks for this device in this network yet", hint=hint)
 
     @property
     def is_founder(self) -> bool:
@@ -256,6 +261,10 @@ class Notebook:
             baseline=self.blobs.put(task.baseline),
             harness={name: self.blobs.put(content) for name, content in task.harness.items()},
         )
+        self.publish_task_body(body, now_ms)
+
+    def publish_task_body(self, body: TaskBody, now_ms: int) -> None:
+        """Publish a task whose files are blobs here."""
         self._append("task", body, now_ms)
 
     def publish_claim(self, plan: Plan, now_ms: int, *, seconds: int) -> None:
@@ -291,10 +300,12 @@ class Notebook:
             log=self.blobs.put(log) if log else None,
             checkpoint=kept,
         )
-        seen = to_link(self.log, plan.task, self.author, now_ms, parent=plan.parent)
-        links = [*([plan.parent] if plan.parent else []), *seen]
-        record = self._append("run", body, now_ms, links=links)
-        return self._published(record, body, leader)
+        return self._published(self.publish_run_body(body, now_ms), body, leader)
+
+    def publish_run_body(self, body: Run, now_ms: int) -> Record:
+        """Append a run whose files are blobs here. It links its parent, and runs of others seen so far."""
+        seen = to_link(self.log, body.task, self.author, now_ms, parent=body.parent)
+        return self._append("run", body, now_ms, links=[*([body.parent] if body.parent else []), *seen])
 
     def publish_commitment(self, body: Commitment, now_ms: int) -> Record:
         """Append that this node measured somebody else's run, without telling what."""
@@ -347,6 +358,16 @@ class Notebook:
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""
         return self._append("note", note, now_ms, links=links)
+
+    def publish_history(self, notes: Sequence[Note], now_ms: int) -> int:
+        """Append notes about past work, but none whose ``origin`` this device published before; how many were new."""
+        self.publish_identity(now_ms)
+        mine = self.log.records(kind="note", author=self.author, limit=_ALL)
+        known = {record.body.origin for record in mine if isinstance(record.body, Note)}
+        fresh = list({note.origin: note for note in notes if note.origin not in known}.values())
+        for note in fresh:
+            self.publish_note(note, now_ms)
+        return len(fresh)
 
     def has_run_since(self, plan: Plan, since_ms: int) -> bool:
         """Whether this device published a run of the plan at or after a time."""

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoresearch.errors import UsageError
 from autoresearch.sanitise import one_line
 
 APP = "autoresearch"
+# Which network's folder a process uses, whatever is in use meanwhile: a daemon gives it to its workers.
+NETWORK_VARIABLE = "AUTORESEARCH_IN_NETWORK"
+# Networks besides the first have a folder each below this one, in the data and in the state.
+NETWORKS = "networks"
+FOLDER = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
 # A Unix socket's path may have 107 bytes (sockaddr_un); longer homes get a socket in the system's temporary folder.
 SOCKET_PATH_BYTES = 100
 SOCKET_NAME_BYTES = len("/workers.sock")
@@ -49,17 +55,32 @@ def _expanded(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders of one node: ``data`` has log, blobs and keys; ``state`` the daemon's own files."""
+    """The folders of one node: ``data`` has log, blobs and keys; ``state`` the daemon's own files.
+
+    A home may hold several networks. ``folder`` is the one in use: empty for the first, whose files lie in ``data`` and
+    ``state`` themselves. Each has its own log, blobs, manifest and local state; keys, settings and caches are shared.
+    """
 
     config: Path
     data: Path
     state: Path
     cache: Path
     runtime: Path
+    folder: str = ""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Paths:
-        """The platform's directories, or folders below ``AUTORESEARCH_HOME`` when that is set."""
+        """The platform's directories, or folders below ``AUTORESEARCH_HOME`` when that is set.
+
+        Raises:
+            UsageError: what says which network is in use is damaged.
+        """
+        found = cls._of_home(environment)
+        given = environment.get(NETWORK_VARIABLE)
+        return found.of_network(found.folder_in_use() if given is None else given)
+
+    @classmethod
+    def _of_home(cls, environment: Mapping[str, str]) -> Paths:
         home = environment.get("AUTORESEARCH_HOME")
         if home:
             root = Path(home).expanduser().absolute()
@@ -77,6 +98,31 @@ class Paths:
             Path(runtime) / APP if runtime else Path(dirs.user_state_dir) / "run",
         )
 
+    def of_network(self, folder: str) -> Paths:
+        """The same home with another network's files; an empty ``folder`` is the first network's."""
+        return replace(self, folder=folder)
+
+    @property
+    def in_use(self) -> Path:
+        """The small file that names the folder of the network in use; without it that is the first."""
+        return self.data / "network-in-use"
+
+    def folder_in_use(self) -> str:
+        """The folder that this file names. Raises UsageError when it is damaged, or there is no such folder."""
+        try:
+            folder = self.in_use.read_text("utf-8").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        except (OSError, ValueError):
+            folder = "?"
+        if folder and not (FOLDER.fullmatch(folder) and (self.data / NETWORKS / folder).is_dir()):
+            hint = f"delete that file: then the first network is in use; {self.data / NETWORKS} has the others"
+            raise UsageError(f"{self.in_use} names no network that is here", hint=hint)
+        return folder
+
+    def _in_network(self, root: Path) -> Path:
+        return root / NETWORKS / self.folder if self.folder else root
+
     @property
     def settings(self) -> Path:
         """The settings file."""
@@ -85,17 +131,17 @@ class Paths:
     @property
     def log(self) -> Path:
         """The SQLite file of the log."""
-        return self.data / "log.sqlite"
+        return self._in_network(self.data) / "log.sqlite"
 
     @property
     def manifest(self) -> Path:
         """The manifest of the network that the log belongs to; without one it is the built-in network."""
-        return self.data / "network.toml"
+        return self._in_network(self.data) / "network.toml"
 
     @property
     def blobs(self) -> Path:
         """The folder of blobs."""
-        return self.data / "blobs"
+        return self._in_network(self.data) / "blobs"
 
     @property
     def keys(self) -> Path:
@@ -105,7 +151,12 @@ class Paths:
     @property
     def local(self) -> Path:
         """The daemon's own state: what was asked of it, what is in hand, events. Never synced."""
-        return self.state / "local.sqlite"
+        return self._in_network(self.state) / "local.sqlite"
+
+    @property
+    def heads(self) -> Path:
+        """Which record each own key signed last, beside the log; kept when the network is forgotten."""
+        return self.log.parent / "heads"
 
     @property
     def choices(self) -> Path:
@@ -114,7 +165,8 @@ class Paths:
 
     def secrets(self) -> list[Path]:
         """What no run may read: the keys' folders and what is in them, the API's token."""
-        folders = (self.keys, self.network)
+        others = sorted((self.state / NETWORKS).glob("*/network"))
+        folders = (self.keys, self.of_network("").network, *others)
         inside = [file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
         return [*folders, *inside, self.api_token]
 
@@ -137,7 +189,7 @@ class Paths:
     @property
     def attestor(self) -> Path:
         """What this node attested and refused, when it is an attestor. Never synced; no address is in it."""
-        return self.state / "attestor.sqlite"
+        return self._in_network(self.state) / "attestor.sqlite"
 
     @property
     def proposers(self) -> Path:
@@ -147,7 +199,7 @@ class Paths:
     @property
     def spool(self) -> Path:
         """Files of runs in hand."""
-        return self.state / "spool"
+        return self._in_network(self.state) / "spool"
 
     @property
     def daemon_log(self) -> Path:
@@ -187,7 +239,7 @@ class Paths:
     @property
     def network(self) -> Path:
         """The network's own files: the host key, the address book."""
-        return self.state / "network"
+        return self._in_network(self.state) / "network"
 
     @property
     def network_socket(self) -> Path:
@@ -209,7 +261,7 @@ class Paths:
 
         A folder for sockets elsewhere is made by whoever listens there.
         """
-        for folder in (self.config, self.data, self.cache):
+        for folder in (self.config, self.data, self.cache, self.log.parent):
             folder.mkdir(parents=True, exist_ok=True)
         for folder in (self.state, self.runtime, self.keys, self.spool, self.network):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

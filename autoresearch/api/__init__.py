@@ -18,8 +18,10 @@ from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, Task
 from autoresearch.api.credit import CreditAnswer, CreditView, ImprovementView, TaskCredit
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
 from autoresearch.api.node import (
+    BroughtAnswer,
     Event,
     Health,
+    HistoryAnswer,
     NetworkStatus,
     PeersAnswer,
     PeerView,
@@ -67,9 +69,12 @@ from autoresearch.api.records import (
 from autoresearch.api.requests import (
     AdmitRequest,
     BlockRequest,
+    BringRequest,
     DialRequest,
     DropRequest,
     FetchRequest,
+    HistoryNote,
+    HistoryRequest,
     NameRequest,
     NoteRequest,
     PauseRequest,
@@ -95,6 +100,8 @@ __all__ = [
     "AttestorAnswer",
     "BestAnswer",
     "BlockRequest",
+    "BringRequest",
+    "BroughtAnswer",
     "CandidateView",
     "CodeView",
     "ConfirmRequest",
@@ -114,6 +121,9 @@ __all__ = [
     "Failure",
     "FetchRequest",
     "Health",
+    "HistoryAnswer",
+    "HistoryNote",
+    "HistoryRequest",
     "ImprovementView",
     "LineageAnswer",
     "LineageStep",

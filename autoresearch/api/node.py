@@ -194,6 +194,7 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     pid: int | None = None
     started_ms: int | None = None
     network: str = ""
+    network_id: str = ""
     participant: ParticipantView = NOBODY
     attested: bool | None = None
     to_count: str = ""
@@ -229,6 +230,25 @@ class TrustAnswer(Answer, frozen=True, kw_only=True):
     needed: int
     participants: list[str]
     founders: list[str] = []
+
+
+class HistoryAnswer(Answer, frozen=True, kw_only=True):
+    """How many of the notes are new; the others were published before."""
+
+    added: int
+
+
+class BroughtAnswer(Answer, frozen=True, kw_only=True):
+    """How many runs were published; ``left`` are still to come, after the ``most`` that were asked for.
+
+    ``skipped`` were left out because their program is not on this machine, ``repeated`` because another participant has
+    run it in this network.
+    """
+
+    brought: int
+    skipped: int
+    repeated: int
+    left: int
 
 
 class RunAccepted(Answer, frozen=True, kw_only=True):

@@ -26,7 +26,9 @@ from autoresearch.api.boards import BestAnswer, LineageAnswer, TopAnswer
 from autoresearch.api.credit import CreditAnswer
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
 from autoresearch.api.node import (
+    BroughtAnswer,
     Health,
+    HistoryAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
@@ -53,9 +55,11 @@ from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, Withdraw
 from autoresearch.api.requests import (
     AdmitRequest,
     BlockRequest,
+    BringRequest,
     DialRequest,
     DropRequest,
     FetchRequest,
+    HistoryRequest,
     NameRequest,
     NoteRequest,
     PauseRequest,
@@ -71,6 +75,8 @@ JSON = "application/json"
 USUAL_SECONDS = 10.0
 # The daemon may fetch the run's files from other nodes first.
 VERIFY_SECONDS = 150.0
+# Checkpoints are copied, and each record is on the disk before the next one.
+BRING_SECONDS = 150.0
 # Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
 ATTEST_SECONDS = 300.0
 
@@ -269,6 +275,20 @@ WITHDRAW = Operation(
 NOTE = Operation(
     "POST /v1/notes", NoteRequest, NoteAnswer, "Publish a note on a run: what it shows, or what it suggests."
 )
+IMPORT_HISTORY = Operation(
+    "POST /v1/history",
+    HistoryRequest,
+    HistoryAnswer,
+    "Publish notes about past work, such as the rows of a results.tsv; what was published before is left alone.",
+    seconds=BRING_SECONDS,
+)
+BRING = Operation(
+    "POST /v1/bring",
+    BringRequest,
+    BroughtAnswer,
+    "Publish this participant's finished runs of another network of this home in the one in use; each only once.",
+    seconds=BRING_SECONDS,
+)
 TRUST = Operation(
     "POST /v1/trust",
     Nothing,
@@ -297,6 +317,12 @@ WITHDRAW_ATTESTATION = Operation(
 )
 ALLOW = Operation(
     "POST /v1/attestor/allow", AllowRequest, AttestorAnswer, "Attest that mailbox again, when it is shown anew."
+)
+RESTART = Operation(
+    "POST /v1/restart",
+    Nothing,
+    Health,
+    "End the daemon and begin again in the same process, with the settings and the network in use of then.",
 )
 STOP = Operation("POST /v1/stop", Nothing, Health, "End the daemon.")
 

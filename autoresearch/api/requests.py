@@ -118,3 +118,26 @@ class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Take a proposal out of the queue, by the name that it has there."""
 
     name: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class HistoryNote(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Past work on a task (its digest), as a note. ``origin`` names where it comes from: it is added only once."""
+
+    task: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    origin: Annotated[str, Meta(min_length=1, max_length=120)]
+    text: Annotated[str, Meta(max_length=2048)]
+    metrics: Annotated[dict[str, float], Meta(max_length=64)] = {}
+    status: Annotated[str, Meta(max_length=32)] = ""
+
+
+class HistoryRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish notes about past work."""
+
+    notes: Annotated[list[HistoryNote], Meta(max_length=500)]
+
+
+class BringRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish own finished runs of another network of this home, by its name or id, ``most`` of them at a time."""
+
+    network: Annotated[str, Meta(min_length=1, max_length=128)]
+    most: Annotated[int, Meta(ge=1, le=1000)] = 20

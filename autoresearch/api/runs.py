@@ -8,7 +8,10 @@ from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it."""
+    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it.
+
+    ``origin`` is the same run's record in another network, by the same participant.
+    """
 
     id: str
     task: str
@@ -46,6 +49,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     time_ms: int
     forked: bool = False
     participant: ParticipantView = NOBODY
+    origin: str | None = None
 
 
 class ProgramView(msgspec.Struct, frozen=True, kw_only=True):

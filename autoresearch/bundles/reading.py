@@ -16,6 +16,10 @@ from autoresearch.log import BlobStore, Log, State, decode_manifest
 from autoresearch.records import BlobRef, parse_stored
 
 Pair = tuple[bytes, bytes]
+OTHER_NETWORK_HINT = (
+    "autoresearch network list, then autoresearch network use NAME and import it there; your own runs move to a network"
+    " that you join with: autoresearch network join INVITE --bring"
+)
 
 
 @dataclass(slots=True)
@@ -56,7 +60,8 @@ def import_bundle(file: BinaryIO, log: Log, blobs: BlobStore, imported: Imported
     if head.network != log.network.id:
         raise Refused(
             f"the bundle is of the network “{head.name}” ({head.network.hex()}),"
-            f" and this node is in “{log.network.name}” ({log.network.id.hex()})"
+            f" and this node is in “{log.network.name}” ({log.network.id.hex()})",
+            hint=OTHER_NETWORK_HINT,
         )
     _Import(log, blobs, imported, now_ms).run(sections)
 

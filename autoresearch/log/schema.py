@@ -67,7 +67,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, network: Netwo
     if meta.get("network", network.id) != network.id:
         raise Refused(
             f"The log {path} belongs to another network.",
-            hint="each network has a home of its own: put AUTORESEARCH_HOME=DIR before every command of this one",
+            hint="its manifest was changed by hand: put it back, or join the other network: autoresearch network join",
         )
     if not read_only and "network" not in meta:
         connection.executemany(

@@ -46,6 +46,11 @@ class Invitations:
         self._join = manifest.with_name("join.json")
         self._network = network.id
 
+    def forget(self) -> None:
+        """Remove these files, of whichever network: nobody is admitted by them any more. Raises OSError."""
+        for file in (*self._folder.glob("*.json"), self._join):
+            file.unlink(missing_ok=True)
+
     def make(self, now_ms: int, *, uses: int, days: int) -> tuple[Invitation, bytes]:
         """Note a new invite; returns it with the seed of its token, which is kept nowhere.
 

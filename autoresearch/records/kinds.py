@@ -104,7 +104,7 @@ class Proposer(Body, frozen=True, kw_only=True):
 
 
 class Run(Body, frozen=True, kw_only=True):
-    """One execution of a program on a task."""
+    """One execution of a program on a task. ``origin`` is the record that its author published in another network."""
 
     task: Hash
     mode: Literal["experiment", "train", "bench"] = "experiment"
@@ -133,6 +133,7 @@ class Run(Body, frozen=True, kw_only=True):
     sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
     device: Title = ""
     environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
+    origin: Hash | None = None
 
 
 class Commitment(Body, frozen=True, kw_only=True):

@@ -52,6 +52,7 @@ def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
     """Whether a run and all its ancestors, back to a run without a parent, are this participant's.
 
     A run that changes a base other than its task's baseline may hold text of others, so it is not this participant's.
+    Nor is one that came from another network and lost its parent there.
     """
     following: bytes | None = run
     while following is not None:
@@ -59,7 +60,15 @@ def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
         if record is None or not isinstance(record.body, Run) or record.author not in own or record.body.base:
             return False
         following = record.body.parent
+        if following is None and record.body.origin:
+            return _is_task_s_program(log, record.body)
     return True
+
+
+def _is_task_s_program(log: Log, run: Run) -> bool:
+    row = log.task(run.task)
+    body = log.get(row.id).body if row else None
+    return isinstance(body, TaskBody) and body.baseline.sha256 == run.source.sha256
 
 
 def _first_publishers(log: Log, files: set[bytes]) -> dict[bytes, bytes]:

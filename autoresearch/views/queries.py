@@ -194,6 +194,7 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
         time_ms=record.time,
         forked=stored.forked,
         participant=participant_of(log, record.author, record.time),
+        origin=_id(body.origin),
     )
 
 

@@ -45,6 +45,18 @@ def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def complete_network(incomplete: str) -> list[str]:
+    """Names of this home's networks that begin so."""
+    try:
+        from autoresearch.home_networks import home_networks
+        from autoresearch_cli import here
+
+        names = [one.name for one in home_networks(here.paths())]
+    except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def harmless(text: str) -> str:
     """Letters, digits and the little punctuation that means nothing to a shell."""
     return " ".join(re.sub(r"[^\w .,+=%“”–-]", " ", text).split())

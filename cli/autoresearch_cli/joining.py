@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from autoresearch.api import operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError
+from autoresearch.home_networks import HomeNetwork, home_networks, place_for, use_network
 from autoresearch.installing import install_command
 from autoresearch.log import Log
 from autoresearch.networks import (
@@ -103,24 +104,37 @@ def ask_node(address: str) -> Manifest:
     return manifest.with_bootstrap((address,))
 
 
-def join(found: Manifest) -> tuple[Manifest, bool]:
-    """Make this node a member: the manifest as it is kept now, and whether the network is switched on.
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The manifest as it is kept now, and whether the network is switched on. ``left``: the other one, used before."""
+
+    manifest: Manifest
+    enabled: bool
+    left: HomeNetwork | None
+
+
+def join(found: Manifest) -> Joined:
+    """Make this node a member, and that network the one in use, beside the networks that this home has.
 
     When the node is in that network already, addresses are added and its own trust list stays.
 
     Raises:
-        Refused: the log here belongs to another network.
+        Refused: something can't be written.
     """
     paths = here.paths()
-    before = load_manifest(paths.manifest)
+    place = place_for(paths, found.network)
+    before = load_manifest(place.manifest)
     joined = before.with_bootstrap(found.bootstrap) if before.network == found.network else found
-    with Log.open(paths.log, joined.network, read_only=True):
+    with Log.open(place.log, joined.network, read_only=True):
         pass  # refuses when it is another network's
-    if joined != before:
-        save_manifest(paths.manifest, joined)
+    if joined != before or not place.manifest.exists():
+        save_manifest(place.manifest, joined)
+    if place != paths:
+        use_network(place)
     if can_connect():
         write_setting(paths.settings, "network.enabled", "true")
-    return joined, can_connect()
+    left = next((one for one in home_networks(place) if place != paths == one.paths), None)
+    return Joined(joined, can_connect(), left)
 
 
 def own_root() -> bytes:

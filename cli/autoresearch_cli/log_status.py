@@ -27,6 +27,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             participant=whose,
             device_key=me.hex() if me else "",
             network=notebook.log.network.name,
+            network_id=notebook.log.network.id.hex(),
             records=notebook.log.count(),
             mine=notebook.log.count(author=me) if me else 0,
             task=task,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.api import Answer, VoterView
+from autoresearch.api import Answer, RecordView, VoterView
 
 
 class Problem(Answer, frozen=True, kw_only=True):
@@ -205,6 +205,43 @@ class NetworkAnswer(Answer, frozen=True, kw_only=True):
     voters: list[VoterView] = []
     note: str = ""
     way: str = ""
+
+
+class HomeNetworkView(Answer, frozen=True, kw_only=True):
+    """One network of this home: how many participants signed something in its log, and how many records that has.
+
+    ``name`` is unique in this home: of two networks with one name each has the beginning of its id with it. The numbers
+    are null where the log can't be read.
+    """
+
+    name: str
+    id: str
+    participants: int | None
+    records: int | None
+    in_use: bool
+
+
+class HomeNetworksAnswer(Answer, frozen=True, kw_only=True):
+    """The networks of this home; one is in use."""
+
+    schema: str = "autoresearch.networks/1"
+    networks: list[HomeNetworkView]
+
+
+class BroughtRunsAnswer(Answer, frozen=True, kw_only=True):
+    """Own runs of the network ``origin``, published in ``network``: how many now.
+
+    ``skipped`` were left out because their program is not on this machine, ``repeated`` because another participant has
+    run it in that network with the same seed. ``runs``: with `--dry-run`, those that would be brought.
+    """
+
+    schema: str = "autoresearch.brought/1"
+    network: str
+    origin: str
+    brought: int = 0
+    skipped: int = 0
+    repeated: int = 0
+    runs: list[RecordView] = []
 
 
 class ConstantAnswer(Answer, frozen=True, kw_only=True):

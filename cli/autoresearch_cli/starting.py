@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from autoresearch.api import Health, StatusAnswer, operations
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, TimedOut
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
 from autoresearch.paths import Paths
 from autoresearch_cli import here
 
@@ -95,20 +95,49 @@ def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY
         AutoresearchError: it ended instead; the sentence holds its last words.
         TimedOut: it does not answer within ``seconds``.
     """
+    return _wait_until_ready(process.poll, since_ms=None, seconds=seconds)
+
+
+def restart() -> Health | None:
+    """Have a running daemon begin again, with the settings and the network of now, and wait as above; None without one.
+
+    Raises:
+        AutoresearchError: it ended instead; the sentence holds its last words.
+        Refused: it is of a version that can't do that.
+        TimedOut: it does not answer in time.
+    """
+    status = daemon_status()
+    if status is None:
+        return None
+    try:
+        here.client().ask(operations.RESTART)
+    except NotFound as error:
+        hint = "autoresearch down && autoresearch up"
+        raise Refused("the daemon is of an earlier version and can't begin again by itself", hint=hint) from error
+
+    def ended() -> int | None:
+        return None if is_alive(status.pid) else 1
+
+    return _wait_until_ready(ended, since_ms=status.started_ms, seconds=READY_SECONDS)
+
+
+def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, seconds: float) -> Health:
+    """Wait for a daemon that is not the one which started at ``since_ms``."""
     deadline = time.monotonic() + seconds
     health = None
     while time.monotonic() < deadline:
-        if process.poll() is not None:
+        if (code := ended()) is not None:
             raise AutoresearchError(
-                f"the daemon did not start: {last_words(here.paths()) or f'exit status {process.returncode}'}",
+                f"the daemon did not start: {last_words(here.paths()) or f'exit status {code}'}",
                 hint=f"autoresearch doctor; its log is {here.paths().daemon_log}",
             )
         with suppress(DaemonNotRunning):
-            if health is None:
-                deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
-            health = here.client().ready()
-            if health.status == READY:
-                return health
+            if since_ms is None or here.client().ask(operations.STATUS).started_ms != since_ms:
+                if health is None:
+                    deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
+                health = here.client().ready()
+                if health.status == READY:
+                    return health
         time.sleep(POLL_SECONDS)
     if health is None:
         raise TimedOut(f"the daemon does not answer after {seconds:.0f} s", hint="autoresearch doctor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -27,12 +28,16 @@ from autoresearch.api import (
     AttestorAnswer,
     AttestRequest,
     BlockRequest,
+    BringRequest,
+    BroughtAnswer,
     ConfirmRequest,
     DialRequest,
     DropRequest,
     Event,
     FetchRequest,
     Health,
+    HistoryAnswer,
+    HistoryRequest,
     NameRequest,
     NoteAnswer,
     NoteRequest,
@@ -52,10 +57,12 @@ from autoresearch.api import (
     WithdrawRequest,
     WorkRequest,
 )
+from autoresearch.bringing import bring
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.home_networks import find_home_network
 from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import BlobRef, format_id
+from autoresearch.records import BlobRef, Note, format_id
 from autoresearch.research import Plan, again, fault_of_program
 from autoresearch.settings import Settings, load_settings
 from autoresearch.tasks import Task
@@ -66,6 +73,8 @@ from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.minds import check_proposer, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
 from autoresearch_daemon.status import followed_task, status_answer, verifying_part
+
+LIST_HINT = "autoresearch network list"
 
 
 class ApiHandlers:
@@ -268,6 +277,40 @@ class ApiHandlers:
     def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""
         return self._node.trusting.take()
+
+    async def import_history(self, request: HistoryRequest) -> HistoryAnswer:
+        """Publish notes about past work."""
+        notes = [
+            Note(
+                topic="history",
+                text=note.text,
+                task=bytes.fromhex(note.task),
+                origin=note.origin,
+                metrics=note.metrics,
+                status=note.status,
+            )
+            for note in request.notes
+        ]
+        added = await self._node.thread.publish(
+            self._node.notebook, lambda notebook: notebook.publish_history(notes, now_ms())
+        )
+        return HistoryAnswer(added=added)
+
+    async def bring(self, request: BringRequest) -> BroughtAnswer:
+        """Publish own finished runs of another network of this home here."""
+        origin = find_home_network(self._node.paths, request.network)
+        if origin.in_use:
+            raise Refused(f"{origin.name} is the network in use: its runs are here already", hint=LIST_HINT)
+        found = await self._node.thread.publish(
+            self._node.notebook, lambda notebook: bring(origin, notebook, now_ms, most=request.most)
+        )
+        self._node.look_at_leaders(again=True)
+        return BroughtAnswer(**asdict(found))
+
+    def restart(self) -> Health:
+        """End the daemon and begin again; the answer still goes out."""
+        self._node.end(again=True)
+        return Health(status="restarting")
 
     def stop(self) -> Health:
         """End the daemon; the answer still goes out."""

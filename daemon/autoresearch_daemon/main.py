@@ -13,7 +13,7 @@ import msgspec
 from autoresearch import __version__
 from autoresearch.api import WorkRequest
 from autoresearch.errors import AutoresearchError
-from autoresearch.paths import Paths
+from autoresearch.paths import NETWORK_VARIABLE, Paths
 from autoresearch.sanitise import sanitised
 from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch_daemon.api import make_app, serve
@@ -28,15 +28,16 @@ SWITCH_SECONDS = 0.0005
 
 def main() -> None:
     """Entry of the command; the exit status says how it ended."""
-    options = parse_options()
+    options, environment = parse_options(), dict(os.environ)
     try:
         paths = Paths.from_environment(os.environ)
         paths.create()
+        os.environ[NETWORK_VARIABLE] = paths.folder  # workers stay in this network when another one is put in use
         settings = with_options(load_settings(paths.settings, os.environ)[0], options)
         set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
         devices = named_devices(settings.work.device)
         sys.setswitchinterval(SWITCH_SECONDS)
-        asyncio.run(run(paths, settings, devices, work=options.work, task=options.task, runs=options.runs))
+        again = asyncio.run(run(paths, settings, devices, work=options.work, task=options.task, runs=options.runs))
     except AutoresearchError as error:
         print(f"autoresearchd: {sanitised(str(error))}", file=sys.stderr)  # noqa: T201 - words for the person who started it
         if error.hint:
@@ -44,6 +45,8 @@ def main() -> None:
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)
+    if again:  # the same process, as whoever started it waits for its end
+        os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - our own command line
 
 
 def parse_options() -> argparse.Namespace:
@@ -66,8 +69,8 @@ def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
     return msgspec.structs.replace(settings, work=work)
 
 
-async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> None:
-    """One life of the daemon."""
+async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> bool:
+    """One life of the daemon; whether it was asked to begin another one."""
     node = Node(paths, settings, devices)
     answering = ApiHandlers(node)
     os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
@@ -83,3 +86,4 @@ async def run(paths: Paths, settings: Settings, devices: list[str], *, work: boo
             await node.wait()
     finally:
         await node.stop()
+    return node.again

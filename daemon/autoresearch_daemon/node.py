@@ -70,6 +70,7 @@ class Node:
         self.level: Level | None = None
         self.probes: tuple[ProbeResult, ...] = ()
         self._ended = asyncio.Event()
+        self.again = False
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
         self.events = Events(self.local)
@@ -172,8 +173,9 @@ class Node:
         """Until somebody asks the node to stop."""
         await self._ended.wait()
 
-    def end(self) -> None:
-        """Have ``wait`` return."""
+    def end(self, *, again: bool = False) -> None:
+        """Have ``wait`` return; ``again``: the daemon then begins anew."""
+        self.again = again
         self._ended.set()
 
     async def stop(self) -> None:

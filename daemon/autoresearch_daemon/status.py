@@ -59,6 +59,7 @@ def status_answer(
         pid=os.getpid(),
         started_ms=started_ms,
         network=log.network.name,
+        network_id=log.network.id.hex(),
         participant=participant_with_key(log, root),
         device_key=notebook.author.hex(),
         sandbox=None if level is None else int(level),

@@ -17,7 +17,9 @@ from autoresearch_daemon.local_state import LocalState
 from autoresearch.answers import attest_answer, find_task, note_on, note_view, task_status
 from autoresearch.api import (
     AttestorAnswer,
+    BroughtAnswer,
     Health,
+    HistoryAnswer,
     NetworkStatus,
     NoteAnswer,
     PeersAnswer,
@@ -169,6 +171,18 @@ class SmallNode:
     def drop_proposal(self, request):
         self._note("dropped", request.name)
         return QueueAnswer(queue=[])
+
+    async def import_history(self, request):
+        self._note("imported", request)
+        return HistoryAnswer(added=len(request.notes))
+
+    async def bring(self, request):
+        self._note("brought", request)
+        return BroughtAnswer(brought=1, skipped=0, repeated=0, left=0)
+
+    def restart(self):
+        self._note("restarting")
+        return Health(status="restarting")
 
     def stop(self):
         self._note("stopping")

@@ -11,6 +11,8 @@ from autoresearch.api import OPERATIONS, Answer, Failure, Text
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
+    "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
+    "/v1/bring": {"network": "tea"},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
     "/v1/attestor/withdraw": {"participant": "0" * 64},
     "/v1/attestor/allow": {"participant": "0" * 64},

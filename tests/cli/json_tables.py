@@ -54,6 +54,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `network admit`, `dismiss` | `autoresearch.voters/1` |
 | `network invites`, `invite --revoke` | `autoresearch.invitations/1` |
+| `network list`, `use`, `forget` | `autoresearch.networks/1` |
+| `network bring` | `autoresearch.brought/1` |
 | `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
 | `export --bundle FILE` | `autoresearch.bundle/1` |
 | `export --git DIR` | `autoresearch.git_export/1`; with `--follow` one a line |
@@ -82,6 +84,11 @@ REQUESTS = {
     "WithdrawRecordRequest",
     "AdmitRequest",
     "AllowRequest",
+    "HistoryNote",
+    "HistoryRequest",
+    "HistoryAnswer",
+    "BringRequest",
+    "BroughtAnswer",
     "RunAccepted",
     "TrustAnswer",
     "Health",

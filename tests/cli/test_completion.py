@@ -19,6 +19,7 @@ from tests.records.making import NOW_MS, key
         ("autoresearch show @", "@mine"),
         ("autoresearch config get work.w", "work.workers"),
         ("autoresearch log --kind ver", "verification"),
+        ("autoresearch network use com", "commons"),
     ],
 )
 def test_words_are_completed(

@@ -198,14 +198,6 @@ def test_a_folder_that_is_no_task_is_refused_by_name(process: Process, daemon: i
         assert str(tmp_path) in refused.stderr
 
 
-def test_import_is_refused_while_the_daemon_holds_the_key(process: Process, daemon: int, tmp_path: Path) -> None:
-    file = tmp_path / "results.tsv"
-    file.write_text("commit\tval_bpb\tmemory_gb\tstatus\tdescription\na\t1.0\t2.0\tkeep\tx\n")
-    refused = process("import", str(file))
-    assert refused.returncode == 6
-    assert "autoresearch down" in refused.stderr
-
-
 def test_run_works_without_a_daemon_and_fails_with_the_program(process: Process, toy: Path) -> None:
     good = process("run", str(toy), "--json")
     assert good.returncode == 0, good.stderr

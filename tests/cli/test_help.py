@@ -34,6 +34,7 @@ GROUPS = {
     "task": ("new", "show", "list", "get", "pin", "lock", "allow", "archive", "restore"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "invites", "admit", "dismiss", "trust", "distrust")
+GROUPS["network"] += ("list", "use", "bring", "forget")
 SHOWING = {"id", "network", "config"}
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
 EVERY += [("peers", name) for name in ("add", "block", "unblock")]

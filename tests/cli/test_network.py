@@ -15,7 +15,6 @@ from autoresearch.records import DAY_MS
 from autoresearch.settings import load_settings
 from autoresearch.verification import network_rules
 from tests.cli.conftest import Cli
-from tests.cli.filling import Filled
 from tests.cli.test_json import strictly
 from tests.networks.making import TEA
 
@@ -108,16 +107,6 @@ def test_what_is_no_network_is_a_sentence_and_changes_nothing(
     assert "→" in result.stderr or "bad.toml" in result.stderr
     assert not paths.manifest.exists()
     assert not paths.settings.exists()
-
-
-def test_a_folder_with_another_networks_log_stays_where_it_is(
-    cli: Cli, filled: Filled, paths: Paths, tea: Path
-) -> None:
-    result = cli("network", "join", str(tea))
-    assert result.exit_code == 6
-    assert "AUTORESEARCH_HOME" in result.stderr
-    assert not paths.manifest.exists()
-    assert cli("log").exit_code == 0
 
 
 def test_joining_again_adds_addresses_and_keeps_whom_this_node_trusts(cli: Cli, paths: Paths, tea: Path) -> None:

@@ -101,7 +101,18 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
     found |= {("show", record): (record,) for record in crowded.kinds}
     found |= {("show", crowded.refuted): (crowded.refuted, "1.9000"), ("show", crowded.lucky): ("0.5000",)}
     found[("show", crowded.best)] = (crowded.best, BEST, "1.2200 → 1.1500", parent)
-    plain = ("id show", "id devices", "network show", "paths", "logs", "doctor network", "peers", "events", "nonsense")
+    plain = (
+        "id show",
+        "id devices",
+        "network show",
+        "network list",
+        "paths",
+        "logs",
+        "doctor network",
+        "peers",
+        "events",
+        "nonsense",
+    )
     return found | {tuple(words.split()): () for words in plain}
 
 

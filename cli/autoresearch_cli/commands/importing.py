@@ -8,20 +8,23 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.api import HistoryNote, HistoryRequest, operations
 from autoresearch.bundles import is_bundle
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.notebook import Notebook
 from autoresearch.paths import typed_path
+from autoresearch.records import Note
 from autoresearch.tasks import load_task
-from autoresearch_cli import bundles, here, starting
+from autoresearch_cli import bundles, here
 from autoresearch_cli.models import BundleImportAnswer, ImportAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.results_tsv import Row, read_rows
+from autoresearch_cli.results_tsv import read_rows
 
 MAXIMUM_BYTES = 16 << 20
-ALL_NOTES = 1_000_000
+# Of one request: some hundred kilobytes at most.
+NOTES_AT_ONCE = 200
 app = command_app()
 apps = {"import": app}
 
@@ -58,9 +61,7 @@ def import_rows(
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
     digest = load_task(here.task_folder(task or beside)).digest
-    if starting.daemon_status() is not None:
-        raise Refused("notes can't be imported while the daemon runs", hint="stop it first: autoresearch down")
-    added = _append(rows, digest)
+    added = _append([row.note(digest) for row in rows])
     if json:
         print_json(ImportAnswer(file=file, added=added, known=len(rows) - added))
     else:
@@ -99,16 +100,25 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
 
 
-def _append(rows: list[Row], task: bytes) -> int:
-    """Sign and store the rows that are not there yet. Returns how many were added."""
-    with Notebook(here.paths()) as notebook:
-        notebook.publish_identity(here.now_ms())
-        mine = notebook.log.records(kind="note", author=notebook.author, limit=ALL_NOTES)
-        known = {getattr(record.body, "origin", "") for record in mine}
-        added = 0
-        for note in (row.note(task) for row in rows):
-            if note.origin not in known:
-                notebook.publish_note(note, here.now_ms())
-                known.add(note.origin)
-                added += 1
-    return added
+def _append(notes: list[Note]) -> int:
+    """Publish the notes that are not there yet, by the daemon where one runs. Returns how many were added."""
+    parts = [notes[start : start + NOTES_AT_ONCE] for start in range(0, len(notes), NOTES_AT_ONCE)]
+    try:
+        return sum(_ask(part) for part in parts)
+    except DaemonNotRunning:
+        with Notebook(here.paths()) as notebook:
+            return sum(notebook.publish_history(part, here.now_ms()) for part in parts)
+
+
+def _ask(notes: list[Note]) -> int:
+    given = [
+        HistoryNote(
+            task=note.task.hex() if note.task else "",
+            origin=note.origin,
+            text=note.text,
+            metrics={name: float(number) for name, number in note.metrics.items()},
+            status=note.status,
+        )
+        for note in notes
+    ]
+    return here.client().ask(operations.IMPORT_HISTORY, HistoryRequest(notes=given)).added

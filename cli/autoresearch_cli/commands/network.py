@@ -29,7 +29,7 @@ from autoresearch.networks import (
 from autoresearch.paths import typed_path
 from autoresearch.records import Network
 from autoresearch_cli import admitting, here, joining, starting
-from autoresearch_cli.commands import network_voters
+from autoresearch_cli.commands import network_homes, network_voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.figures import counted, moment
@@ -38,6 +38,7 @@ from autoresearch_cli.rendering.voters import invitation, voter_lines
 
 STARTING_SECONDS = 15.0
 app = command_app("The network of this node: create one, join one, invite others.", no_args_is_help=False)
+app.add_typer(network_homes.app)
 apps = {"network": app}
 
 Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
@@ -131,13 +132,18 @@ def join(
         str, typer.Argument(metavar="FILE|INVITE|ADDRESS", help="A manifest, an invite, or the address of a node.")
     ],
     *,
+    bring: Annotated[
+        bool, typer.Option("--bring", help="Publish your finished runs of the network used until now in it.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Join a network and start to exchange records. No port has to be open here."""
     found = joining.find_network(where)
     is_member = here.manifest().network == found.manifest.network
-    manifest, enabled = joining.join(found.manifest)
+    joined = joining.join(found.manifest)
+    manifest, enabled = joined.manifest, joined.enabled
     asked = found.token is not None and joining.ask_to_count(manifest, found.token)
+    network_homes.after_joining(joined.left, bring=bring)
     answer = _with_voters(_answer(manifest, here.paths().manifest))
     _report(answer, json=json)
     asked = asked and not any(voter.me for voter in answer.voters)
@@ -151,7 +157,7 @@ def join(
         say("you were in this network already: your trust list is unchanged")
     if not enabled:
         say(f"the network stays off, libp2p is not installed → {install_command('network')}, then join again")
-    _say_next(is_member=is_member)
+    _say_next(follows=is_member or joined.left is not None)
 
 
 @app.command(
@@ -292,10 +298,10 @@ def _tell_daemon() -> str:
     return "the trust list is changed, and the daemon uses it"
 
 
-def _say_next(*, is_member: bool) -> None:
+def _say_next(*, follows: bool) -> None:
     if starting.daemon_status() is None:
         say("→ autoresearch up")
-    elif is_member and here.settings().network.enabled:
+    elif follows and here.settings().network.enabled:
         say("→ autoresearch peers")
     else:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")

@@ -170,6 +170,7 @@ def run_lines(run: RunView) -> list[tuple[str, str]]:
         ("reason", run.reason),
         ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),
         ("parent", run.parent or ""),
+        ("brought", f"from another network, where it is {run.origin}" if run.origin else ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
         ("budget", f"{run.budget:.4g}"),
         ("metrics", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),

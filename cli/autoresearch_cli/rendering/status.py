@@ -14,6 +14,7 @@ from autoresearch.api import (
     WorkerStatus,
     best_value,
 )
+from autoresearch.records import DEFAULT_NETWORK
 from autoresearch.words import STAGE_SENTENCES, RunState
 from autoresearch_cli.rendering.figures import (
     age,
@@ -79,7 +80,8 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
             moved += f", same records as a peer {age(status.net.exchanged_ms, now_ms)}"
         lines.append(("net", f"{status.net.state}: {moved}"))
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
-    lines.append(("log", f"{counted(status.records, 'record')}{own}"))
+    network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
+    lines.append(("log", f"{counted(status.records, 'record')}{network}{own}"))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", warning) for warning in status.warnings]

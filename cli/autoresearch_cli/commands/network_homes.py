@@ -1,0 +1,236 @@
+"""``network list``, ``use``, ``bring``, ``forget``: the networks that this home has, side by side."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from autoresearch.errors import Refused, UsageError
+from autoresearch.home_networks import (
+    HomeNetwork,
+    contents_of,
+    find_home_network,
+    forget_network,
+    home_networks,
+    network_to_use,
+    use_network,
+)
+from autoresearch.records import DEFAULT_NETWORK
+from autoresearch_cli import here, starting
+from autoresearch_cli.bringing import bring_all, still_to_bring
+from autoresearch_cli.completing import complete_network
+from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.rendering.figures import counted
+from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.output import confirm, is_rich, print_json, print_table, say
+
+ID_DIGITS = 8
+app = command_app()
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A network of this home: its name, or its id's beginning.",
+        autocompletion=complete_network,
+    ),
+]
+
+
+@app.command(
+    "list",
+    epilog=examples(
+        ("autoresearch network list", "their names, and which is in use"),
+        ("autoresearch network list --json | jq -r '.networks[].name'", "the names for a program"),
+        ("autoresearch network list && autoresearch network use tea", "look, then switch"),
+        see="network use, network join, network bring",
+    ),
+)
+def show_networks(*, json: Json = False) -> None:
+    """List the networks of this home. Each has its own log; keys and settings are shared."""
+    answer = networks_answer()
+    if json:
+        print_json(answer)
+        return
+    rows = [
+        (one.name, one.id[:ID_DIGITS] if is_rich() else one.id, one.participants, one.records, "✓" * one.in_use)
+        for one in answer.networks
+    ]
+    print_table(("name", "id", "participants", "records", "in use"), rows, right=("participants", "records"))
+    used = next(one for one in answer.networks if one.in_use)
+    status = starting.daemon_status()
+    if status is not None and status.network_id != used.id:
+        say(f"the daemon still works in {status.network} → autoresearch network use {used.name}")
+    elif len(rows) > 1:
+        say("→ autoresearch network use NAME")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network use tea", "work in another network of this home from now on"),
+        ("autoresearch finish && autoresearch network use tea", "let the run in hand end first"),
+        ("autoresearch network use commons", "back to the network without a manifest"),
+        see="network list, network bring, finish",
+    )
+)
+def use(name: Name, *, json: Json = False) -> None:
+    """Use another network of this home. A running daemon begins again in it; both logs stay as they are."""
+    found = network_to_use(here.paths(), name)
+    if not found.in_use:
+        use_network(found.paths)
+    told = follow(found)
+    if json:
+        print_json(networks_answer())
+        return
+    say(f"{found.name} is {'already' if found.in_use else 'now'} the network in use")
+    for sentence in told:
+        say(sentence)
+    if found.manifest.network == DEFAULT_NETWORK and here.settings().network.enabled:
+        say("its records are exchanged too; to be alone in it: autoresearch config set network.enabled false")
+    say("→ autoresearch status" if told else "→ autoresearch up")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network bring commons --dry-run", "list the runs that would be published"),
+        ("autoresearch network bring commons", "publish them in the network in use; again: only what is new"),
+        ("autoresearch network join INVITE --bring", "the same while joining"),
+        see="network list, network use, log",
+    )
+)
+def bring(
+    origin: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM", help="The network of this home that they come from.", autocompletion=complete_network
+        ),
+    ],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List them and publish nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Publish your finished runs of another network in the one in use, with the values that you reported.
+
+    They are signed anew and verified there like any others. Each comes with its task, program, log and checkpoint, as
+    far as those are on this machine. A run whose parent is another participant's has no parent there.
+    """
+    found = find_home_network(here.paths(), origin)
+    if found.in_use:
+        raise Refused(f"{found.name} is the network in use: its runs are here", hint="autoresearch network list")
+    if dry_run:
+        runs = still_to_bring(found)
+        if json:
+            print_json(BroughtRunsAnswer(network=here.manifest().network.name, origin=found.name, runs=runs))
+            return
+        print_table(("id", "run"), [(short(run.id), run.summary) for run in runs])
+        say(f"{counted(len(runs), 'run')} to bring from {found.name}")
+        if runs:
+            say(f"→ autoresearch network bring {found.name}")
+        return
+    answer = bring_from(found)
+    if json:
+        print_json(answer)
+        return
+    say("→ autoresearch log --kind run")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch network forget tea", "asks first, on a terminal"),
+        ("autoresearch export --bundle tea.car", "keep a copy of the network in use before"),
+        ("autoresearch network forget tea --yes --json", "without a question, for a program"),
+        see="network list, network use, export",
+    )
+)
+def forget(
+    name: Name,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a network's log and files from this machine, never a key. What nobody else has of it is lost."""
+    found = find_home_network(here.paths(), name)
+    status = starting.daemon_status()
+    if status is not None and status.network_id == found.id:
+        raise Refused(f"the daemon works in {found.name}", hint="first use another: autoresearch network use NAME")
+    if not yes and not found.in_use:
+        if not sys.stdin.isatty():
+            raise UsageError(f"forgetting {found.name} can't be undone", hint="say --yes where no person can be asked")
+        held = contents_of(found)
+        confirm(f"Remove the {counted(held.records, 'record')} of {found.name} and their files for good?")
+    forget_network(found)
+    if json:
+        print_json(networks_answer())
+        return
+    say(f"{found.name} is forgotten: its log and files are gone, your keys are not")
+    say("→ autoresearch network list")
+
+
+def after_joining(left: HomeNetwork | None, *, bring: bool) -> None:
+    """Say what joining a network beside the one that was used means, and bring own runs of that one."""
+    networks = home_networks(here.paths())
+    found = next(one for one in networks if one.in_use)
+    others = [one for one in networks if not one.in_use and left in (None, one)]
+    if left is not None:
+        say(f"{found.name} is now the network in use; back to the other one: autoresearch network use {left.name}")
+        for sentence in follow(found):
+            say(sentence)
+    if not bring:
+        return
+    if len(others) == 1:
+        bring_from(others[0])
+    else:
+        say("no run is brought: name the network that they come from with autoresearch network bring FROM")
+
+
+def networks_answer() -> HomeNetworksAnswer:
+    """The networks of this home as programs get them."""
+    return HomeNetworksAnswer(networks=[_view(one) for one in home_networks(here.paths())])
+
+
+def bring_from(origin: HomeNetwork) -> BroughtRunsAnswer:
+    """Bring own runs and say how far it is, and how it ended."""
+    found = bring_all(origin, progress=lambda done, of: say(f"{done} of {of} runs"))
+    say(f"{counted(found.brought, 'run')} of {origin.name} brought here")
+    if found.skipped:
+        say(f"{found.skipped} left out, whose program is not on this machine")
+    if found.repeated:
+        say(f"{found.repeated} left out, whose program another participant has run here with the same seed")
+    return BroughtRunsAnswer(
+        network=here.manifest().network.name,
+        origin=origin.name,
+        brought=found.brought,
+        skipped=found.skipped,
+        repeated=found.repeated,
+    )
+
+
+def follow(found: HomeNetwork) -> list[str]:
+    """Have a running daemon work in this network; what a person should know of it. Empty where none runs."""
+    status = starting.daemon_status()
+    if status is None:
+        return []
+    if status.network_id == found.id:
+        return ["the daemon works in it"]
+    had = [worker.run.title for worker in status.workers if worker.run]
+    health = starting.restart()
+    sentences = ["the daemon has begun again in it; what waits in the other network stays there"]
+    if health is not None and health.status != starting.READY:
+        sentences.append(f"the daemon is not ready to work: {health.reason}")
+    if had:
+        sentences.append(f"stopped, and recorded there as cancelled: {', '.join(map(repr, had))}")
+    return sentences
+
+
+def _view(one: HomeNetwork) -> HomeNetworkView:
+    try:
+        held = contents_of(one)
+    except Refused as error:  # such as one that an earlier version wrote, and that was not in use since
+        say(f"{one.name}: {error}")
+        return HomeNetworkView(name=one.name, id=one.id, participants=None, records=None, in_use=one.in_use)
+    return HomeNetworkView(
+        name=one.name, id=one.id, participants=held.participants, records=held.records, in_use=one.in_use
+    )
