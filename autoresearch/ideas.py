@@ -48,9 +48,9 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
     named = run_on(log, task, idea.parent, author) if idea.parent else None
     if source_digest(program) == source_digest(task.baseline.decode()):
         return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged")
-    same = log.program(task.digest, source_digest(program), float(task.budget.amount))
+    same = log.programs.find(task.digest, source_digest(program), float(task.budget.amount))
     if same is not None:
-        body = log.get(same.first).body
+        body = log.records.get(same.first).body
         assert isinstance(body, Run)
         return plan_as_it_stands(
             task, program, replicate=replicate, title=body.title, parent=body.parent, base=body.base,
@@ -72,7 +72,7 @@ def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
     if published is None and reference.startswith("@"):
         raise NotFound(f"No run on {task.name} has a value yet.", hint=f"autoresearch run {task.folder}")
     found = resolve_reference(log, reference, task=published, author=author)
-    body = log.get(found).body
+    body = log.records.get(found).body
     if not isinstance(body, Run) or body.task != task.digest:
         raise UsageError(
             f"{short_id(found)} is no run on the task {task.name}",
@@ -95,18 +95,18 @@ def _nearest(log: Log, blobs: BlobStore, task: Task, program: str, author: bytes
 
 
 def _candidates(log: Log, task: Task, author: bytes) -> Iterator[bytes]:
-    with log.snapshot():
+    with log.reader.snapshot():
         here = trust_context(log, author)
         yield from (placed.row.first for placed in contenders(log, task.digest, here, limit=COMPARED_BEST))
-        yield from (stored.record.id for stored in log.runs(task.digest, limit=COMPARED_OWN, author=author))
-        baseline = log.program(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
+        yield from (stored.record.id for stored in log.runs.newest(task.digest, limit=COMPARED_OWN, author=author))
+        baseline = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
         if baseline is not None:
             yield baseline.first
 
 
 def _source(log: Log, blobs: BlobStore, run: bytes | None) -> str | None:
     """The program of a run, where it is on this machine and is text."""
-    record = log.find(run) if run is not None else None
+    record = log.records.find(run) if run is not None else None
     if record is None or not isinstance(record.body, Run) or not blobs.has(record.body.source.sha256):
         return None
     try:

@@ -137,11 +137,11 @@ class Notebook:
 
     def is_behind(self) -> bool:
         """Whether this device signed a later record than the log has: an older copy was put back."""
-        return self.log.missing_own(self.author) is not None
+        return self.log.writer.missing_own(self.author) is not None
 
     def accept_fork(self, now_ms: int) -> Record:
         """Go on although this device signed later records than the log has: the history forks here, for all to see."""
-        signed = self.log.missing_own(self.author)
+        signed = self.log.writer.missing_own(self.author)
         if signed is None:
             raise Refused("the log has everything that this device signed; there is nothing to accept")
         text = f"An older copy of the log was put back: the history of this device forks before record {signed.seq}."
@@ -156,7 +156,7 @@ class Notebook:
         root = self.identity.root
         if isinstance(root, KeyPair) and is_due(self.device(now_ms), now_ms):
             self.delegate(root, now_ms)
-        said = self.log.records(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
+        said = self.log.records.newest(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
         if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in said):
             self._append("identity", IdentityBody(action="profile", root=root.public), now_ms)
 
@@ -251,7 +251,7 @@ class Notebook:
 
     def publish_task(self, task: Task, now_ms: int) -> None:
         """Publish a task unless the log has it, with its harness and baseline as blobs."""
-        if self.log.task(task.digest) is not None:
+        if self.log.tasks.find(task.digest) is not None:
             return
         body = TaskBody(
             digest=task.digest,
@@ -326,7 +326,7 @@ class Notebook:
         given = [
             (record.id, record.body)
             for device in sorted(devices)
-            for record in self.log.records(kind="attestation", author=device, limit=_ALL)
+            for record in self.log.records.newest(kind="attestation", author=device, limit=_ALL)
             if isinstance(record.body, Attestation) and record.body.subject == subject and record.body.expires > now_ms
         ]
         for start in range(0, len(given), _LINKS):
@@ -346,13 +346,13 @@ class Notebook:
         """
         if device not in {row.key for row in own_devices(self.log, root.public, now_ms)}:
             raise Refused("the root key speaks for no such device in this network", hint="autoresearch id renew")
-        open_at = [fork.seq for fork in self.log.forks(device) if not fork.merged]
+        open_at = [fork.seq for fork in self.log.devices.forks(device) if not fork.merged]
         if not open_at:
             raise Refused(
                 f"the log here has no fork of device {device.hex()[:16]}… that has to be merged",
                 hint="a fork shows once both branches are here: autoresearch peers, then autoresearch doctor",
             )
-        heads = [head.id for head in self.log.branches(device, since_seq=min(open_at))[:_HEADS]]
+        heads = [head.id for head in self.log.devices.branches(device, since_seq=min(open_at))[:_HEADS]]
         return self._append("merge", Merge(device=device, heads=heads), now_ms, signer=root)
 
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
@@ -376,12 +376,12 @@ class Notebook:
             and row.source_digest == plan.source_digest
             and row.replicate == plan.replicate
             and row.time >= since_ms
-            for row in self.log.history(plan.task)
+            for row in self.log.runs.history(plan.task)
         )
 
     def is_tried_elsewhere(self, plan: Plan, now_ms: int) -> bool:
         """Whether another device runs the plan now, or has run it to its end."""
-        return self.log.is_tried(plan.task, plan.source_digest, plan.replicate, but=self.author, now_ms=now_ms)
+        return self.log.claims.is_tried(plan.task, plan.source_digest, plan.replicate, but=self.author, now_ms=now_ms)
 
     def is_outrun(self, record: Record, now_ms: int) -> bool:
         """Whether another device's claim is older than the one that this device holds on the same: ours gives way."""
@@ -389,7 +389,7 @@ class Notebook:
         assert isinstance(claim, Claim)
         return any(
             (record.time, record.id) < (row.time, row.id)
-            for row in self.log.claims(claim.task, now_ms=now_ms)
+            for row in self.log.claims.open(claim.task, now_ms=now_ms)
             if row.author == self.author != record.author
             and (row.source_digest, row.replicate) == (claim.source_digest, claim.replicate)
         )
@@ -407,7 +407,7 @@ class Notebook:
         accept_fork: bool = False,
     ) -> Record:
         author = signer or self.identity.device
-        record = self.log.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
+        record = self.log.writer.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
         self.announce(record)
         return record
 
@@ -423,7 +423,7 @@ class Notebook:
             return None
         here = trust_context(self.log, self.author)
         best = contenders(self.log, plan.task, here, limit=KEPT_ROWS)
-        sign = self.log.sign(plan.task)
+        sign = self.log.tasks.sign(plan.task)
         is_among = len(best) < KEPT_ROWS or sign * measurement.value < sign * best[-1].row.mean
         return self.blobs.put_file(checkpoint) if keep_all or is_among else None
 
@@ -455,7 +455,7 @@ def outcome(log: Log, record: Record) -> dict[str, object]:
     """What came of a run, as the data of an event: its task's name, its value, and how it compares with its parent."""
     body = record.body
     assert isinstance(body, Run), "only runs end"
-    task, before = log.task(body.task), log.find(body.parent) if body.parent else None
+    task, before = log.tasks.find(body.task), log.records.find(body.parent) if body.parent else None
     parent = before.body.value if before and isinstance(before.body, Run) else None
     return {
         "id": format_id(record.id),
@@ -474,8 +474,8 @@ def outcome(log: Log, record: Record) -> dict[str, object]:
 
 def own_devices(log: Log, root: bytes, now_ms: int) -> list[Device]:
     """The devices of a root key as the log has them."""
-    records = log.records(kind="identity", author=root, limit=IDENTITY_RECORDS)
+    records = log.records.newest(kind="identity", author=root, limit=IDENTITY_RECORDS)
     named = {record.body.device for record in records if isinstance(record.body, IdentityBody) and record.body.device}
     for device in named:
-        records += log.records(kind="identity", author=device, limit=IDENTITY_RECORDS)
+        records += log.records.newest(kind="identity", author=device, limit=IDENTITY_RECORDS)
     return devices_of(records, root, now_ms)

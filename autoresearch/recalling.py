@@ -23,7 +23,7 @@ def recall(
     """
 
     def source_of(run: bytes) -> str | None:
-        record = log.find(run)
+        record = log.records.find(run)
         if record is None or not isinstance(record.body, Run) or not (own is None or is_own_run(log, run, own)):
             return None
         try:
@@ -39,7 +39,7 @@ def recall(
         floor=task.metric.floor,
         source_of=source_of,
     )
-    with log.snapshot():
+    with log.reader.snapshot():
         return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms)
 
 
@@ -74,12 +74,12 @@ def claims(log: Log, task: Task, now_ms: int) -> list[LiveClaim]:
     """What is being tried at this moment."""
     return [
         LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
-        for row in log.claims(task.digest, now_ms=now_ms)
+        for row in log.claims.open(task.digest, now_ms=now_ms)
     ]
 
 
 def _genome(log: Log, claim: bytes) -> dict[str, int | float | str | bool]:
-    record = log.find(claim)
+    record = log.records.find(claim)
     return record.body.genome if record and isinstance(record.body, Claim) else {}
 
 
@@ -89,12 +89,12 @@ def run_before(log: Log, task: Task, program: bytes, *, replicate: int = 0, me: 
     One of this device ``me`` that ended, however it ended; or one of another attested participant that has a value.
     Seconds differ between machines, so on a wall-clock task only one's own runs count.
     """
-    with log.snapshot():
+    with log.reader.snapshot():
         here = trust_context(log, me)
-        found = [run for _, number, _, run, _ in log.runs_of_programs(task.digest, [program]) if number == replicate]
+        found = [run for _, number, _, run, _ in log.runs.of_programs(task.digest, [program]) if number == replicate]
         ended = [
             row
-            for row in log.history_of(found)
+            for row in log.runs.history_of(found)
             if row.budget == task.budget.amount
             and row.status not in STOPPED
             and (
@@ -112,9 +112,11 @@ def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | N
     """What is known of a program that was run with the first seed or is being tried; empty for a new one."""
     run = run_before(log, task, program, me=me)
     if run is not None:
-        body = log.get(run).body
+        body = log.records.get(run).body
         assert isinstance(body, Run)
         came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {body.reason}"
         return f"{short_id(run)} {came}"
-    tried = any(row.source_digest == program and row.author != me for row in log.claims(task.digest, now_ms=now_ms))
+    tried = any(
+        row.source_digest == program and row.author != me for row in log.claims.open(task.digest, now_ms=now_ms)
+    )
     return "another node is trying it now" if tried else ""

@@ -66,10 +66,10 @@ def catch_up(folder: Path, size: int) -> dict[str, float]:
             daemon(empty, peers(full).addresses[0], loop_file=folder / "loop.json") as second,
             Log.open(empty.log, DEFAULT_NETWORK, read_only=True) as log,
         ):
-            wait_until(lambda: log.count() > OWN)
-            before, began = log.count(), time.time()
-            wait_until(lambda: log.count() >= size)
-            came, ended = log.count() - before, time.time()
+            wait_until(lambda: log.records.count() > OWN)
+            before, began = log.records.count(), time.time()
+            wait_until(lambda: log.records.count() >= size)
+            came, ended = log.records.count() - before, time.time()
             if came <= 0:
                 raise RuntimeError(f"all {size} records came between two looks: too few to measure")
             wait_until_ready(empty.socket)
@@ -118,7 +118,7 @@ def fill(paths: Paths, size: int) -> float:
             total += len(record.raw) + len(record.signature)
             batch.append((record.raw, record.signature))
             if len(batch) == BATCH or index == size - 1:
-                log.ingest(batch, now_ms=start_ms + size * SPACING_MS)
+                log.writer.ingest(batch, now_ms=start_ms + size * SPACING_MS)
                 batch.clear()
     return total / size
 

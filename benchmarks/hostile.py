@@ -86,7 +86,7 @@ def attacked(home: Path, attack: str, seconds: float) -> dict[str, float]:
         used = spent(family) - before
         published = int((actors[0].communicate()[0] or b"0").split()[-1])
         with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
-            arrived = log.count(author=HONEST.public)
+            arrived = log.records.count(author=HONEST.public)
         return {
             "rss_mib": peak / MIB,
             "cpu_percent": 100 * used / (time.monotonic() - began),

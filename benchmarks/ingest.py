@@ -86,7 +86,7 @@ def measure(*, quick: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder) / "log.sqlite", DEFAULT_NETWORK) as log:
         began = time.process_time()
         for start in range(0, len(pairs), BATCH):
-            verdicts = log.ingest(pairs[start : start + BATCH], now_ms=now_ms)
+            verdicts = log.writer.ingest(pairs[start : start + BATCH], now_ms=now_ms)
             if any(verdict.state is not State.STORED for verdict in verdicts):
                 raise RuntimeError("a record of the benchmark was not stored")
         spent = time.process_time() - began

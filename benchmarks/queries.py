@@ -78,8 +78,8 @@ def fill(log: Log, rows: int, *, seed: int = 1) -> list[bytes]:
         records += [
             _record(index, chance, authors[index % AUTHORS]) for index in range(start, min(start + BATCH, rows))
         ]
-        with transaction(log._connection, durable=False):  # noqa: SLF001
-            store(log._connection, DEFAULT_NETWORK, records)  # noqa: SLF001
+        with transaction(log.reader.connection, durable=False):
+            store(log.reader.connection, DEFAULT_NETWORK, records)
         ids += [record.id for record in records[:: BATCH // 20]]
         records = []
     return ids
@@ -103,17 +103,17 @@ def measure(*, quick: bool) -> dict[str, float]:
         filled = time.process_time() - began
         chance = random.Random(2)
         began = time.perf_counter()
-        keys = sum(1 for _ in log.iter_keys())
+        keys = sum(1 for _ in log.records.iter_keys())
         keys_s = time.perf_counter() - began
         return {
-            "rows": float(log.count()),
+            "rows": float(log.records.count()),
             "best_p50_us": _p50_us(lambda: best(log, TASK), 2000),
-            "best_row_p50_us": _p50_us(lambda: log.ranked(TASK, limit=1), 2000),
-            "log_p50_us": _p50_us(lambda: log.records(limit=50), 500),
-            "log_of_task_p50_us": _p50_us(lambda: log.records(kind="run", task=TASK, limit=50), 500),
-            "record_p50_us": _p50_us(lambda: log.get(chance.choice(ids)), 2000),
-            "leaderboard_rows_p50_us": _p50_us(lambda: log.ranked(TASK, limit=50), 500),
-            "best_without_index_us": _p50_us(lambda: log._rows(_UNINDEXED, TASK), 3),  # noqa: SLF001
+            "best_row_p50_us": _p50_us(lambda: log.programs.ranked(TASK, limit=1), 2000),
+            "log_p50_us": _p50_us(lambda: log.records.newest(limit=50), 500),
+            "log_of_task_p50_us": _p50_us(lambda: log.records.newest(kind="run", task=TASK, limit=50), 500),
+            "record_p50_us": _p50_us(lambda: log.records.get(chance.choice(ids)), 2000),
+            "leaderboard_rows_p50_us": _p50_us(lambda: log.programs.ranked(TASK, limit=50), 500),
+            "best_without_index_us": _p50_us(lambda: log.reader.rows(_UNINDEXED, TASK), 3),
             "keys_per_second": keys / keys_s,
             "stored_per_cpu_second": rows / filled,
         }

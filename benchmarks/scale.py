@@ -270,7 +270,7 @@ def _made(folder: Path, size: int, shape: str) -> tuple[Path, float]:
                 nonlocal spent, count
                 pairs = [(record.raw, record.signature) for record in batch]
                 began = time.process_time()
-                log.ingest(pairs, now_ms=START_MS + 2 * SPAN_MS)
+                log.writer.ingest(pairs, now_ms=START_MS + 2 * SPAN_MS)
                 spent += time.process_time() - began
                 count += len(batch)
                 batch.clear()
@@ -280,7 +280,7 @@ def _made(folder: Path, size: int, shape: str) -> tuple[Path, float]:
                 if len(batch) == BATCH:
                     take()
             take()
-            kept = log.count()
+            kept = log.records.count()
         assert kept == count, f"{count - kept} of {count} records were not kept"
         said.write_text(json.dumps({"ingest_per_s": count / spent, "end_ms": generator.now_ms}))
     return place, float(json.loads(said.read_text())["ingest_per_s"])
@@ -292,11 +292,11 @@ def ask(place: Path, size: int) -> dict[str, float]:
     me = _device(1)
     began = time.process_time()
     with Log.open(place / "log.sqlite", NETWORK, trust=TRUST) as log:
-        for row in log.tasks():  # a daemon looks at start which runs lead
+        for row in log.tasks.all():  # a daemon looks at start which runs lead
             backed(log, row.digest, trust_context(log), RunState.CONFIRMED)
         figures = {"start_s": time.process_time() - began}
         task = find_task(log, shipped_task().name, author=me.public)
-        newest = log.runs(task.digest, limit=1)[0].record.id
+        newest = log.runs.newest(task.digest, limit=1)[0].record.id
     questions: dict[str, Callable[[Log], object]] = {
         "status": lambda log: task_status(log, task, author=me.public),
         "best": lambda log: best_answer(log, task, author=me.public),
@@ -351,12 +351,12 @@ def _after(place: Path, size: int, me: KeyPair, task: bytes, now_ms: int) -> flo
     with Log.open(place / "log.sqlite", NETWORK, trust=TRUST) as log:
         found = find_task(log, shipped_task().name, author=me.public)
         generator.tasks = [task] * 3
-        generator.runs[task] = [stored.record for stored in log.runs(task, limit=3)]
+        generator.runs[task] = [stored.record for stored in log.runs.newest(task, limit=3)]
         author, verifier = _device(2), _device(3)
         for who in (author, verifier):
-            head = log.head(who.public)
+            head = log.devices.head(who.public)
             assert head
-            generator.heads[who.public] = log.get(head.id)
+            generator.heads[who.public] = log.records.get(head.id)
         asked(log)
         generator.now_ms = now_ms
         records = list(generator.run(author))
@@ -365,7 +365,7 @@ def _after(place: Path, size: int, me: KeyPair, task: bytes, now_ms: int) -> flo
         if body.value is not None:
             records += generator.verify(verifier, records[-1], EVALUATE)
         for record in records:
-            log.ingest([(record.raw, record.signature)], now_ms=now_ms + SPAN_MS)
+            log.writer.ingest([(record.raw, record.signature)], now_ms=now_ms + SPAN_MS)
             slowest = max(slowest, _took(log, asked))
     return slowest
 

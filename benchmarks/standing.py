@@ -110,7 +110,7 @@ def _asked(
             figures[f"{before}{name}_first_ms"] = _took(log, ask)
             figures[f"{before}{name}_again_ms"] = _took(log, ask)
             for record in news:
-                log.ingest([(record.raw, record.signature)], now_ms=writer.now_ms)
+                log.writer.ingest([(record.raw, record.signature)], now_ms=writer.now_ms)
             figures[f"{before}{name}_after_ms"] = _took(log, ask)
     return figures
 
@@ -170,7 +170,7 @@ def _ingest(path: Path, trust: Trust, writer: Writer, records: list[Record]) -> 
     with Log.open(path, NETWORK, trust=trust) as log:
         began = time.process_time()
         for start in range(0, len(records), 1000):
-            log.ingest([(r.raw, r.signature) for r in records[start : start + 1000]], now_ms=writer.now_ms)
+            log.writer.ingest([(r.raw, r.signature) for r in records[start : start + 1000]], now_ms=writer.now_ms)
         return 1000 * (time.process_time() - began)
 
 

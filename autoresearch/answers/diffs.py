@@ -73,7 +73,7 @@ def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
     """A run's checkpoint, checked. Raises NotFound (MissingBlob), UsageError, Refused when it is damaged."""
     checkpoint = run_checkpoint(log, run_id)
     if not blobs.has(checkpoint.sha256):
-        raise MissingBlob(f"The checkpoint of {short_id(run_id)}", checkpoint, log.get(run_id).author)
+        raise MissingBlob(f"The checkpoint of {short_id(run_id)}", checkpoint, log.records.get(run_id).author)
     return blobs.open(checkpoint.sha256)
 
 
@@ -82,5 +82,5 @@ def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: s
     if (kept or reference).size > MAXIMUM_TEXT_BYTES:
         raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
     if kept is None:
-        raise MissingBlob(what, reference, log.get(run_id).author)
+        raise MissingBlob(what, reference, log.records.get(run_id).author)
     return blobs.get(reference.sha256).decode("utf-8", "replace")

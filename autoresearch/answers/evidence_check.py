@@ -70,12 +70,12 @@ def stated(log: Log, record_id: bytes) -> Record:
         NotFound: nobody evaluated the run.
         UsageError: it is neither run nor verification.
     """
-    record = log.get(record_id)
+    record = log.records.get(record_id)
     if isinstance(record.body, Run):
         found = evaluations(log, record)
         if not found:
             raise NotFound(f"no attested participant evaluated {short_id(record_id)}", hint="autoresearch verify ID")
-        return log.get(found[0])
+        return log.records.get(found[0])
     if not isinstance(record.body, Verification):
         raise UsageError(f"{with_article(record.kind)} states no value.", hint="the id of a run or of a verification")
     return record
@@ -87,13 +87,13 @@ def measured_evidence(log: Log, verification: bytes, found: Verification) -> Evi
     Raises:
         AutoresearchError: what came out says nothing of what the verifier stated.
     """
-    record = log.get(verification)
+    record = log.records.get(verification)
     assert isinstance(record.body, Verification), "only what states a value is measured"
-    run = log.get(record.body.run).body
+    run = log.records.get(record.body.run).body
     assert isinstance(run, Run), "the records were checked before"
     if found.verdict not in ("pass", "fail"):
         raise AutoresearchError(f"it could not be measured here: {found.reason}", hint="autoresearch logs")
-    rules = log.rules(run.task)
+    rules = log.tasks.rules(run.task)
     is_asked = "challenges" in found.metrics
     if rules and rules.clocked and not is_asked and found.device != record.body.device:
         theirs = one_line(record.body.device, 80)
@@ -162,7 +162,11 @@ def _lineage(log: Log, record: Record, given: Given, steps: list[Step]) -> Outco
 def _statement(log: Log, record: Record) -> Outcome:
     body = record.body
     assert isinstance(body, Verification), "only a verification states what it measured"
-    linked = [row.id for row in log.commitments(body.run) if row.id in record.links and row.author == record.author]
+    linked = [
+        row.id
+        for row in log.verifications.commitments(body.run)
+        if row.id in record.links and row.author == record.author
+    ]
     return check_statement(
         _given(log, record.id),
         _given(log, body.run),
@@ -172,7 +176,7 @@ def _statement(log: Log, record: Record) -> Outcome:
 
 
 def _given(log: Log, record_id: bytes) -> Given:
-    found = log.raw([record_id])
+    found = log.records.raw([record_id])
     if not found:
         raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
     return Given(record_id, *found[0])

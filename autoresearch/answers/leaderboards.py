@@ -62,7 +62,7 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
 @in_snapshot
 def tasks_answer(log: Log, *, archived: frozenset[bytes] = frozenset(), all_tasks: bool = False) -> TasksAnswer:
     """The tasks that somebody published, those with the most runs first; with ``all_tasks`` the archived ones too."""
-    published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks())]
+    published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks.all())]
     shown = [task for task in published if task is not None and (all_tasks or task.digest not in archived)]
     tasks = [msgspec.structs.replace(task_status(log, task), archived=task.digest in archived) for task in shown]
     return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))

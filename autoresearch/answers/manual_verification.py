@@ -41,7 +41,7 @@ def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
         UsageError: it is no run.
         Refused: the run is nothing to measure, or this participant's word on it would not count.
     """
-    body, record, name = run_body(log, run_id), log.get(run_id), short_id(run_id)
+    body, record, name = run_body(log, run_id), log.records.get(run_id), short_id(run_id)
     _check_run(log, record, body, name)
     me = roster_of(log).voter(device, now_ms)
     if roster_of(log).voter(record.author, record.time).voter == me.voter or record.author == device:
@@ -62,7 +62,7 @@ def _check_run(log: Log, record: Record, run: Run, name: str) -> None:
             f"{name} has no value to verify: {known.get(run.status, 'it ended in a way that is unknown here')}.",
             hint=f"autoresearch show {name} says how it ended",
         )
-    if log.is_withdrawn(record):
+    if log.records.is_withdrawn(record):
         raise Refused(f"{name} was withdrawn by its author: there is nothing to verify.", hint=_ANOTHER)
     state = judged(log, record).state
     if state in _WITHOUT_MEASURING:
@@ -97,7 +97,7 @@ def _check_word(log: Log, run: Record, device: bytes, me: Voter, now_ms: int) ->
 @in_snapshot
 def check_new(log: Log, run: bytes, device: bytes, now_ms: int) -> None:
     """Whether this participant did not measure a run once more already. Raises Refused."""
-    record, name = log.get(run), short_id(run)
+    record, name = log.records.get(run), short_id(run)
     voter = roster_of(log).voter
     me = voter(device, now_ms).voter
     told = [
@@ -120,7 +120,7 @@ def check_new(log: Log, run: bytes, device: bytes, now_ms: int) -> None:
 @in_snapshot
 def will_count(log: Log, run: bytes, job: VerificationJob, device: bytes, now_ms: int) -> str:
     """A sentence where what is measured will not count although the participant's word does; else nothing."""
-    record = log.get(run)
+    record = log.records.get(run)
     if not is_counted(log, record, device, now_ms):
         return "this network attests nobody, so the result does not count: it is for you only"
     if not is_drawn(log, record, device, now_ms, ecvrf.output(job.proof), job.stage, job.round):

@@ -25,8 +25,8 @@ def notes_answer(log: Log, task: FoundTask, *, query: str = "", limit: int = DEF
     words = query.casefold().split()
     found = [
         record
-        for record in log.records(kind="note", task=task.digest, limit=SEARCHED_MOST)
-        if _holds(record, words) and not log.is_withdrawn(record)
+        for record in log.records.newest(kind="note", task=task.digest, limit=SEARCHED_MOST)
+        if _holds(record, words) and not log.records.is_withdrawn(record)
     ]
     views = [note_view(log, record) for record in found[:limit]]
     return NotesAnswer(task=task.name, query=query, notes=views)
@@ -35,8 +35,11 @@ def notes_answer(log: Log, task: FoundTask, *, query: str = "", limit: int = DEF
 def notes_of(log: Log, run: Record) -> list[NoteView]:
     """The newest notes whose evidence is a run."""
     assert isinstance(run.body, Run)
-    near = log.records(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN)
-    return [note_view(log, record) for record in near if run.id in record.links and not log.is_withdrawn(record)]
+    near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN)
+    linked = [record for record in near if run.id in record.links]
+    return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
+        note_view(log, record) for record in near if run.id in record.links and not log.records.is_withdrawn(record)
+    ]
 
 
 def note_view(log: Log, record: Record) -> NoteView:
@@ -67,7 +70,7 @@ def note_on(
         NotFound: there is no such run.
         UsageError: it is no run, or the note has no text, or too much.
     """
-    record = log.get(resolve_reference(log, request.run, author=author, archived=archived))
+    record = log.records.get(resolve_reference(log, request.run, author=author, archived=archived))
     if not isinstance(record.body, Run):
         hint = "autoresearch top lists runs"
         raise UsageError(f"{short_id(record.id)} is {with_article(record.kind)}, not a run", hint=hint)

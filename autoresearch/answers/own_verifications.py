@@ -30,13 +30,13 @@ _known: WeakKeyDictionary[Log, _Known] = WeakKeyDictionary()
 @in_snapshot
 def verifying_status(log: Log, author: bytes, now_ms: int) -> VerifyingStatus:
     """What a device verified in the UTC day of ``now_ms``, and the share of its computing time that this took."""
-    asked = author, now_ms // DAY_MS, log.count(author=author)
+    asked = author, now_ms // DAY_MS, log.records.count(author=author)
     known = _known.get(log)
     if known is not None and known[:3] == asked:
         return known.status
     since_ms = now_ms // DAY_MS * DAY_MS
-    checks = log.records(kind="verification", author=author, since_ms=since_ms, limit=_ALL)
-    runs = log.records(kind="run", author=author, since_ms=since_ms, limit=_ALL)
+    checks = log.records.newest(kind="verification", author=author, since_ms=since_ms, limit=_ALL)
+    runs = log.records.newest(kind="run", author=author, since_ms=since_ms, limit=_ALL)
     verifying_ms, running_ms = _spent(checks), _spent(runs)
     whole = verifying_ms + running_ms
     status = VerifyingStatus(

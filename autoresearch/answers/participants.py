@@ -23,7 +23,7 @@ def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
         AmbiguousId: several are called so.
         UsageError: that is no key, and nobody's name.
     """
-    roster, newest_ms = roster_of(log), log.newest_ms()
+    roster, newest_ms = roster_of(log), log.records.newest_ms()
     if text == "me":
         if author is None:
             raise NotFound("This machine has no key yet.", hint="autoresearch id new")
@@ -32,7 +32,7 @@ def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
     is_key = _KEY.fullmatch(key) is not None
     by_key: dict[bytes, set[bytes]] = {}  # root keys by voter
     by_name: dict[bytes, set[bytes]] = {}
-    for device in log.everybody():
+    for device in log.devices.all():
         voter = roster.voter(device, newest_ms)
         if is_key and any(one.hex().startswith(key) for one in (device, voter.root, voter.voter)):
             by_key.setdefault(voter.voter, set()).add(voter.root)

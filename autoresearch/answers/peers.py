@@ -22,7 +22,7 @@ from autoresearch.views import (
 @in_snapshot
 def with_participants(log: Log, answer: PeersAnswer) -> PeersAnswer:
     """The peers with the participants behind those that have proven their device key."""
-    now_ms = log.newest_ms()
+    now_ms = log.records.newest_ms()
     devices = [bytes.fromhex(peer.device_key) for peer in answer.peers if peer.device_key]
     found = iter(records_behind(log, [(device, now_ms) for device in devices]))
     peers = [_with_participant(log, peer, next(found), now_ms) if peer.device_key else peer for peer in answer.peers]

@@ -19,10 +19,10 @@ def published_task(log: Log, blobs: BlobStore, digest: bytes, folder: Path) -> T
         Refused: something else is in the folder's place.
         UsageError: what was published is no task.
     """
-    row = log.task(digest)
+    row = log.tasks.find(digest)
     if row is None:
         raise NotFound(f"There is no task {digest.hex()[:12]} here.", hint="autoresearch task list")
-    record = log.get(row.id)
+    record = log.records.get(row.id)
     body = record.body
     assert isinstance(body, Task)
 

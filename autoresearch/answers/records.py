@@ -43,7 +43,7 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
     Raises:
         NotFound: there is no record ``before``.
     """
-    mark = log.get(before) if before is not None else None
+    mark = log.records.get(before) if before is not None else None
     digest = task.digest if task else None
     without = None if claims or kind == "claim" else "claim"
     wanted = limit
@@ -51,7 +51,7 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
         if only_starred:
             found = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
         else:
-            found = log.records(kind=kind, author=author, task=digest, limit=wanted, without=without)
+            found = log.records.newest(kind=kind, author=author, task=digest, limit=wanted, without=without)
         page = [
             record
             for record in found
@@ -71,9 +71,9 @@ def show_answer(
     log: Log, record_id: bytes, *, marks: bool = True, starred: frozenset[bytes] = frozenset()
 ) -> ShowAnswer:
     """One record, whole; of a run without its author's marks when there are many to show. Raises NotFound."""
-    record = log.get(record_id)
-    forked = log.forked(record)
-    withdrawal = log.withdrawal(record)
+    record = log.records.get(record_id)
+    forked = log.devices.forked(record)
+    withdrawal = log.records.withdrawal(record)
     return ShowAnswer(
         record=stated_view(log, record, starred),
         run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
@@ -90,7 +90,7 @@ def show_answer(
 
 def _newest(log: Log, ids: frozenset[bytes]) -> list[Record]:
     """The records with these ids that are here, newest first."""
-    found = filter(None, map(log.find, ids))
+    found = filter(None, map(log.records.find, ids))
     return sorted(found, key=lambda record: (record.time, record.id), reverse=True)
 
 

@@ -45,7 +45,7 @@ def resolve_reference(
             raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
         found = _best(log, start, task or find_task(log, author=author, archived=archived), author)
     else:
-        found = log.resolve(start)
+        found = log.records.resolve(start)
     return found if steps is None else _ancestor(log, found, int(steps or 1))
 
 
@@ -69,7 +69,7 @@ def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:
         if parent is None:
             known = f"The run {short_id(run_id)} has {done} ancestors, not {steps}."
             raise NotFound(known, hint=f"autoresearch lineage {short_id(run_id)}")
-        if not log.has([parent]):
+        if not log.records.has([parent]):
             raise NotFound(f"The parent of {short_id(found)} is not in this log.")
         found = parent
     return found

@@ -42,7 +42,7 @@ def find_task(
         AmbiguousId: there are several.
     """
     # A definition without a direction and a budget cannot be ranked; anybody may have published it.
-    published = [row for row in log.tasks() if row.direction is not None]
+    published = [row for row in log.tasks.all() if row.direction is not None]
     known = {row.digest: row for row in published}
     if reference is None:
         return _load(log, _last(log, _but(known, archived), author))
@@ -51,7 +51,7 @@ def find_task(
         named = [_load(log, row) for row in known.values() if row.digest.hex().startswith(reference.lower())]
     named = [task for task in named if task.digest not in archived] or named
     if len(named) > 1 and author is not None:
-        named = [task for task in named if log.runs(task.digest, limit=1, author=author)] or named
+        named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
     if not named:
         names = ", ".join(sorted({row.name for row in published})[:5])
         raise NotFound(f"There is no task {reference[:80]} here.", hint=f"known tasks: {names}" if names else "")
@@ -63,14 +63,14 @@ def find_task(
 
 def other_tasks(log: Log, task: FoundTask, archived: frozenset[bytes] = frozenset()) -> list[str]:
     """The names of the other tasks here that are not archived, sorted; of one with the same name its digest."""
-    names = {row.digest: row.name for row in log.tasks() if row.direction is not None}
+    names = {row.digest: row.name for row in log.tasks.all() if row.direction is not None}
     others = {digest: name for digest, name in names.items() if digest != task.digest and digest not in archived}
     return sorted({digest.hex()[:12] if name == task.name else name for digest, name in others.items()})
 
 
 def task_of(log: Log, digest: bytes) -> FoundTask | None:
     """The task with this digest, or None when its definition is not here."""
-    row = log.task(digest)
+    row = log.tasks.find(digest)
     return _load(log, row) if row and row.direction is not None else None
 
 
@@ -91,15 +91,15 @@ def _but(known: Mapping[bytes, TaskRow], archived: frozenset[bytes]) -> dict[byt
 def _last(log: Log, known: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:
     if not known:
         raise NoTaskYet
-    own = log.records(kind="run", author=author, limit=RECENT_RUNS) if author is not None else []
-    for record in own or log.records(kind="run", limit=RECENT_RUNS):
+    own = log.records.newest(kind="run", author=author, limit=RECENT_RUNS) if author is not None else []
+    for record in own or log.records.newest(kind="run", limit=RECENT_RUNS):
         if isinstance(record.body, Run) and record.body.task in known:
             return known[record.body.task]
     return max(known.values(), key=lambda row: (row.time, row.id))
 
 
 def _load(log: Log, row: TaskRow) -> FoundTask:
-    body = log.get(row.id).body
+    body = log.records.get(row.id).body
     assert isinstance(body, Task)
     rules = task_rules(body.definition)
     assert rules

@@ -28,7 +28,7 @@ class Untold(NamedTuple):
 @in_snapshot
 def untold(log: Log, author: bytes, now_ms: int) -> list[Untold]:
     """What a device committed itself to and did not tell, as far as the log says."""
-    records = log.records(kind="commitment", author=author, since_ms=now_ms - _KEPT_MS, limit=_MOST)
+    records = log.records.newest(kind="commitment", author=author, since_ms=now_ms - _KEPT_MS, limit=_MOST)
     asked = dict.fromkeys(
         Untold(record.body.run, record.body.stage, record.body.round)
         for record in records
@@ -43,14 +43,14 @@ def waiting(log: Log, author: bytes, measured: Iterable[Untold]) -> list[Waiting
     found = [
         _waiting(log, author, one, record, record.body)
         for one in measured
-        if (record := log.find(one.run)) is not None and isinstance(record.body, Run)
+        if (record := log.records.find(one.run)) is not None and isinstance(record.body, Run)
     ]
     return sorted(found, key=lambda one: (one.tells_ms, one.run))
 
 
 def _is_told(log: Log, author: bytes, one: Untold) -> bool:
     return any(
-        (row.author, row.stage, row.round) == (author, one.stage, one.round) for row in log.verifications(one.run)
+        (row.author, row.stage, row.round) == (author, one.stage, one.round) for row in log.verifications.of(one.run)
     )
 
 
@@ -60,7 +60,7 @@ def _waiting(log: Log, author: bytes, one: Untold, record: Record, run: Run) -> 
     spoken = {voter(row.author, row.time).voter for row in rows}
     own = [
         row.time
-        for row in log.commitments(one.run)
+        for row in log.verifications.commitments(one.run)
         if (row.author, row.stage, row.round) == (author, one.stage, one.round)
     ]
     since_ms = min(own, default=0)

@@ -30,7 +30,7 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
     found = judgement(log, run.id)
     body = run.body
     assert isinstance(body, Run)
-    rules = log.rules(body.task)
+    rules = log.tasks.rules(body.task)
     author = roster_of(log).voter(run.author, run.time).voter
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
     return VerificationStateView(
@@ -50,7 +50,7 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         attested=whose(run.author, run.time, trust_context(log)).attested,
-        measured=[_measured(log, log.get(row.id), counted) for row in log.verifications(run.id)],
+        measured=[_measured(log, log.records.get(row.id), counted) for row in log.verifications.of(run.id)],
     )
 
 
@@ -72,7 +72,7 @@ def _tolerance(log: Log, run: Record) -> float:
     body = run.body
     assert isinstance(body, Run)
     asked = tolerance_of(log, body.task) if body.checkpoint else None
-    rules = log.rules(body.task)
+    rules = log.tasks.rules(body.task)
     return allowance(body.value or 0.0, tolerance=asked, noise=rules.noise if rules else 0.0)
 
 

@@ -55,7 +55,7 @@ def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[by
 def too_few(log: Log) -> str:
     """Why nothing can be confirmed now, and what to do; empty where there are enough participants."""
     least, age_ms = network_rules(log.network).least, network_rules(log.network).age_ms
-    now_ms = log.newest_ms()
+    now_ms = log.records.newest_ms()
     there, counted = roster_of(log).count(now_ms), roster_of(log).count(now_ms - age_ms)
     if counted >= least:
         return ""
@@ -90,7 +90,11 @@ def nothing_to_verify(log: Log, device: bytes, now_ms: int, task: bytes | None =
         return f"this participant is unattested: its verifications do not count → {way}"
     if is_banned(log, me.voter, now_ms, device=device, seq=2**62):
         return "this participant is banned for a while → autoresearch credit me"
-    if task is not None and not log.ranked(task, limit=1) and any(row.digest != task for row in log.tasks()):
+    if (
+        task is not None
+        and not log.programs.ranked(task, limit=1)
+        and any(row.digest != task for row in log.tasks.all())
+    ):
         return "its task has no published run → autoresearch task list, then autoresearch work TASK"
     return "this node is drawn for no verification now"
 

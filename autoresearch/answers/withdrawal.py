@@ -30,7 +30,7 @@ def own_record(log: Log, reference: str, me: bytes | None, *, archived: frozense
         NotFound: there is no such record.
         Refused: it is no run and no note, another device's, or withdrawn already.
     """
-    record = log.get(resolve_reference(log, reference, author=me, archived=archived))
+    record = log.records.get(resolve_reference(log, reference, author=me, archived=archived))
     name, kind = short_id(record.id), with_article(record.kind)
     if not isinstance(record.body, Run | Note):
         why = f": {_STAYS[record.kind]}" if record.kind in _STAYS else ""
@@ -42,7 +42,7 @@ def own_record(log: Log, reference: str, me: bytes | None, *, archived: frozense
             f"{name} was published by {'another device of yours' if mine else 'another participant'}",
             hint="withdraw it on that device" if mine else f"autoresearch show {name} says who published it",
         )
-    if log.is_withdrawn(record):
+    if log.records.is_withdrawn(record):
         raise Refused(f"{name} is withdrawn already", hint=f"autoresearch show {name}")
     return record
 

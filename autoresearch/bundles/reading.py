@@ -126,7 +126,7 @@ class _Import:
         pairs, self.waiting = self.waiting, []
         if not pairs:
             return
-        for pair, verdict in zip(pairs, self.log.ingest(pairs, now_ms=self.now_ms), strict=True):
+        for pair, verdict in zip(pairs, self.log.writer.ingest(pairs, now_ms=self.now_ms), strict=True):
             match verdict.state:
                 case State.STORED:
                     self.imported.new += 1

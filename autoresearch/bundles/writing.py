@@ -37,7 +37,7 @@ def write_bundle(
     first = opening(log.network)
     write_header(file, hashlib.sha256(first).digest())
     write_block(file, DAG_CBOR, first)
-    writer, pairs = _Writer(file, blobs, carried), log.iter_raw(task=task)
+    writer, pairs = _Writer(file, blobs, carried), log.records.iter_raw(task=task)
     while group := list(islice(pairs, GROUP_RECORDS)):
         writer.group(group)
     write_block(file, DAG_CBOR, closing(writer.records, writer.blobs))

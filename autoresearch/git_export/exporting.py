@@ -74,8 +74,8 @@ def export_task(
 
 def _keep_baseline(repository: Repository, log: Log, blobs: BlobStore, task: bytes) -> None:
     """Make the folder a task folder, whose program may be another than the baseline that its task.toml pins."""
-    row = log.task(task)
-    body = log.get(row.id).body if row else None
+    row = log.tasks.find(task)
+    body = log.records.get(row.id).body if row else None
     if isinstance(body, Task) and blobs.has(body.baseline.sha256):
         keep_baseline(repository.folder, blobs.get(body.baseline.sha256))
 

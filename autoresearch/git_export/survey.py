@@ -32,8 +32,8 @@ class Survey(NamedTuple):
 
 def survey(log: Log, task: bytes, done: Collection[bytes], me: bytes | None) -> Survey:
     """Read a task's runs; ``done`` have a commit already, ``me`` is the device that asks."""
-    with log.snapshot():
-        runs = {run.id: run for run in log.signed_runs(task)}
+    with log.reader.snapshot():
+        runs = {run.id: run for run in log.runs.signed(task)}
         people = {(run.author, run.time): participant_of(log, run.author, run.time) for run in runs.values()}
         best = islice(buildable(log, task, trust_context(log, me)), BEST)
         return Survey(
@@ -47,7 +47,7 @@ def survey(log: Log, task: bytes, done: Collection[bytes], me: bytes | None) -> 
 def ancestors(log: Log, run: bytes | None) -> list[bytes]:
     """A run and the runs before it that are in the log, the newest first."""
     found: list[bytes] = []
-    while run is not None and (record := log.find(run)) and isinstance(record.body, Run):
+    while run is not None and (record := log.records.find(run)) and isinstance(record.body, Run):
         found.append(run)
         run = record.body.parent
     return found
@@ -55,9 +55,9 @@ def ancestors(log: Log, run: bytes | None) -> list[bytes]:
 
 def _parent(log: Log, run: bytes, runs: Mapping[bytes, SignedRun]) -> bytes | None:
     """The parent run; None also for a parent that is known and no run on this task: it will never be one."""
-    body = log.get(run).body
+    body = log.records.get(run).body
     assert isinstance(body, Run)
-    is_other = body.parent not in runs and body.parent is not None and bool(log.has([body.parent]))
+    is_other = body.parent not in runs and body.parent is not None and bool(log.records.has([body.parent]))
     return None if is_other else body.parent
 
 
@@ -68,7 +68,7 @@ def _notes(
     people: Mapping[tuple[bytes, int], ParticipantView],
 ) -> dict[bytes, str]:
     judge_soon(log, runs)
-    judged, rules = judging(log), log.rules(task)
+    judged, rules = judging(log), log.tasks.rules(task)
     noise = rules.noise if rules else 0.0
     texts = {}
     for run in runs.values():

@@ -85,7 +85,7 @@ class _Writer:
         runs = dict(before.runs)
         for run, (record, source) in parents_first(seen.parents, runs.keys() & seen.notes.keys(), self._load):
             parent = seen.parents[run]
-            commit = run_commit(record, log.find(parent) if parent else None, source, self._files)
+            commit = run_commit(record, log.records.find(parent) if parent else None, source, self._files)
             runs[run] = self._put(self._stream.commit(commit, runs[parent] if parent else root))
         texts = {runs[run]: text for run, text in seen.notes.items() if run in runs}
         fresh = {commit: text for commit, text in texts.items() if noted.get(commit) != blob_id(text)}
@@ -100,7 +100,7 @@ class _Writer:
 
     def _load(self, run: bytes) -> tuple[Record, bytes] | None:
         """A run with its source; None where that is not here, too large or damaged."""
-        record = self._known.log.find(run)
+        record = self._known.log.records.find(run)
         source = _source(record, self._known.blobs) if record else None
         if record is None or source is None:
             self._missing += 1

@@ -2,7 +2,6 @@
 
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.collecting import KeptBlob, excess, victims
-from autoresearch.log.entries import FirstEntries
 from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
@@ -32,8 +31,9 @@ from autoresearch.log.models import (
 )
 from autoresearch.log.partial import PartialBlob
 from autoresearch.log.projection import MENTIONS_MOST, task_of
-from autoresearch.log.reading import in_parts
+from autoresearch.log.reader import in_parts
 from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
+from autoresearch.log.tables import FirstEntries
 from autoresearch.log.unattested import NAMING
 
 __all__ = [

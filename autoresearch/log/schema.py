@@ -38,6 +38,12 @@ def open_database(path: Path, network: Network, *, read_only: bool) -> sqlite3.C
     return connection
 
 
+def is_up_to_date(connection: sqlite3.Connection) -> bool:
+    """Whether the tables were computed by the rules of this version."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'projection_version'").fetchone()
+    return found is None or found[0] == PROJECTION_VERSION
+
+
 def _empty() -> sqlite3.Connection:
     """The tables in memory. Without sqlite-utils, which takes longer to import than all the rest."""
     connection = connect(None)

@@ -66,7 +66,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         past=tuple(desk.past(notes)[:NOTES]),
         claims=tuple(
             row.title or "a change without a title"
-            for row in log.claims(task.digest, now_ms=now_ms)
+            for row in log.claims.open(task.digest, now_ms=now_ms)
             if row.author != me and any(whose(row.author, row.time, here))
         )[:CLAIMS],
         is_linted=has_shipped_harness(task),
@@ -82,7 +82,7 @@ def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
     found = preferred(log, task.digest, here)
     if found is None:
         return Best("", None, 0, "", task.baseline.decode())
-    body = log.get(found.row.first).body
+    body = log.records.get(found.row.first).body
     assert isinstance(body, Run)
     return Best(short_id(found.row.first), found.value, found.row.runs, found.found.state.value, _source(blobs, body))
 
@@ -116,8 +116,8 @@ def _notes(log: Log, task: Task, here: TrustContext, me: bytes | None) -> list[t
     found = [
         record
         for author in authors
-        for record in log.records(kind="note", task=task.digest, author=author, limit=NOTES_READ)
-        if not log.is_withdrawn(record)
+        for record in log.records.newest(kind="note", task=task.digest, author=author, limit=NOTES_READ)
+        if not log.records.is_withdrawn(record)
     ]
     newest = sorted(found, key=lambda record: (-record.time, record.id))[:NOTES_READ]
     return [(record.id, record.body) for record in newest if isinstance(record.body, Note)]
@@ -154,7 +154,7 @@ class _Desk:
         return self._attempt(trial, trial.value, 1)
 
     def _attempt(self, trial: Trial, value: float | None, seeds: int) -> Attempt:
-        body = self.log.get(trial.row.id).body
+        body = self.log.records.get(trial.row.id).body
         assert isinstance(body, Run)
         delta, margin = self._change(trial, value, seeds)
         return Attempt(
@@ -222,7 +222,7 @@ class _Desk:
         return Said(short_id(note), body.text, better, worse)
 
     def _citing(self, note: bytes) -> list[Trial]:
-        return [self.trials[run] for run in self.log.runs_that_link(note) if run in self.trials]
+        return [self.trials[run] for run in self.log.mentions.runs_that_link(note) if run in self.trials]
 
 
 def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:

@@ -56,7 +56,7 @@ def records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[T
     By the devices that each participant has now or had then. By voter and by root key: what a participant did before
     its attestation belongs to it too.
     """
-    roster, newest = roster_of(log), log.records(limit=1)
+    roster, newest = roster_of(log), log.records.newest(limit=1)
     voters = [roster.voter(device, time_ms) for device, time_ms in signed]
     devices: set[bytes] = set()
     for (device, time_ms), voter in zip(signed, voters, strict=True):
@@ -64,7 +64,9 @@ def records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[T
         devices |= {device}.union(*(roster.devices(voter.root, at_ms) for at_ms in times))
     if not devices:
         return []
-    records = track_records(log, runs=log.verified_with(devices) if len(devices) <= _DEVICES_MAX else None)
+    records = track_records(
+        log, runs=log.verifications.verified_with(devices) if len(devices) <= _DEVICES_MAX else None
+    )
     return [[records[who] for who in dict.fromkeys((voter.voter, voter.root)) if who in records] for voter in voters]
 
 

@@ -113,12 +113,12 @@ def tier_of(placed: Placed, here: TrustContext) -> int | None:
 
 def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
     """A predicate: whether a value on a task is possible, and not past its floor."""
-    sign, floor = log.sign(task), cached(log, f"floor {task.hex()}", lambda: _floor(log, task), by=())
+    sign, floor = log.tasks.sign(task), cached(log, f"floor {task.hex()}", lambda: _floor(log, task), by=())
     return lambda value: possible_value(value, sign=sign, floor=floor) is not None
 
 
 def _floor(log: Log, task: bytes) -> float | None:
-    metric = (log.definition(task) or {}).get("metric")
+    metric = (log.tasks.definition(task) or {}).get("metric")
     return possible_value(metric.get("floor")) if isinstance(metric, Mapping) else None
 
 
@@ -128,7 +128,7 @@ def backed(log: Log, task: bytes, here: TrustContext, state: RunState) -> list[P
     kept = [placed for placed in found if placed.found.state is state and placed.attested]
     if state is not RunState.CONFIRMED:
         return kept
-    sign = log.sign(task)
+    sign = log.tasks.sign(task)
     return sorted(kept, key=lambda placed: sign * _measured(placed))
 
 
@@ -189,7 +189,7 @@ def _checkers(log: Log, row: ProgramRow, here: TrustContext) -> set[bytes]:
     """The attested participants that published a measurement, whether or not it counts."""
 
     def find() -> tuple[set[bytes], list[bytes]]:
-        spoken = (here.roster.voter(check.author, check.time) for check in log.verifications(row.first))
+        spoken = (here.roster.voter(check.author, check.time) for check in log.verifications.of(row.first))
         return {voter.voter for voter in spoken if voter.attested}, [row.first]
 
     return kept(log, ("checkers", row.first), find) if here.roster is roster_of(log) else find()[0]

@@ -140,10 +140,10 @@ _caches: WeakKeyDictionary[Log, Cache] = WeakKeyDictionary()
 
 def cache_of(log: Log) -> Cache:
     """The cache of a log, without the results that new records or another trust list have changed."""
-    trust, revision, cache = log.trust, log.revision(), _caches.get(log)
+    trust, revision, cache = log.trust, log.reader.revision(), _caches.get(log)
     if cache is not None and cache.revision == revision and (cache.trust is trust or cache.trust == trust):
         return cache
-    with log.snapshot() as revision:
+    with log.reader.snapshot() as revision:
         cache = _caches.get(log)
         if cache is None or cache.trust != trust or _is_another(cache.revision, revision):
             cache = _caches[log] = Cache(_roster(log, trust), trust, revision)
@@ -158,7 +158,7 @@ def cached(log: Log, name: str, compute: Callable[[], Found], *, by: Collection[
 
     ``by`` names the kinds of records that may change it, besides ``ABOUT_ALL``, which change everything; None: all do.
     """
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         if name not in cache.known:
             found = compute()
@@ -172,7 +172,7 @@ def kept(log: Log, name: Hashable, compute: Callable[[], tuple[Found, Iterable[H
     ``compute`` gives the result and its sources. These are the ids of runs (others verified or named them), source
     digests (somebody ran the program), digests of tasks (others verified a run on it), and the names of other results.
     """
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         if name not in cache.kept:
             found, sources = compute()
@@ -189,7 +189,7 @@ def in_snapshot(question: Callable[Concatenate[Log, P], Found]) -> Callable[Conc
 
     @wraps(question)
     def ask(log: Log, /, *args: P.args, **kwargs: P.kwargs) -> Found:
-        with log.snapshot():
+        with log.reader.snapshot():
             return question(log, *args, **kwargs)
 
     return ask
@@ -200,7 +200,7 @@ def kept_answer(question: Callable[Concatenate[Log, P], Found]) -> Callable[Conc
 
     @wraps(question)
     def ask(log: Log, /, *args: P.args, **kwargs: P.kwargs) -> Found:
-        with log.snapshot():
+        with log.reader.snapshot():
             answers, asked = cache_of(log).answers, (question.__qualname__, args, tuple(sorted(kwargs.items())))
             if asked not in answers:
                 found = question(log, *args, **kwargs)
@@ -227,10 +227,10 @@ def discoveries_of(log: Log) -> Alike:
 
     What has ``DISCOVERIES`` as a source is of them: ask for the groups before it.
     """
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         if cache.discovered < cache.revision.row:
-            came = log.same_discoveries(after=cache.discovered)
+            came = log.evidence.same_discoveries(after=cache.discovered)
             cache.discovered = cache.revision.row
             cache.discoveries |= came
             cache.drop([DISCOVERIES] if came else [])
@@ -239,19 +239,19 @@ def discoveries_of(log: Log) -> Alike:
 
 def devices_of(log: Log) -> Collection[bytes]:
     """The keys that signed records."""
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         if cache.devices is None:
-            cache.devices = set(log.everybody())
+            cache.devices = set(log.devices.all())
         return cache.devices
 
 
 def verified(log: Log) -> Collection[bytes]:
     """All runs of which others' verifications may say something: those that somebody verified, and their kin."""
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         if cache.heard is None:
-            cache.heard = set(log.verified_and_parents())
+            cache.heard = set(log.verifications.verified_and_parents())
         return cache.heard
 
 
@@ -262,12 +262,12 @@ def _is_another(before: Revision, now: Revision) -> bool:
 
 def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
     """The count of runs on a task by status, and the number of devices that published them."""
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         known = cache.endings.setdefault(task, Endings())
         row = cache.revision.row
         if known.row < row:
-            for status, author, count in log.endings(task, known.row, row):
+            for status, author, count in log.runs.endings(task, known.row, row):
                 known.statuses[status] += count
                 known.authors.add(author)
             known.row = row
@@ -276,17 +276,17 @@ def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
 
 def signed_ms(log: Log, device: bytes, seq: int, time_ms: int) -> int:
     """The earliest time at which a device can have signed a record: a record before it may name a later time."""
-    with log.snapshot():
+    with log.reader.snapshot():
         cache = cache_of(log)
         chain = cache.chains.setdefault(device, Chain())
         if chain.seq < seq:
-            chain.extend(log.times_of(device, chain.seq))
+            chain.extend(log.devices.times(device, chain.seq))
         return max(time_ms, chain.dated_back.get(seq, 0))
 
 
 def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
     before = cache.revision.row
-    kinds = log.kinds_after(before)
+    kinds = log.changes.kinds_after(before)
     frauds = len(cache.frauds)
     if "withdrawal" in kinds:
         cache.frauds, cache.checkpoints, cache.discoveries, cache.discovered = [], {}, {}, 0
@@ -296,21 +296,21 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
         _gather(log, cache, before)
     if kinds.intersection(ABOUT_PEOPLE):
         cache.roster = _roster(log, cache.trust)
-    places = log.places_after(before)
+    places = log.changes.places_after(before)
     if kinds & ABOUT_ALL or len(cache.frauds) != frauds:
         cache.forget(kinds)
     else:
-        said = log.said_after(before)
+        said = log.changes.said_after(before)
         cache.forget(kinds, said)
-        ran, claimed = log.programs_after(before)
-        named = set[Hashable]().union(*said, log.named_after(before), ran)
+        ran, claimed = log.changes.programs_after(before)
+        named = set[Hashable]().union(*said, log.changes.named_after(before), ran)
         cache.drop(named | {("claim", digest) for digest in claimed})
         for known in cache.first_entries.values():
             known.forget([device for device, _ in places], ran)
     late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
     for device in late:
         del cache.chains[device]
-    if late or log.has_forked([device for device, _ in places]):
+    if late or log.devices.has_forked([device for device, _ in places]):
         cache.known.clear()  # what a device's order says may change
         cache.drop_all()
     if cache.devices is not None and not cache.devices.issuperset(device for device, _ in places):
@@ -323,11 +323,11 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
 def _gather(log: Log, cache: Cache, after: int) -> None:
     """Collect frauds and equal checkpoints among the records stored after a number."""
     known = {fraud.id for fraud in cache.frauds}  # one record may prove it twice
-    cache.frauds += [fraud for fraud in log.frauds(after=after) if fraud.id not in known]
-    came = log.same_checkpoints(after=after)
+    cache.frauds += [fraud for fraud in log.evidence.frauds(after=after) if fraud.id not in known]
+    came = log.evidence.same_checkpoints(after=after)
     cache.checkpoints |= came
     cache.drop([CHECKPOINTS] if came else [])
 
 
 def _roster(log: Log, trust: Trust) -> Roster:
-    return Roster(log.of_kinds(ABOUT_PEOPLE), trust, domain_voices=log.network.domain_voices)
+    return Roster(log.records.of_kinds(ABOUT_PEOPLE), trust, domain_voices=log.network.domain_voices)

@@ -112,11 +112,11 @@ def _withdrawn(log: Log) -> list[tuple[Record, set[bytes]]]:
     """
     roster = cache_of(log).roster
     measured: defaultdict[bytes, set[bytes]] = defaultdict(set)
-    for run, author, time_ms, seq in log.taken_back() if roster.withdrawals else ():
+    for run, author, time_ms, seq in log.evidence.taken_back() if roster.withdrawals else ():
         who = roster.voter(author, time_ms)
         if author in roster.keys and who.attested and not is_banned(log, who.voter, time_ms, device=author, seq=seq):
             measured[run].add(who.voter)
-    return [(log.get(run), voters) for run, voters in measured.items() if len(voters) >= _MEASURED_BY]
+    return [(log.records.get(run), voters) for run, voters in measured.items() if len(voters) >= _MEASURED_BY]
 
 
 def _copied(
@@ -131,14 +131,14 @@ def _copied(
         if body.status != RunStatus.OK or (checkpoint is None if by_checkpoint else body.replicate):
             continue
         row = LikeRow(record.time, record.id, record.author, body.task, body.source_digest, body.parent is not None)
-        for copy, first in _of_others(log, [[*log.like(row, checkpoint=checkpoint), row]]):
+        for copy, first in _of_others(log, [[*log.evidence.like(row, checkpoint=checkpoint), row]]):
             authors = {voter(one.author, one.time).voter for one in (copy, first)}
             if copy is row and len(measured - authors) >= _MEASURED_BY:
                 yield copy, first
 
 
 def _is_impossible(log: Log, row: LikeRow, first: LikeRow) -> bool:
-    rules = log.rules(row.task)
+    rules = log.tasks.rules(row.task)
     return row.source_digest != first.source_digest and rules is not None and rules.noise > 0
 
 
@@ -146,7 +146,7 @@ def _claimed(log: Log, task: bytes, source_digest: bytes) -> dict[bytes, int]:
     """When each voter first claimed a program."""
     voter = cache_of(log).roster.voter
     first: dict[bytes, int] = {}
-    for author, time_ms in log.claimed(task, source_digest):
+    for author, time_ms in log.claims.claimed(task, source_digest):
         who = voter(author, time_ms).voter
         first[who] = min(time_ms, first.get(who, time_ms))
     return first

@@ -44,7 +44,7 @@ class _Book:
 
     def __init__(self, log: Log) -> None:
         self._roster = roster_of(log)
-        newest = log.records(limit=1)
+        newest = log.records.newest(limit=1)
         self._now_ms = newest[0].time if newest else 0
         self.accounts: defaultdict[bytes, _Account] = defaultdict(_Account)
 
@@ -68,13 +68,13 @@ def credit(log: Log, task: bytes | None = None) -> list[CreditView]:
     A run's compute counts when it is provisional, confirmed or not replicated (which is no blame), and is plausible.
     """
     book = _Book(log)
-    for device, runs, finished, last_ms in log.runs_by_author(task):
+    for device, runs, finished, last_ms in log.runs.by_author(task):
         account = book.of(device, last_ms)
         account.runs, account.finished = account.runs + runs, account.finished + finished
-    for part in in_parts(log.verified()):
+    for part in in_parts(log.verifications.verified()):
         judge_soon(log, part)
         for run_id in part:
-            run = log.find(run_id)
+            run = log.records.find(run_id)
             if run is not None and isinstance(run.body, Run) and task in (None, run.body.task):
                 _enter(book, log, run, run.body, judged(log, run))
     records = track_records(log)

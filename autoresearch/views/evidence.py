@@ -34,7 +34,7 @@ def all_evidence(log: Log) -> list[EvidenceItem]:
 
 
 def _all_evidence(log: Log) -> list[EvidenceItem]:
-    every = [*_forks(log), *_frauds(log), *_values(log, log.verified())]
+    every = [*_forks(log), *_frauds(log), *_values(log, log.verifications.verified())]
     return sorted(every, key=lambda one: (-one.time_ms, one.kind, one.records))
 
 
@@ -46,7 +46,7 @@ def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem |
         case EvidenceKind.SEED | EvidenceKind.LINEAGE:
             found = _frauds(log)
         case EvidenceKind.VALUE:
-            there = log.find(record)
+            there = log.records.find(record)
             of = there.body.run if there is not None and isinstance(there.body, Verification) else record
             found = _values(log, [of])
     return next((one for one in found if one.kind is kind and record in one.records), None)
@@ -54,12 +54,12 @@ def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem |
 
 def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
     """The fork of a device at a sequence number, if it has one there."""
-    return next((fork for fork in log.forks(author) if fork.seq == seq), None)
+    return next((fork for fork in log.devices.forks(author) if fork.seq == seq), None)
 
 
 def merge_of(log: Log, fork: Fork) -> bytes | None:
     """The newest merge record of a device's root key for a fork; None where there is none."""
-    return next(iter(log.merges(fork.author)), None) if fork.merged else None
+    return next(iter(log.devices.merges(fork.author)), None) if fork.merged else None
 
 
 def evaluations(log: Log, run: Record) -> list[bytes]:
@@ -74,8 +74,8 @@ def evaluations(log: Log, run: Record) -> list[bytes]:
 
 
 def _forks(log: Log) -> Iterator[EvidenceItem]:
-    for fork in log.forks():
-        times = [record.time for record_id in fork.ids if (record := log.find(record_id)) is not None]
+    for fork in log.devices.forks():
+        times = [record.time for record_id in fork.ids if (record := log.records.find(record_id)) is not None]
         follows = Consequence.MERGED if fork.merged else Consequence.UNCOUNTED
         yield EvidenceItem(EvidenceKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
 
@@ -84,7 +84,7 @@ def _frauds(log: Log) -> Iterator[EvidenceItem]:
     """The frauds, each with its kind. A run may have both a chosen seed and a parent on another task."""
     ban_ms = network_rules(log.network).ban_ms
     for row in cache_of(log).frauds:
-        record = log.get(row.id)
+        record = log.records.get(row.id)
         banned = (Consequence.BANNED, row.time + ban_ms)
         if has_chosen_seed(record):
             yield EvidenceItem(EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
@@ -109,7 +109,7 @@ def made_up_parent(log: Log, record: Record) -> bytes | None:
     body = record.body
     if not isinstance(body, Run) or body.parent is None:
         return None
-    parent = log.find(body.parent)
+    parent = log.records.find(body.parent)
     return parent.id if parent is not None and task_of(parent.body) != body.task else None
 
 
@@ -117,7 +117,7 @@ def _values(log: Log, runs: Iterable[bytes]) -> Iterator[EvidenceItem]:
     """The disputed and refuted ones of these runs, each with the evaluations that came to another value."""
     words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
     for run_id in runs:
-        run = log.find(run_id)
+        run = log.records.find(run_id)
         if run is None or not isinstance(run.body, Run) or (state := judged(log, run).state) not in words:
             continue
         author = roster_of(log).voter(run.author, run.time).voter

@@ -13,7 +13,7 @@ from autoresearch.views.copies import same_models
 
 def is_clocked(log: Log, task: bytes) -> bool:
     """Whether a task's budget is time."""
-    rules = log.rules(task)
+    rules = log.tasks.rules(task)
     return rules is not None and rules.clocked
 
 
@@ -44,11 +44,11 @@ def _most_used(log: Log, task: bytes) -> str:
     voters: defaultdict[str, set[bytes]] = defaultdict(set)
     programs: Counter[str] = Counter()
     # Where trust names anybody, only runs of participants that were attested then decide.
-    for device, author, count, time_ms in log.hardware_of(task, roster.keys):
+    for device, author, count, time_ms in log.entries.hardware_of(task, roster.keys):
         voter = roster.voter(author, time_ms)
         voters[device] |= {voter.voter} if voter.attested else set()
         programs[device] += count
     if not programs:
-        for device, _, count in log.hardware(task):
+        for device, _, count in log.programs.hardware(task):
             programs[device] += count
     return min(programs, key=lambda device: (-len(voters[device]), -programs[device], device), default="")

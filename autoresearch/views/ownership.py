@@ -43,7 +43,7 @@ def is_own_program(
 
 
 def _is_baseline(log: Log, run: bytes, task: Task) -> bool:
-    record = log.find(run)
+    record = log.records.find(run)
     body = record.body if record else None
     return isinstance(body, Run) and body.source_digest == source_digest(task.baseline.decode())
 
@@ -56,7 +56,7 @@ def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
     """
     following: bytes | None = run
     while following is not None:
-        record = log.find(following)
+        record = log.records.find(following)
         if record is None or not isinstance(record.body, Run) or record.author not in own or record.body.base:
             return False
         following = record.body.parent
@@ -74,7 +74,7 @@ def _is_task_s_program(log: Log, run: Run) -> bool:
 def _first_publishers(log: Log, files: set[bytes]) -> dict[bytes, bytes]:
     """By file, the device that first published it in a task. Unpublished files are left out."""
     found: dict[bytes, bytes] = {}
-    for record in log.arrived("task"):
+    for record in log.records.arrived("task"):
         body = record.body
         assert isinstance(body, TaskBody)
         for blob in (body.baseline, *body.harness.values()):
@@ -86,9 +86,9 @@ def _first_publishers(log: Log, files: set[bytes]) -> dict[bytes, bytes]:
 def _is_others_run(log: Log, source: str, own: frozenset[bytes]) -> bool:
     """Whether others have a counted run of a program, on some task, and this participant has none there."""
     digest = source_digest(source)
-    tasks = {(row.digest, row.budget) for row in log.tasks() if row.budget is not None}
+    tasks = {(row.digest, row.budget) for row in log.tasks.all() if row.budget is not None}
     return any(
-        log.program(task, digest, budget) is not None and not log.entrants(task, digest, budget, own)
+        log.programs.find(task, digest, budget) is not None and not log.entries.entrants(task, digest, budget, own)
         for task, budget in tasks
     )
 

@@ -30,7 +30,7 @@ def spent(log: Log, run: Run) -> Spent | None:
     Work is at most the budget, FLOPs at most the work, processor time at most that of 1,024 processors in the run's
     time. The work of a wall-clock task, or of an unknown task, has no bound: neither work nor FLOPs count there.
     """
-    rules, limit_ms = log.rules(run.task), _limit_ms(log, run.task)
+    rules, limit_ms = log.tasks.rules(run.task), _limit_ms(log, run.task)
     if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
         return None
     if rules is None or rules.clocked:
@@ -55,8 +55,8 @@ def verifying_ms(log: Log, run: Record, check: Record) -> int:
 
 
 def _limit_ms(log: Log, task: bytes) -> float | None:
-    row = log.task(task)
-    body = log.get(row.id).body if row else None
+    row = log.tasks.find(task)
+    body = log.records.get(row.id).body if row else None
     limits = body.definition.get("limits") if isinstance(body, Task) else None
     seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
     return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None

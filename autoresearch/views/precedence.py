@@ -66,9 +66,9 @@ def _read_ahead(log: Log, runs: Iterable[Published]) -> None:
     """Read at once what says who saw these runs when."""
     cache = cache_of(log)
     wanted = [run.id for run in runs if ("seen", run.id) not in cache.kept]
-    log.read_mentions_ahead(wanted)
-    named = (said.author for run in wanted for said in log.mentions(run))
-    log.read_times_ahead([device for device in dict.fromkeys(named) if device not in cache.chains])
+    log.mentions.read_ahead(wanted)
+    named = (said.author for run in wanted for said in log.mentions.of(run))
+    log.devices.read_times_ahead([device for device in dict.fromkeys(named) if device not in cache.chains])
 
 
 def precedes(log: Log, run: Published, other: Published) -> bool:
@@ -101,7 +101,7 @@ def _seen(log: Log, run: bytes) -> Mapping[bytes, Seen]:
 def _find(log: Log, run: bytes) -> dict[bytes, Seen]:
     roster = cache_of(log).roster
     first: dict[bytes, Seen] = {}
-    for said in log.mentions(run):
+    for said in log.mentions.of(run):
         if said.author not in roster.keys:
             continue
         who = roster.voter(said.author, said.time)
@@ -123,7 +123,7 @@ def to_link(log: Log, task: bytes, device: bytes, now_ms: int, *, parent: bytes 
     found: dict[bytes, list[bytes]] = {}
     named = {parent}
     for run, voter in _first_heard(log, task, device, now_ms, parent):
-        if run not in named and not log.has_named(device, run):
+        if run not in named and not log.mentions.has_named(device, run):
             found.setdefault(voter, []).append(run)
         named.add(run)
     turns = (run for turn in zip_longest(*found.values()) for run in turn if run is not None)
@@ -135,7 +135,7 @@ def heard_first(log: Log, run: bytes) -> bytes:
 
     It depends on the order of arrival in this log, so nodes may answer differently.
     """
-    row = log.heard_run(run)
+    row = log.mentions.heard_run(run)
     first = _first(log, row) if row else None
     return first.id if first else run
 
@@ -146,9 +146,9 @@ def _first_heard(
     """Of each run that arrived, the first one like it, with its author's voter. Only those of other voters."""
     roster = roster_of(log)
     me = roster.voter(device, now_ms).voter
-    above = log.heard_run(parent) if parent else None
+    above = log.mentions.heard_run(parent) if parent else None
     looked_at: Counter[bytes] = Counter()
-    for row in [*([above] if above else []), *log.heard(task, device, roster.keys, limit=_HEARD_MOST)]:
+    for row in [*([above] if above else []), *log.mentions.heard(task, device, roster.keys, limit=_HEARD_MOST)]:
         author = roster.voter(row.author, row.time).voter
         looked_at[author] += 1
         if looked_at[author] > _EACH_MOST:
@@ -166,7 +166,7 @@ def _first(log: Log, row: HeardRow) -> HeardRow | None:
     """
     voter = roster_of(log).voter
     first: HeardRow | None = None
-    for like in log.heard_like(row):
+    for like in log.mentions.heard_like(row):
         if voter(like.author, like.time).attested and (first is None or was_seen_before(log, like, first)):
             first = like
     return first

@@ -30,19 +30,19 @@ _genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
 
 def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
     """The newest runs on a task first."""
-    return [run_view(log, stored) for stored in log.runs(task, limit=limit, author=author)]
+    return [run_view(log, stored) for stored in log.runs.newest(task, limit=limit, author=author)]
 
 
 def run(log: Log, run_id: bytes) -> RunView:
     """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
     run_body(log, run_id)
-    record = log.get(run_id)
-    return run_view(log, StoredRun(record, log.forked(record)))
+    record = log.records.get(run_id)
+    return run_view(log, StoredRun(record, log.devices.forked(record)))
 
 
 def run_body(log: Log, run_id: bytes) -> Run:
     """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
-    record = log.get(run_id)
+    record = log.records.get(run_id)
     if not isinstance(record.body, Run):
         raise UsageError(
             f"{format_id(run_id)} is {with_article(record.kind)}, not a run.", hint="autoresearch log --kind run"
@@ -66,7 +66,7 @@ def history(log: Log, task: bytes) -> list[HistoryEntry]:
             budget=row.budget,
             time_ms=row.time,
         )
-        for row in log.history(task)
+        for row in log.runs.history(task)
         if not row.forked
     ]
 
@@ -83,7 +83,7 @@ def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
             until_ms=row.until,
             title=row.title,
         )
-        for row in log.claims(task, now_ms=now_ms)
+        for row in log.claims.open(task, now_ms=now_ms)
     ]
 
 
@@ -95,7 +95,7 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
     """
     kept: list[ProgramRow] = []
     skip, size, is_comparable = 0, limit + PAGE_MORE, comparing(log, task)
-    while len(kept) < limit and (page := log.ranked(task, limit=size, skip=skip)):
+    while len(kept) < limit and (page := log.programs.ranked(task, limit=size, skip=skip)):
         kept += filter(is_comparable, page)
         skip += size
     judge_soon(log, [run for row in kept[:limit] for run in (row.first, row.parent) if run])
@@ -116,10 +116,10 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
     """
     path = [run(log, run_id)]
     while path[-1].parent and len(path) < MAX_LINEAGE:
-        parent = log.find(parse_id(path[-1].parent))
+        parent = log.records.find(parse_id(path[-1].parent))
         if parent is None or not isinstance(parent.body, Run):
             break
-        path.append(run_view(log, StoredRun(parent, log.forked(parent))))
+        path.append(run_view(log, StoredRun(parent, log.devices.forked(parent))))
     steps: list[LineageStep] = []
     here = trust_context(log)
     for view in reversed(path):
@@ -135,13 +135,13 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
 
 def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
     """A step with the values that others measured."""
-    found, rules = judgement(log, parse_id(step.run.id)), log.rules(bytes.fromhex(step.run.task))
+    found, rules = judgement(log, parse_id(step.run.id)), log.tasks.rules(bytes.fromhex(step.run.task))
     return msgspec.structs.replace(
         step,
         retest=retest,
         value=found.value,
         margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        gain=None if found.improvement is None else -log.sign(bytes.fromhex(step.run.task)) * found.improvement,
+        gain=None if found.improvement is None else -log.tasks.sign(bytes.fromhex(step.run.task)) * found.improvement,
         others=found.runs,
         voters=found.voters,
     )
@@ -150,7 +150,9 @@ def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
 def statistics(log: Log, task: bytes) -> TaskStatistics:
     """The number of runs, by status, of ranked programs and of devices."""
     statuses, authors = endings_of(log, task)
-    return TaskStatistics(runs=sum(statuses.values()), statuses=statuses, programs=log.programs(task), authors=authors)
+    return TaskStatistics(
+        runs=sum(statuses.values()), statuses=statuses, programs=log.programs.count(task), authors=authors
+    )
 
 
 def run_view(log: Log, stored: StoredRun) -> RunView:
@@ -202,21 +204,21 @@ def wants_retest(log: Log, parent: bytes | None) -> bool:
     """Whether a run builds on one that was found false."""
     if parent is None or not (parent in verified(log) or parent in bans(log).frauds):
         return False  # nobody can have found anything
-    record = log.find(parent)
+    record = log.records.find(parent)
     return record is not None and isinstance(record.body, Run) and state_of(log, record.id) in FALSE
 
 
 def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, section: str = "") -> ProgramView:
     """A program as an answer, with the judgement of its first run."""
     assert row.rank is not None
-    rules = log.rules(row.task)
+    rules = log.tasks.rules(row.task)
     return ProgramView(
         position=position,
         id=format_id(row.first),
         source_digest=row.source_digest.hex(),
         runs=row.runs,
         mean=row.mean,
-        score=log.sign(row.task) * row.rank,
+        score=log.tasks.sign(row.task) * row.rank,
         state=found.state.value,
         title=row.title,
         author=row.author.hex(),

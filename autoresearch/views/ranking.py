@@ -43,7 +43,7 @@ def walk(log: Log, task: bytes) -> Iterator[ProgramRow]:
     """The programs of a task by the reports of all participants, the best first, up to a bound."""
     start, size, is_comparable = 0, _FIRST_PAGE, comparing(log, task)
     while start < BOARD_ROWS:
-        page = log.ranked(task, limit=min(size, BOARD_ROWS - start), skip=start)
+        page = log.programs.ranked(task, limit=min(size, BOARD_ROWS - start), skip=start)
         yield from filter(is_comparable, page)
         if len(page) < size:
             return
@@ -60,7 +60,7 @@ def vouched(
     """
     if not here.naming:
         return walk(log, task)
-    rules, is_comparable = log.rules(task), comparing(log, task)
+    rules, is_comparable = log.tasks.rules(task), comparing(log, task)
     entries = entries_of(log, task, here.roster.keys | here.mine if own else here.roster.keys)
     attested = _is_attested if forked else _counting(log, _is_attested)
     sides = [_Side(log, here, attested, here.roster.keys, ("attested", forked))]
@@ -77,7 +77,7 @@ def unvouched(log: Log, task: bytes, here: TrustContext, *, up_to: float | None 
     rows = walk(log, task)
     while page := list(islice(rows, _FIRST_PAGE)):
         others = [row for row in page if not whose(row.author, row.first_time, here).attested]
-        log.read_entrants_ahead([(task, row.source_digest, row.budget) for row in others], here.roster.keys)
+        log.entries.read_entrants_ahead([(task, row.source_digest, row.budget) for row in others], here.roster.keys)
         for row in page:
             if up_to is not None and row.rank is not None and row.rank > up_to:
                 return
@@ -87,24 +87,24 @@ def unvouched(log: Log, task: bytes, here: TrustContext, *, up_to: float | None 
 
 def vouched_program(log: Log, program: tuple[bytes, bytes, float], here: TrustContext) -> ProgramRow | None:
     """A program by the runs of the attested participant that published it first, or None."""
-    devices = log.entrants(*program, here.roster.keys)
+    devices = log.entries.entrants(*program, here.roster.keys)
     counts = _counting(log, _is_attested)
-    return _row(program, _first_runs(log, program, here, counts, devices), log.rules(program[0]))
+    return _row(program, _first_runs(log, program, here, counts, devices), log.tasks.rules(program[0]))
 
 
 def program_as_reported(log: Log, program: tuple[bytes, bytes, float], here: TrustContext) -> ProgramRow | None:
     """A program by the reports of attested participants, else by all reports; None when no run of it counts."""
-    return (vouched_program(log, program, here) if here.naming else None) or log.program(*program)
+    return (vouched_program(log, program, here) if here.naming else None) or log.programs.find(*program)
 
 
 def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> ProgramRow | None:
     """The best program of a task that a device published first; where trust names anybody, by its own reports."""
     if not here.naming:
         return next((row for row in walk(log, task) if row.author == device), None)
-    rules, counts = log.rules(task), _counting(log, _is_anyone)
+    rules, counts = log.tasks.rules(task), _counting(log, _is_anyone)
     said = (
         (entry, [run for run in entry.runs if counts(run, whose(device, run.time, here))])
-        for entry in log.entries(task, [device], FirstEntries())
+        for entry in log.entries.by_bound(task, [device], FirstEntries())
     )
     rows = ((entry.bound, _row(entry[:3], runs, rules)) for entry, runs in said)
     return next(filter(comparing(log, task), _in_order(rows)), None)
@@ -116,20 +116,22 @@ def measured(log: Log, task: bytes, here: TrustContext, *, authors: int) -> Iter
     A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
     program that was measured in several runs appears once for each.
     """
-    rules, keys, is_now = log.rules(task), here.roster.keys | here.mine, here.roster is roster_of(log)
+    rules, keys, is_now = log.tasks.rules(task), here.roster.keys | here.mine, here.roster is roster_of(log)
 
     def as_program(row: MeasuredRow) -> ProgramRow | None:
         if not is_now:
             return _measured(log, row, here, rules)[0]
         return kept(log, _name(row, here), lambda: _measured(log, row, here, rules))
 
-    found = _entries_ahead(log, (row for row in log.measured(task, authors=authors) if row.author in keys), here)
+    found = _entries_ahead(
+        log, (row for row in log.entries.measured(task, authors=authors) if row.author in keys), here
+    )
     return filter(comparing(log, task), _in_order((row.bound, as_program(row)) for row in found))
 
 
 def entries_of(log: Log, task: bytes, devices: Collection[bytes]) -> Iterator[EntryRow]:
     """The entries of devices by their bounds, each device's first ones kept between questions."""
-    return log.entries(task, devices, cache_of(log).first_entries.setdefault(task, FirstEntries()))
+    return log.entries.by_bound(task, devices, cache_of(log).first_entries.setdefault(task, FirstEntries()))
 
 
 def _entries_ahead(log: Log, rows: Iterable[MeasuredRow], here: TrustContext) -> Iterator[MeasuredRow]:
@@ -137,7 +139,7 @@ def _entries_ahead(log: Log, rows: Iterable[MeasuredRow], here: TrustContext) ->
     following, known = iter(rows), cache_of(log).kept
     while page := list(islice(following, _FIRST_PAGE)):
         wanted = [row for row in page if _name(row, here) not in known]
-        log.read_entries_ahead([(row.task, row.source_digest, row.budget, row.author) for row in wanted])
+        log.entries.read_entries_ahead([(row.task, row.source_digest, row.budget, row.author) for row in wanted])
         yield from page
 
 
@@ -178,12 +180,14 @@ class _Side:
 
     def _first(self, program: tuple[bytes, bytes, float]) -> tuple[bytes | None, list[bytes]]:
         """The device that published a program first, if several did, and the runs that say so, with the program."""
-        devices = self._log.entrants(*program, self._keys)
+        devices = self._log.entries.entrants(*program, self._keys)
         if len(devices) < 2:
             return None, [program[1]]
         by_first = _by_first(self._log, program, self._here, self.counts, devices)
         first = first_of(self._log, by_first).author if by_first else None
-        forked = [run.id for device in devices for run in self._log.counted_runs(*program, device) if run.forked]
+        forked = [
+            run.id for device in devices for run in self._log.entries.counted_runs(*program, device) if run.forked
+        ]
         return first, [program[1], *(run.id for run in by_first), *forked]
 
 
@@ -211,9 +215,9 @@ def _by_first(
 ) -> dict[CountedRun, list[CountedRun]]:
     """The runs of a program that count, of each of these devices by its first."""
     by_first: dict[CountedRun, list[CountedRun]] = {}
-    log.read_entries_ahead([(*program, device) for device in devices])
+    log.entries.read_entries_ahead([(*program, device) for device in devices])
     for device in devices:
-        runs = [run for run in log.counted_runs(*program, device) if counts(run, whose(device, run.time, here))]
+        runs = [run for run in log.entries.counted_runs(*program, device) if counts(run, whose(device, run.time, here))]
         if runs:
             by_first[min(runs)] = runs
     return by_first
@@ -228,7 +232,7 @@ def _measured(
         return None, []
     counts = _counting(log, _is_attested if said.attested else _is_own)
     program = (found.task, found.source_digest, found.budget)
-    every = log.counted_runs(*program, found.author)
+    every = log.entries.counted_runs(*program, found.author)
     runs = [run for run in every if counts(run, whose(found.author, run.time, here))]
     first = next((run for run in runs if run.id == found.run), None)
     sources = [found.source_digest, *(run.id for run in every if run.forked)]

@@ -92,7 +92,7 @@ def track_record(log: Log, voter: bytes) -> TrackRecord:
     ledger = cache.ledger
     if not isinstance(ledger, _Ledger):
         ledger = cache.ledger = _Ledger()
-        ledger.enter(log, log.verified())
+        ledger.enter(log, log.verifications.verified())
     else:
         ledger.enter(log, cache.unentered.intersection(verified(log)))
     cache.unentered = set()
@@ -105,7 +105,7 @@ def track_records(log: Log, *, runs: Collection[bytes] | None = None) -> dict[by
     """The track records of all voters that have one; with ``runs`` at least by these runs."""
     if runs is not None and "tracks" not in cache_of(log).known:
         return _computed(log, runs)
-    return cached(log, "tracks", lambda: _computed(log, log.verified()))
+    return cached(log, "tracks", lambda: _computed(log, log.verifications.verified()))
 
 
 def mark_view(marked: Marked) -> MarkView:
@@ -157,7 +157,7 @@ def _events_of(log: Log, run_id: bytes) -> Sequence[_Event]:
     """The same for the id of a record, kept as long as nothing new is said of it."""
     known = cache_of(log).events
     if run_id not in known:
-        run = log.find(run_id)
+        run = log.records.find(run_id)
         if run is None:
             return []  # it may come
         known[run_id] = list(_events(log, run)) if run.kind == "run" else []
@@ -181,7 +181,7 @@ def _events(log: Log, run: Record) -> Iterator[_Event]:
         [report for _, report in reports], min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1))
     )
     assert isinstance(run.body, Run)
-    rules = log.rules(run.body.task)
+    rules = log.tasks.rules(run.body.task)
     apart = _apart([report for _, report in reports if report.stage == REPLICATE], rules.noise if rules else 0.0)
     for record, report in reports:
         if report.stage == REPLICATE and (state is RunState.REFUTED or report.voter in apart):

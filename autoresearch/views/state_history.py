@@ -22,7 +22,7 @@ class Change(NamedTuple):
 
 def states_over_time(log: Log, run_id: bytes) -> list[Change]:
     """The states of a run, the oldest first: a function of the records, whenever they arrived."""
-    run = log.get(run_id)
+    run = log.records.get(run_id)
     if not isinstance(run.body, Run):
         return []
     # Unattested and repeated verifications change no state, so they are skipped: any number of them takes no time.

@@ -68,12 +68,12 @@ def trials(
     names by their source digests. Without the sample the search would take what it sees for all that there is.
     """
     leads = preferred(log, task, here)
-    if log.has_more_runs(task, best + newest + sample):
+    if log.runs.has_more(task, best + newest + sample):
         some = {*_newest(log, task, here, newest), *_sample(log, task, here, sample)}
-        digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.history_of(some))}
+        digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.runs.history_of(some))}
         rows = _selected(log, task, here, leads, digests)
     else:
-        rows = log.history(task)
+        rows = log.runs.history(task)
     return list(_trials(log, task, here, device, leads, rows))
 
 
@@ -82,21 +82,21 @@ def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, d
     upheld = [leads] if leads else []
     upheld += checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
     digests |= {placed.row.source_digest for placed in upheld}
-    rows = log.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
+    rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
     bases = {row.base for row in rows if row.base is not None} - digests
-    rows += log.history_of(_some_runs(log, task, here, bases))
+    rows += log.runs.history_of(_some_runs(log, task, here, bases))
     return sorted(rows, key=lambda row: (row.time, row.id))
 
 
 def _newest(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
     """The newest runs that ended, well or not. Unattested participants take no places."""
     heard = here.roster.keys | here.mine if here.naming else devices_of(log)
-    return (run for _, run, _ in islice(log.newest(task, heard, ended=True), most))
+    return (run for _, run, _ in islice(log.entries.newest(task, heard, ended=True), most))
 
 
 def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
     """A sample of the runs that ended. Unattested participants take no places."""
-    heard = (run for time_ms, run, author in log.runs_by_id(task) if any(whose(author, time_ms, here)))
+    heard = (run for time_ms, run, author in log.runs.sample(task) if any(whose(author, time_ms, here)))
     return islice(heard, most)
 
 
@@ -126,7 +126,7 @@ def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[byte
 def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:
     """Of each of these programs and of each seed some runs: first those of attested participants, then the oldest."""
     by_seed: defaultdict[tuple[bytes, int], list[tuple[bool, int, bytes]]] = defaultdict(list)
-    for digest, replicate, time_ms, run, author in log.runs_of_programs(task, digests):
+    for digest, replicate, time_ms, run, author in log.runs.of_programs(task, digests):
         by_seed[digest, replicate].append((not any(whose(author, time_ms, here)), time_ms, run))
     return {run for found in by_seed.values() for _, _, run in sorted(found)[:_EACH]}
 

@@ -41,7 +41,7 @@ class Whose(NamedTuple):
 def trust_context(log: Log, me: bytes | None = None) -> TrustContext:
     """The trust context at the time of the newest record. ``me`` is the device that asks, if it has a key."""
     naming = log.trust.names_anybody
-    newest, roster = log.records(limit=1) if naming else [], roster_of(log)
+    newest, roster = log.records.newest(limit=1) if naming else [], roster_of(log)
     if not newest:
         return TrustContext(verifying=False, naming=naming, me=None, roster=roster)
     rules, now_ms = network_rules(log.network), newest[0].time

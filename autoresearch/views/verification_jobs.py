@@ -89,7 +89,7 @@ def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
     yield from (
         placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state is RunState.DISPUTED
     )
-    voters, rules = here.roster.count(log.newest_ms()), network_rules(log.network)
+    voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
     for run_id in _newest(log, task, here):
         if is_audited(seed, run_id, voters=voters, rules=rules):
             yield run_id
@@ -100,7 +100,7 @@ def _newest(log: Log, task: bytes, here: TrustContext) -> list[bytes]:
     cache, keys = cache_of(log), here.roster.keys
     row, known = cache.newest.get(task, (0, []))
     if row < cache.revision.row:
-        came = log.counted_after(task, row) if row else log.newest(task, keys)
+        came = log.runs.counted_after(task, row) if row else log.entries.newest(task, keys)
         attested = (run for run in came if run[2] in keys and whose(run[2], run[0], here).attested)
         known = sorted([*known, *islice(attested, None if row else AUDITED_MAX)], reverse=True)[:AUDITED_MAX]
         cache.newest[task] = cache.revision.row, known
@@ -110,14 +110,16 @@ def _newest(log: Log, task: bytes, here: TrustContext) -> list[bytes]:
 @in_snapshot
 def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> VerificationJob | None:
     """The job of this device for one run, or None: nothing is needed, it has verified it, or others are drawn."""
-    run, roster = log.get(run_id), roster_of(log)
+    run, roster = log.records.get(run_id), roster_of(log)
     me, patience_ms = roster.voter(device, now_ms).voter, network_rules(log.network).patience_ms
     author = roster.voter(run.author, run.time).voter
     if author == me or not is_counted(log, run, device, now_ms):
         return None
     heard = [report for _, report in counted_reports(log, run)]
     # Only a device's first commitment can count, so a device that has one does nothing more.
-    fixed = {(row.stage, row.round) for row in log.commitments(run_id) if row.author == device and row.output}
+    fixed = {
+        (row.stage, row.round) for row in log.verifications.commitments(run_id) if row.author == device and row.output
+    }
     for stage, number in _wanted(log, run, heard):
         waiting = pending(log, run, stage, number)
         said = [report for report in heard if (report.stage, report.round) == (stage, number)]
@@ -187,7 +189,7 @@ def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool
 
 def _values_of(log: Log, run_id: bytes | None) -> list[float]:
     """The value that others measured of a run and the reported one; empty where the run is not in the log."""
-    run = log.find(run_id) if run_id else None
+    run = log.records.find(run_id) if run_id else None
     if run is None or not isinstance(run.body, Run):
         return []
     return [value for value in (judgement(log, run.id).value, run.body.value) if value is not None]
@@ -200,7 +202,7 @@ def _is_replicated(log: Log, run: Record, body: Run) -> bool:
     """
     author = roster_of(log).voter(run.author, run.time).voter
     rules, leader = network_rules(log.network), leading(log, body.task)
-    sign = log.sign(body.task)
+    sign = log.tasks.sign(body.task)
     if body.value is None:
         return False
     if leader is not None and leader.found.value is not None and sign * body.value < sign * leader.found.value:
@@ -210,7 +212,7 @@ def _is_replicated(log: Log, run: Record, body: Run) -> bool:
         return False
     if leader is None or leader.found.value is None:
         return True
-    spoken = [row for row in log.verifications(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
+    spoken = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
     heard = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
     outputs = [row.output or b"" for row in spoken if row.id in heard][: rules.quorum]
     streak = track_record(log, author).consecutive_valid

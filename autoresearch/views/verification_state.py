@@ -47,7 +47,7 @@ _BANNED = _UNHEARD._replace(state=RunState.BANNED)
 def judgement(log: Log, run_id: bytes) -> Judgement:
     """The judgement of a run: its state, and what others measured."""
     found = cache_of(log).judgements.get(run_id)
-    return found if found is not None else judged(log, log.get(run_id))
+    return found if found is not None else judged(log, log.records.get(run_id))
 
 
 def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
@@ -71,7 +71,7 @@ def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
 def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
     """The runs with verifications, and their parents: pairs measure both."""
     known, heard = cache_of(log).judgements, verified(log)
-    log.read_ahead([run for run in dict.fromkeys(runs) if run in heard and run not in known])
+    log.verifications.read_ahead([run for run in dict.fromkeys(runs) if run in heard and run not in known])
 
 
 def is_upheld(log: Log, run_id: bytes) -> bool:
@@ -81,7 +81,7 @@ def is_upheld(log: Log, run_id: bytes) -> bool:
 
 def judged(log: Log, run: Record) -> Judgement:
     """The judgement of a run whose record is at hand."""
-    with log.snapshot():
+    with log.reader.snapshot():
         known = cache_of(log).judgements
         if run.id not in known:
             known[run.id] = judge_reports(log, run, [report for _, report in counted_reports(log, run)])
@@ -92,7 +92,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
     """The judgement of a run, if these were all the reports on it."""
     body = run.body
     assert isinstance(body, Run)
-    rules = log.rules(body.task)
+    rules = log.tasks.rules(body.task)
     noise = rules.noise if rules else 0.0
     author = roster_of(log).voter(run.author, run.time).voter
     found = judge(
@@ -104,13 +104,13 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         pairs_only=is_pairs_only(log, body),
         lineage=Lineage(
-            claim=None if body.value is None else log.sign(body.task) * body.value,
+            claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
             as_parent=_as_parent(log, run),
         ),
     )
     if found.value is not None:
-        found = found._replace(value=log.sign(body.task) * found.value)
+        found = found._replace(value=log.tasks.sign(body.task) * found.value)
     if run.id in bans(log).frauds:
         return found._replace(state=RunState.FRAUD)
     if is_banned(log, author, run.time, device=run.author, seq=run.seq):
@@ -120,7 +120,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
 
 def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | None:
     """The number of a run's parent, smaller is better: the network's, else the reported one, if any."""
-    parent = log.find(run.parent) if run.parent else None
+    parent = log.records.find(run.parent) if run.parent else None
     if parent is None or not isinstance(parent.body, Run) or parent.body.task != run.task:
         return None
     found = judge(
@@ -131,7 +131,7 @@ def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | No
         noise=rules.noise if rules else 0.0,
         minimum_effect=0.0,
     )
-    claim = None if parent.body.value is None else log.sign(run.task) * parent.body.value
+    claim = None if parent.body.value is None else log.tasks.sign(run.task) * parent.body.value
     return claim if found.value is None else found.value
 
 
@@ -143,8 +143,8 @@ def _as_parent(log: Log, run: Record) -> list[float]:
     assert isinstance(body, Run)
     author = roster.voter(run.author, run.time).voter
     found: dict[bytes, list[float]] = {}
-    for child_id in log.paired_children(run.id):
-        child = log.get(child_id)
+    for child_id in log.verifications.paired_children(run.id):
+        child = log.records.get(child_id)
         if not isinstance(child.body, Run) or child.body.task != body.task:
             continue
         authors = {author, roster.voter(child.author, child.time).voter}
@@ -190,7 +190,7 @@ def needed(log: Log, run: Record, stage: str) -> int:
 def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
     """The voters that committed on a run and have not revealed, with the time of their first commitment."""
     voter, asked = roster_of(log).voter, (stage, number)
-    rows = [row for row in log.verifications(run.id) if (row.stage, row.round) == asked]
+    rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == asked]
     told = {voter(row.author, row.time).voter for row in rows}
     waiting: dict[bytes, int] = {}
     for row in committed(log, run, stage, number):  # the oldest first: a second commitment does not prolong the wait
@@ -203,7 +203,7 @@ def committed(log: Log, run: Record, stage: str, number: int) -> list[Commitment
     author, asked_ms = roster_of(log).voter(run.author, run.time).voter, _asked_ms(log, run, stage)
     return [
         row
-        for row in log.commitments(run.id)
+        for row in log.verifications.commitments(run.id)
         if row.output is not None
         and (row.stage, row.round) == (stage, number)
         and is_counted(log, run, row.author, row.time, seq=row.seq)
@@ -214,7 +214,7 @@ def committed(log: Log, run: Record, stage: str, number: int) -> list[Commitment
 
 def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
     """The verifications of a run with valid proofs and commitments, as reports that tell which are attested."""
-    with log.snapshot():
+    with log.reader.snapshot():
         known = cache_of(log).reports
         if run.id not in known:
             known[run.id] = list(_reports(log, run)) if run.id in verified(log) else []
@@ -246,9 +246,9 @@ def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
 def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
-    roster, commitments = roster_of(log), committed_by(log.commitments(run.id))
-    for row in log.verifications(run.id):
-        record, output = log.get(row.id), row.output
+    roster, commitments = roster_of(log), committed_by(log.verifications.commitments(run.id))
+    for row in log.verifications.of(run.id):
+        record, output = log.records.get(row.id), row.output
         check = record.body
         assert isinstance(check, Verification)
         if output is None or check.stage != stage or check.verdict == "unavailable":
@@ -290,7 +290,7 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
         return None
     if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
         return None
-    sign = log.sign(run.task)
+    sign = log.tasks.sign(run.task)
     # The differences of pairs on one machine can be compared across hardware, the values cannot.
     comparable_here = not is_clocked(log, run.task) or is_same_hardware(run, check.device)
     pairs = zip(check.parent_values, check.values, strict=True)
@@ -325,7 +325,7 @@ def bears_out(log: Log, run: Run, check: Verification) -> bool:
         shuffled=number("shuffled"),
         unigram=number("unigram"),
     )
-    rules = log.rules(run.task)
+    rules = log.tasks.rules(run.task)
     return passes(run.value, found, tolerance=tolerance_of(log, run.task), noise=rules.noise if rules else 0.0)
 
 
@@ -335,7 +335,7 @@ def tolerance_of(log: Log, task: bytes) -> float | None:
 
 
 def _tolerance(log: Log, task: bytes) -> float | None:
-    evaluation = (log.definition(task) or {}).get("evaluation")
+    evaluation = (log.tasks.definition(task) or {}).get("evaluation")
     tolerance = evaluation.get("tolerance") if isinstance(evaluation, Mapping) else None
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
 

@@ -113,17 +113,17 @@ def check_log() -> Check:
         return Check(name="log", result=OK, detail="there is none yet; the daemon makes it at its first start")
     me = device_key()
     with Log.open(paths.log, here.manifest().network, read_only=True) as log:
-        lost = log.missing_own(me) if me else None
+        lost = log.writer.missing_own(me) if me else None
         if lost:
             detail = f"this device signed a record number {lost.seq} that is not here: an older copy was put back"
             fix = "put the newest copy back, or accept that the history forks: autoresearch doctor --accept-fork"
             return Check(name="log", result=FAILED, detail=detail, fix=fix)
-        forked = [fork.seq for fork in log.forks(me) if not fork.merged] if me else []
+        forked = [fork.seq for fork in log.devices.forks(me) if not fork.merged] if me else []
         if forked:
             detail = f"this device's history forked at its record {forked[0]}: later runs don't count by themselves"
             return Check(name="log", result=WARNING, detail=detail, fix="autoresearch down && autoresearch id merge")
         return Check(
-            name="log", result=OK, detail=f"{counted(log.count(), 'record')}, {size(paths.log.stat().st_size)}"
+            name="log", result=OK, detail=f"{counted(log.records.count(), 'record')}, {size(paths.log.stat().st_size)}"
         )
 
 
@@ -135,7 +135,7 @@ def check_clock() -> Check:
     if now_ms < network.start_ms:
         return Check(name="clock", result=FAILED, detail="it is set to a time before the network began", fix=fix)
     with Log.open(here.paths().log, network, read_only=True) as log:
-        newest = log.records(limit=1)
+        newest = log.records.newest(limit=1)
     ahead_ms = newest[0].time - now_ms if newest else 0
     if ahead_ms > network.ahead_ms:
         detail = f"the newest record here is {duration(ahead_ms)} ahead of it"

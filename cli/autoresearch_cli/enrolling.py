@@ -70,16 +70,16 @@ def merge(mine: Identity, device: bytes) -> MergeAnswer:
     with Notebook(here.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
         log = notebook.log
-        held = [run for run in log.records(kind="run", author=device, limit=ALL_RUNS) if log.forked(run)]
+        held = [run for run in log.records.newest(kind="run", author=device, limit=ALL_RUNS) if log.devices.forked(run)]
         record = notebook.merge(mine.root, device, here.now_ms())
         assert isinstance(record.body, Merge)
-        heads = [log.get(head) for head in record.body.heads]
+        heads = [log.records.get(head) for head in record.body.heads]
         return MergeAnswer(
             device_key=device.hex(),
             id=format_id(record.id),
             heads=[format_id(head.id) for head in heads],
             seq=max(head.seq for head in heads),
-            runs=sum(not log.forked(run) for run in held),
+            runs=sum(not log.devices.forked(run) for run in held),
         )
 
 
@@ -110,7 +110,7 @@ def adopt(text: str, *, json: bool) -> None:
     record = read_answer(text, device, here.manifest().network, now_ms=here.now_ms())
     adopt_root(folder, record.author)
     with Notebook(here.paths()) as notebook:
-        notebook.log.ingest([(record.raw, record.signature)], now_ms=here.now_ms())
+        notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=here.now_ms())
         notebook.publish_identity(here.now_ms())
     _print("done", device, "", json=json)
     if not json:

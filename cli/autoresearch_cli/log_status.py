@@ -28,8 +28,8 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             device_key=me.hex() if me else "",
             network=notebook.log.network.name,
             network_id=notebook.log.network.id.hex(),
-            records=notebook.log.count(),
-            mine=notebook.log.count(author=me) if me else 0,
+            records=notebook.log.records.count(),
+            mine=notebook.log.records.count(author=me) if me else 0,
             task=task,
             verifying=_verifying(notebook.log, me) if me else None,
         )

@@ -44,7 +44,7 @@ def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
     from autoresearch_cli.reading import open_notebook
 
     with open_notebook() as notebook:
-        everything = {row.digest for row in notebook.log.tasks()}
+        everything = {row.digest for row in notebook.log.tasks.all()}
         put_away = notebook.archived if wanted else frozenset(everything - notebook.archived)
         task = find_task(notebook.log, name, author=notebook.me, archived=put_away)
     changed = choose(here.paths().choices, Choice.ARCHIVED, task.digest, wanted=wanted)

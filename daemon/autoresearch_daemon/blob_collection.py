@@ -122,19 +122,19 @@ class Keeper:
         """Own records' blobs and those of the best. Reads with a connection of its own: the log's is for the loop."""
         log = self._notebook.log
         with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
-            for record in reader.by_author(self._notebook.author, after_seq=self._own_seq):
+            for record in reader.records.by_author(self._notebook.author, after_seq=self._own_seq):
                 self._own_seq = record.seq
                 self._own |= names_of(record.body)
                 if isinstance(record.body, Run):
                     self._own_tasks.add(record.body.task)
-            first = dict.fromkeys(row.digest for row in reader.tasks())
+            first = dict.fromkeys(row.digest for row in reader.tasks.all())
             others = [digest for digest in first if digest not in self._own_tasks][:OTHER_TASKS]
             pinned, here = set(self._own), trust_context(reader)
             for digest in (*self._own_tasks, *others):
                 # What is built upon, and what others may verify next: nobody's claims push the confirmed ones out.
                 built = islice(buildable(reader, digest, here), BEST)
                 for placed in (*built, *contenders(reader, digest, here, limit=BEST)):
-                    best = reader.find(placed.row.first)
+                    best = reader.records.find(placed.row.first)
                     pinned |= names_of(best.body) if best else set()
         return pinned
 

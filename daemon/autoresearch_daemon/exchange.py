@@ -77,9 +77,9 @@ class Exchange:
         self._settings = settings
         self._thread = thread
         self._ingester = Ingester(thread, self._stored)
-        self._seen = self._log.revision()
-        self._index = KeyIndex(self._log.iter_keys())
-        self._log.on_change = thread.on_change = self._changed
+        self._seen = self._log.reader.revision()
+        self._index = KeyIndex(self._log.records.iter_keys())
+        self._log.writer.on_change = thread.on_change = self._changed
         self._met: set[str] = set()
         self._exchanged: dict[str, Exchanged] = {}
         self._early = EarlyRecords()
@@ -91,7 +91,7 @@ class Exchange:
         self._sessions = Sessions(
             self._log,
             lambda: self._index,
-            lambda ids: [*self._log.raw(ids), *self._early.raw(ids)],
+            lambda ids: [*self._log.records.raw(ids), *self._early.raw(ids)],
             self._ingester,
             refused=self._refused.of,
             on_finished=self._finished,
@@ -283,7 +283,7 @@ class Exchange:
         if not due:
             return
         await self._ingester.store([pair for _, pair in due], "those that waited")
-        there = self._log.has([record_id for (_, record_id), _ in due])
+        there = self._log.records.has([record_id for (_, record_id), _ in due])
         for (time_ms, record_id), _ in due:
             if record_id not in there:
                 self._index.discard(time_ms, record_id)
@@ -299,7 +299,7 @@ class Exchange:
         if isinstance(news, KeyIndex):
             self._passed.clear()
             self._index = news
-            news = [*self._early.keys(), *self._log.keys_after(self._seen.row)]
+            news = [*self._early.keys(), *self._log.records.keys_after(self._seen.row)]
         for start in range(0, len(news), KEYS_AT_ONCE):
             self._index.update(news[start : start + KEYS_AT_ONCE])
             await asyncio.sleep(0)
@@ -337,10 +337,10 @@ class Exchange:
 
 def _added_elsewhere(log: Log, *, since: Revision) -> tuple[Revision, list[Key] | KeyIndex] | None:
     """The keys that came after a revision, or all of them when some went; None when nobody else wrote since."""
-    if not log.changed_elsewhere():
+    if not log.reader.changed_elsewhere():
         return None
-    with log.snapshot() as now:
-        return now, log.keys_after(since.row) if now.drops == since.drops else KeyIndex(log.iter_keys())
+    with log.reader.snapshot() as now:
+        return now, log.records.keys_after(since.row) if now.drops == since.drops else KeyIndex(log.records.iter_keys())
 
 
 def carried(record: Record) -> list[BlobRef]:

@@ -126,5 +126,5 @@ class Ingester:
 
 
 def _ingested(log: Log, *, given: Sequence[tuple[Pairs, str]]) -> deque[Arrived]:
-    verdicts = iter(log.ingest([pair for pairs, _ in given for pair in pairs], now_ms=now_ms()))
+    verdicts = iter(log.writer.ingest([pair for pairs, _ in given for pair in pairs], now_ms=now_ms()))
     return deque(Arrived(peer, pairs, list(islice(verdicts, len(pairs)))) for pairs, peer in given)

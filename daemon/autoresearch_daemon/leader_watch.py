@@ -47,8 +47,8 @@ class LeaderWatch:
 
 
 def _look(log: Log, *, before: _Seen | None, again: bool) -> tuple[_Seen, list[_Change]]:
-    with log.snapshot():
-        count = log.count("verification")
+    with log.reader.snapshot():
+        count = log.records.count("verification")
         if before and count == before.verifications and not again:
             return before, []
         seen = _Seen(count, _confirmed(log) if count else {})
@@ -60,14 +60,14 @@ def _look(log: Log, *, before: _Seen | None, again: bool) -> tuple[_Seen, list[_
 
 def _confirmed(log: Log) -> dict[bytes, bytes]:
     here, found = trust_context(log), {}
-    for task in {row.digest for row in log.tasks()}:
+    for task in {row.digest for row in log.tasks.all()}:
         if confirmed := backed(log, task, here, RunState.CONFIRMED):
             found[task] = confirmed[0].row.first
     return found
 
 
 def _change(log: Log, old: bytes | None, new: bytes | None) -> _Change:
-    state = state_of(log, old) if old and log.has([old]) else ""
+    state = state_of(log, old) if old and log.records.has([old]) else ""
     if old and (new is None or state != RunState.CONFIRMED):
         word = str(state or "withdrawn")
         text = f"{short_id(old)}{_title(log, old)} was the best confirmed run and is {word} now"
@@ -79,5 +79,5 @@ def _change(log: Log, old: bytes | None, new: bytes | None) -> _Change:
 
 
 def _title(log: Log, run: bytes) -> str:
-    record = log.find(run)
+    record = log.records.find(run)
     return f" “{record.body.title}”" if record and isinstance(record.body, Run) and record.body.title else ""

@@ -34,7 +34,7 @@ class LogThread:
     def __init__(self, log: Log) -> None:
         self._beside = log
         self._log = Log.open(log.path, log.network, trust=log.trust)
-        self._log.on_change = lambda came, went: self._changes.append((came, went))
+        self._log.writer.on_change = lambda came, went: self._changes.append((came, went))
         self._changes: list[tuple[list[Key], list[Key]]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
         self.on_change: Callable[[Sequence[Key], Sequence[Key]], None] | None = None

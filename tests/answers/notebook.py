@@ -49,7 +49,7 @@ class Notebook:
 
     def append(self, kind, body, *, by=None, links=()):
         self.now_ms += 1000
-        return self.log.append(by or self.mine, kind, body, links=links, now_ms=self.now_ms).id
+        return self.log.writer.append(by or self.mine, kind, body, links=links, now_ms=self.now_ms).id
 
     def task(self, name="grammar", *, by=None, called=None, **options):
         """Publish a task and return its digest."""

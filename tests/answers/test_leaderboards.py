@@ -153,7 +153,7 @@ def test_whoever_names_more_devices_than_a_query_takes_is_found_all_the_same(vil
 def test_a_proven_cheat_hides_no_reported_run_however_much_it_writes(village):
     honest = village.run(1.5, "honest", by=ANN)
     village.run(0.4, "cheated", by=CEM, seed=7)
-    head = village.log.head(CEM.public)
+    head = village.log.devices.head(CEM.public)
     fakes = [
         sealed(
             CEM,
@@ -163,7 +163,7 @@ def test_a_proven_cheat_hides_no_reported_run_however_much_it_writes(village):
         )
         for number in range(310)
     ]
-    village.log.ingest(pairs(fakes), now_ms=village.now_ms + 1000)
+    village.log.writer.ingest(pairs(fakes), now_ms=village.now_ms + 1000)
     answer = best_answer(village.log, find_task(village.log))
     assert answer.reported.id == answer.task.best.id == answer.run.id == format_id(honest.id)
 

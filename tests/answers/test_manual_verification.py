@@ -85,7 +85,7 @@ def test_proven_fraud_needs_no_verification_and_the_cheater_verifies_nothing(vil
 def test_other_records_and_unknown_ids_are_no_runs(village):
     check = village.evaluate(village.run(1.2, "good", by=BEN), 1.2, ANN)[0]
     assert "is a verification, not a run" in refused(village, check.id, CEM, error=UsageError)[0]
-    profile = village.log.records(kind="identity", limit=1)[0]
+    profile = village.log.records.newest(kind="identity", limit=1)[0]
     assert "is an identity, not a run" in refused(village, profile.id, CEM, error=UsageError)[0]
     with pytest.raises(NotFound):
         check_asked(village.log, b"\x00" * 32, ANN.public, village.now_ms)

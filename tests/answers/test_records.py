@@ -89,17 +89,17 @@ def test_a_forked_authors_record_says_so(notebook):
     notebook.run(notebook.task(), 1.0)
     from autoresearch.records import DEFAULT_NETWORK, Note, seal
 
-    head = notebook.log.head(notebook.mine.public)
+    head = notebook.log.devices.head(notebook.mine.public)
     twin = seal(
         notebook.mine,
         DEFAULT_NETWORK,
         "note",
         Note(topic="insight", text="twin"),
         seq=head.seq,
-        prev=notebook.log.get(head.id).prev,
+        prev=notebook.log.records.get(head.id).prev,
         time_ms=notebook.now_ms,
     )
-    notebook.log.ingest([(twin.raw, twin.signature)], now_ms=notebook.now_ms)
+    notebook.log.writer.ingest([(twin.raw, twin.signature)], now_ms=notebook.now_ms)
     assert show_answer(notebook.log, twin.id).forked
 
 

@@ -60,7 +60,7 @@ class SmallNode:
         except NotFound:
             task = None
         return StatusAnswer(
-            state=self.state, why="asked", reason="because", records=self.log.count(), task=task, version="0"
+            state=self.state, why="asked", reason="because", records=self.log.records.count(), task=task, version="0"
         )
 
     def ready(self):
@@ -119,7 +119,7 @@ class SmallNode:
 
     def note(self, request):
         body, run = note_on(self.log, request, author=self.author())
-        record = self.log.get(self.notebook.append("note", body, links=[run]))
+        record = self.log.records.get(self.notebook.append("note", body, links=[run]))
         return NoteAnswer(note=note_view(self.log, record))
 
     def set_name(self, request):

@@ -288,7 +288,7 @@ async def test_evidence_is_listed_checked_and_measured_once_more(client, node, s
     lucky = story.notebook.run(story.task, 0.5, source="lucky = 1\n")
     assert (await client.get("/v1/evidence"))["evidence"] == []
     signer, notebook = story.notebook.other, story.notebook
-    body = msgspec.structs.replace(notebook.log.get(lucky).body, seed=7)
+    body = msgspec.structs.replace(notebook.log.records.get(lucky).body, seed=7)
     chosen = notebook.append("run", body, by=signer)
     listed = (await client.get(f"/v1/evidence?kind=seed&participant={signer.public.hex()[:8]}"))["evidence"]
     assert [(one["id"], one["follows"]) for one in listed] == [(format_id(chosen), "banned")]

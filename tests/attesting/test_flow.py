@@ -47,7 +47,7 @@ async def test_two_codes_and_the_participant_is_attested_for_all_to_see(place: T
     stranger = place.add("stranger")
     voter = roster_of(stranger.notebook.log).voter(ada.notebook.author, place.clock())
     assert (voter.root, voter.voter, voter.attested) == (ada.root.public, mail_tag(mailbox(ADDRESS), TEA), True)
-    bodies = [record.body for record in stranger.notebook.log.records(kind="attestation", limit=9)]
+    bodies = [record.body for record in stranger.notebook.log.records.newest(kind="attestation", limit=9)]
     assert {body.domain for body in bodies} == {domain_tag(mailbox(ADDRESS), TEA).hex()}  # type: ignore[union-attr]
     assert {body.method for body in bodies} == {"code"}  # type: ignore[union-attr]
 
@@ -120,7 +120,7 @@ async def test_a_code_is_good_once(place: Town) -> None:
     ada.local.save_codes(awaited)
     with pytest.raises(Refused, match="answered already"):
         await ada.confirm(texts(place)[0])
-    assert len(ada.notebook.log.records(kind="attestation", limit=9)) == 1
+    assert len(ada.notebook.log.records.newest(kind="attestation", limit=9)) == 1
 
 
 async def test_a_code_is_good_for_half_an_hour(place: Town) -> None:
@@ -196,11 +196,11 @@ async def test_an_attestor_that_has_not_heard_of_the_device_hears_of_it_first(pl
 async def test_an_attestation_of_another_network_is_none(place: Town) -> None:
     ada = place.houses["ada"]
     await become_attested(place, ada)
-    record = ada.notebook.log.records(kind="attestation", limit=1)[0]
+    record = ada.notebook.log.records.newest(kind="attestation", limit=1)[0]
     refused = admit(record.raw, record.signature, Network(name="other"), now_ms=place.clock.ms)
     assert isinstance(refused, Refusal)
     assert refused.code == "network"
-    again = ada.notebook.log.ingest([(record.raw, record.signature)], now_ms=place.clock.ms)
+    again = ada.notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=place.clock.ms)
     assert [verdict.state.value for verdict in again] == ["duplicate"]
 
 

@@ -117,7 +117,7 @@ class House:
         self.hear(records)
 
     def hear(self, records: Sequence[tuple[bytes, bytes]]) -> None:
-        self.notebook.log.ingest(records, now_ms=self._town.clock())
+        self.notebook.log.writer.ingest(records, now_ms=self._town.clock())
 
 
 @dataclass
@@ -155,7 +155,7 @@ class Town:
 
 def pairs(notebook: Notebook) -> list[tuple[bytes, bytes]]:
     kinds = ("identity", "attestation", "withdrawal")
-    records: list[Record] = [record for kind in kinds for record in notebook.log.records(kind=kind, limit=1000)]
+    records: list[Record] = [record for kind in kinds for record in notebook.log.records.newest(kind=kind, limit=1000)]
     return [(record.raw, record.signature) for record in reversed(records)]
 
 

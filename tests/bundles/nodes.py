@@ -34,7 +34,7 @@ class Node:
         return imported, None
 
     def ids(self):
-        return {record_id for _, record_id in self.log.iter_keys()}
+        return {record_id for _, record_id in self.log.records.iter_keys()}
 
     def run(self, number, *, source=b"", log=None, checkpoint=None, **fields):
         """Store a run with these files; returns its record."""
@@ -42,7 +42,7 @@ class Node:
         body = run_body(float(number), source=b"%d" % number, **refs)
         body = msgspec.structs.replace(body, source=self._put(source))
         record = sealed(key(1), body, seq=number, **fields)
-        self.log.ingest(pairs([record]), now_ms=NOW_MS + AHEAD_MS)
+        self.log.writer.ingest(pairs([record]), now_ms=NOW_MS + AHEAD_MS)
         return record
 
     def _put(self, data):

@@ -28,10 +28,10 @@ def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         with node(place / "a", SMALL) as here, node(place / "b", SMALL) as there, Log.open(place / "c", SMALL) as both:
-            here.log.ingest(pairs(made[shared // 2 :]), now_ms=NOW_MS)
-            there.log.ingest(pairs(made[:shared]), now_ms=NOW_MS)
-            both.ingest(list(here.log.iter_raw()) + list(there.log.iter_raw()), now_ms=NOW_MS)
-            held = here.log.count()
+            here.log.writer.ingest(pairs(made[shared // 2 :]), now_ms=NOW_MS)
+            there.log.writer.ingest(pairs(made[:shared]), now_ms=NOW_MS)
+            both.writer.ingest(list(here.log.records.iter_raw()) + list(there.log.records.iter_raw()), now_ms=NOW_MS)
+            held = here.log.records.count()
             here.write(place / "bundle.car", carried=Carried.NONE)
             imported, error = there.take(place / "bundle.car")
             assert error is None
@@ -79,7 +79,7 @@ def test_a_bundle_of_one_task_leaves_other_tasks_out_and_takes_what_judges_it_al
     run = here.run(1, source=b"x")
     left = sealed(key(1), other, kind="task", seq=2)
     note = sealed(key(1), Note(topic="insight", text="of no task"), kind="note", seq=3)
-    here.log.ingest(pairs([left, note]), now_ms=NOW_MS)
+    here.log.writer.ingest(pairs([left, note]), now_ms=NOW_MS)
     here.write(tmp_path / "bundle.car", task=digest_of())
     there.take(tmp_path / "bundle.car")
     assert there.ids() == {run.id, note.id}
@@ -145,7 +145,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
                 for number in range(1, size + 1)
             )
             while batch := list(islice(notes, 500)):
-                here.log.ingest(pairs(batch), now_ms=NOW_MS)
+                here.log.writer.ingest(pairs(batch), now_ms=NOW_MS)
             tracemalloc.start()
             here.write(tmp_path / "bundle.car")
             imported, error = there.take(tmp_path / "bundle.car")

@@ -154,7 +154,7 @@ def test_a_bundle_that_is_cut_off_anywhere_says_so(whole, tmp_path_factory, chan
         imported, error = there.take(folder / "b")
         assert isinstance(error, BrokenBundle)
         assert imported.refused == 0
-        assert there.log.count() == imported.new
+        assert there.log.records.count() == imported.new
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ def test_killed_while_importing(tmp_path):
             time.sleep(chance.uniform(0, 0.6))  # the moment of the kill, not a wait for anything
             process.kill()
         with node(folder) as there:
-            held.append(there.log.count())
-            assert there.log._connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            held.append(there.log.records.count())
+            assert there.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
             for path in there.blobs.root.glob("objects/*/*"):
                 assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
             imported, error = there.take(tmp_path / "bundle.car")

@@ -85,7 +85,7 @@ class _Filling:
         reason = "ValueError: 0.5 is not a learning rate that this schedule can end with"
         self._run(None, "crash", 0.5, by=ANN, status="crashed", reason=reason)
         self._others()
-        records = self.village.log.records(limit=1000)
+        records = self.village.log.records.newest(limit=1000)
         kinds = {record.kind: format_id(record.id) for record in reversed(records)}
         ids = [format_id(record.id) for record in records]
         return Crowded(ids, list(kinds.values()), *(format_id(run.id) for run in (best, parent, refuted, lucky)))

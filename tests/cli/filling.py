@@ -55,16 +55,16 @@ def fill(paths: Paths, folder: Path) -> Filled:
             (1.45, 1.45, "halfway back"),
         ]
         for number, (x, value, title) in enumerate(steps):
-            parent = notebook.log.resolve(ids[-1 if number != 3 else 1]) if ids else None
+            parent = notebook.log.records.resolve(ids[-1 if number != 3 else 1]) if ids else None
             plan = plan_as_it_stands(
                 task, TRAIN.format(x=x), title=title, parent=parent, genome={"X": x}, hypothesis=f"X should be {x}"
             )
             published = notebook.publish_run(plan, measured(value), START_MS + 60_000 * number, log=b"step 1\n---\n")
             ids.append(format_id(published.record.id))
-        stranger = notebook.log.append(
+        stranger = notebook.log.writer.append(
             KeyPair.from_seed(b"s" * 32),
             "run",
-            nasty_run(task, notebook.log.resolve(ids[0])),
+            nasty_run(task, notebook.log.records.resolve(ids[0])),
             now_ms=START_MS + 600_000,
         )
     return Filled(task, ids, best=ids[3], crash=ids[2], stranger=format_id(stranger.id))

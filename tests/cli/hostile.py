@@ -75,7 +75,7 @@ class Hostile:
 
     def _append(self, kind: str, body: object, *links: bytes) -> Record:
         self.now_ms += 1000
-        record = self.log.append(STRANGER, kind, body, links=links, now_ms=self.now_ms)  # type: ignore[arg-type]
+        record = self.log.writer.append(STRANGER, kind, body, links=links, now_ms=self.now_ms)  # type: ignore[arg-type]
         self.records.append(record)
         return record
 

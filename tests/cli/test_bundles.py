@@ -23,7 +23,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
 
 def ids(paths: Paths) -> set[bytes]:
     with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        return {record_id for _, record_id in log.iter_keys()}
+        return {record_id for _, record_id in log.records.iter_keys()}
 
 
 def test_a_log_is_carried_to_another_machine(

@@ -53,7 +53,7 @@ def test_what_strangers_wrote_means_nothing_to_the_shell(
 ) -> None:
     evil = "x \\$(touch owned) `touch owned` \"';touch owned;' [/b] \x1b[2J \u202e"
     with Log.open(paths.log, DEFAULT_NETWORK) as log:
-        run = log.append(key(70), "note", Note(topic="insight", text=evil), now_ms=NOW_MS)
+        run = log.writer.append(key(70), "note", Note(topic="insight", text=evil), now_ms=NOW_MS)
     short = format_id(run.id)[7:15]
     monkeypatch.setenv("_AUTORESEARCH_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"autoresearch show {short}")

@@ -30,14 +30,14 @@ def fork(village: Village) -> tuple[Record, Record]:
     run = village.run(1.1, "here", by=ANN)
     village.now_ms += 1000
     other = sealed(ANN, run_body(0.7, source=b"elsewhere"), seq=run.seq, prev=run.prev, time_ms=village.now_ms)
-    village.log.ingest(pairs([other]), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs([other]), now_ms=village.now_ms)
     return run, other
 
 
 def orphan(village: Village) -> Record:
     """A run with a parent on another task."""
     elsewhere = sealed(BEN, run_body(1.0, task=task_body(DEFINITION | {"name": "x"}).digest), seq=100, prev=bytes(32))
-    village.log.ingest(pairs([elsewhere]), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs([elsewhere]), now_ms=village.now_ms)
     return village.run(1.1, "orphan", by=BEN, parent=elsewhere)
 
 
@@ -118,7 +118,7 @@ def test_of_an_honest_record_it_says_that_no_misbehaviour_was_found(cli: Cli, vi
     assert cli("evidence", reference, "--kind", "poem").exit_code == 2
     assert cli("evidence", "--participant", "nobody").exit_code == 2
     assert cli("evidence", "ezzzzzzz").exit_code == 4
-    task = village.log.records(kind="task")[0]
+    task = village.log.records.newest(kind="task")[0]
     assert cli("evidence", format_id(task.id), "--kind", "seed").exit_code == 2
     assert cli("evidence", format_id(task.id)).exit_code == 0
 
@@ -199,7 +199,7 @@ NASTY = "evil \x1b[2J\x1b]0;owned\x07 \u202etxt\ttab\nnewline"
 
 
 def test_whatever_strangers_write_is_answered_with_a_sentence(cli: Cli, village: Village) -> None:
-    task = village.log.records(kind="task")[0]
+    task = village.log.records.newest(kind="task")[0]
     run = village.run(1.2, "run", by=ANN)
     proof = ecvrf.prove(bytes(STRANGER.key), question(run.id, NASTY[:4], 16))
     bodies = [

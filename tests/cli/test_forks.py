@@ -21,7 +21,7 @@ WORDS = "correct horse battery staple"
 def one_more(paths: Paths, filled: Filled, x: float, title: str) -> str:
     """This device runs something."""
     with Notebook(paths) as notebook:
-        parent = notebook.log.resolve(filled.best)
+        parent = notebook.log.records.resolve(filled.best)
         plan = plan_as_it_stands(filled.task, TRAIN.format(x=x), title=title, parent=parent, genome={"X": x})
         return format_id(notebook.publish_run(plan, measured(x), START_MS + 900_000, log=b"").record.id)
 
@@ -34,8 +34,8 @@ def forked(home: Path, paths: Paths, filled: Filled, tmp_path: Path) -> list[str
     older = Paths.from_environment({"AUTORESEARCH_HOME": str(copy)})
     two = [one_more(older, filled, x, "on the other branch") for x in (1.25, 1.1)]
     with Notebook(older) as lost, Notebook(paths) as notebook:
-        records = [lost.log.get(lost.log.resolve(run)) for run in two]
-        notebook.log.ingest([(record.raw, record.signature) for record in records], now_ms=START_MS + 900_000)
+        records = [lost.log.records.get(lost.log.records.resolve(run)) for run in two]
+        notebook.log.writer.ingest([(record.raw, record.signature) for record in records], now_ms=START_MS + 900_000)
     return [one, *two]
 
 
@@ -105,5 +105,5 @@ def test_without_a_fork_there_is_nothing_to_merge(cli: Cli, filled: Filled, path
     assert (refused.exit_code, "has no fork" in refused.stderr) == (6, True)
     assert log_check(cli)["result"] == "ok"
     with Notebook(paths) as notebook:
-        assert notebook.log.count("merge") == 0
+        assert notebook.log.records.count("merge") == 0
         assert notebook.log.network == DEFAULT_NETWORK

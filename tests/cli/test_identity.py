@@ -56,9 +56,9 @@ def test_an_encrypted_identity_works_without_the_passphrase(
     assert json.loads(cli("id", "show", "--json").stdout) == made
     assert rows(cli) == {made["device_key"]: "active"}
     with Notebook(paths) as notebook:
-        before = notebook.log.count("identity")
+        before = notebook.log.records.count("identity")
         notebook.publish_identity(notebook.device(0).until_ms)  # type: ignore[union-attr,arg-type]
-        assert notebook.log.count("identity") == before
+        assert notebook.log.records.count("identity") == before
 
 
 def test_a_plain_root_key_renews_by_itself_and_a_revoked_device_stays_revoked(cli: Cli, paths: Paths) -> None:
@@ -69,8 +69,8 @@ def test_a_plain_root_key_renews_by_itself_and_a_revoked_device_stays_revoked(cl
         start_ms = notebook.device(0).since_ms  # type: ignore[union-attr]
         for day in (1, 59, 61, 62, 130):
             notebook.publish_identity(start_ms + day * DAY_MS)
-        assert notebook.log.count("identity") == 4  # two at first, then on days 61 and 130
-        roster = Roster(notebook.log.records(kind="identity", limit=99), Trust())
+        assert notebook.log.records.count("identity") == 4  # two at first, then on days 61 and 130
+        roster = Roster(notebook.log.records.newest(kind="identity", limit=99), Trust())
         for day in range(200):
             assert roster.voter(notebook.author, start_ms + day * DAY_MS + 1).root == notebook.identity.root.public
     assert rows(cli) == {key: "active"}

@@ -32,7 +32,7 @@ def results(tmp_path: Path) -> Path:
 def notes(paths: Paths) -> list[Note]:
     """The notes in the log, newest first."""
     with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        return [record.body for record in log.records(kind="note") if isinstance(record.body, Note)]
+        return [record.body for record in log.records.newest(kind="note") if isinstance(record.body, Note)]
 
 
 def test_each_row_becomes_a_note_of_the_task_and_only_once(

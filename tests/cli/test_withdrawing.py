@@ -43,11 +43,11 @@ def test_a_withdrawn_run_ranks_nowhere_and_says_why(cli: Cli, filled: Filled) ->
 def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled, paths: Paths) -> None:
     with Notebook(paths) as notebook:
         note = notebook.publish_note(Note(topic="insight", text="lower is better"), START_MS + 700_000)
-        run = notebook.log.resolve(filled.ids[0])
+        run = notebook.log.records.resolve(filled.ids[0])
         verified = Verification(run=run, stage="evaluate", verdict="error")
         verification = notebook.publish_verification(verified, START_MS + 700_000)
-        task = notebook.log.records(kind="task")[0]
-        count = notebook.log.count()
+        task = notebook.log.records.newest(kind="task")[0]
+        count = notebook.log.records.count()
     for record, why in (
         (format_id(verification.id), "is a verification, which can't be withdrawn: others rely on it"),
         (format_id(task.id), "is a task, which can't be withdrawn: others may work on it"),
@@ -59,7 +59,7 @@ def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled,
     assert cli("withdraw", "ezzzzzzz").exit_code == 4
     assert cli("withdraw", filled.crash, "--reason", "x" * 3000).exit_code == 2
     with Notebook(paths) as notebook:
-        assert notebook.log.count() == count
+        assert notebook.log.records.count() == count
     assert cli("withdraw", format_id(note.id)).exit_code == 0
     again = cli("withdraw", format_id(note.id))
     assert (again.exit_code, "is withdrawn already" in again.stderr) == (6, True)

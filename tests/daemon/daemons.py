@@ -84,7 +84,7 @@ class Daemon:
     def runs(self) -> list[Run]:
         """Runs in the log, oldest first."""
         with Log.open(self.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-            return [record.body for record in reversed(log.records(kind="run", limit=1000))]
+            return [record.body for record in reversed(log.records.newest(kind="run", limit=1000))]
 
     def tree(self) -> list[psutil.Process]:
         """The daemon and all its descendants."""

@@ -230,9 +230,9 @@ def test_a_search_builds_on_no_program_in_which_others_had_a_part(machine: Machi
         return msgspec.structs.replace(made, source=blob)
 
     device = place.notebook.identity.device
-    log.append(device, "run", run(task.baseline.decode(), 0.8), now_ms=LATER_MS)
+    log.writer.append(device, "run", run(task.baseline.decode(), 0.8), now_ms=LATER_MS)
     parent = place.comes(AUTHOR, run(theirs, 0.1), "run", seq=6)
-    log.append(device, "run", run(theirs.replace("0.3", "0.31"), 0.1, parent.id), now_ms=LATER_MS)
+    log.writer.append(device, "run", run(theirs.replace("0.3", "0.31"), 0.1, parent.id), now_ms=LATER_MS)
     proposed = machine.carry_out(task.folder, level=level).proposed[0].plan
     assert ("by others" in proposed.source) is (level > Level.NONE)
 

@@ -61,7 +61,7 @@ def publish(
     record = seal(
         key(author), DEFAULT_NETWORK, "run", body, seq=number, prev=bytes(32 * (number > 1)), time_ms=now_ms()
     )
-    notebook.log.ingest([(record.raw, record.signature)], now_ms=now_ms())
+    notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=now_ms())
     return body
 
 

@@ -58,7 +58,7 @@ class Home:
             self.append(device, "identity", Identity(action="profile", root=root.public))
 
     def append(self, who: KeyPair, kind: str, body: object, links: tuple[bytes, ...] = ()) -> Record:
-        return self.notebook.log.append(who, kind, body, links=links, now_ms=now_ms())
+        return self.notebook.log.writer.append(who, kind, body, links=links, now_ms=now_ms())
 
     def reveal(self, who: KeyPair, body: Verification) -> Record:
         fixed = self.append(who, "commitment", commitment(who, body), (body.run,))
@@ -84,7 +84,7 @@ class Home:
 
     def start(self) -> None:
         """Let the daemon have the notebook."""
-        self.count = self.notebook.log.count()
+        self.count = self.notebook.log.records.count()
         self.notebook.close()
         self.daemon.start()
 

@@ -59,7 +59,7 @@ class Place:
 
     def comes(self, author: KeyPair, body: object, kind: str, *, seq: int = 1, links: tuple[bytes, ...] = ()) -> Record:
         record = sealed(author, body, kind=kind, seq=seq, links=links, network=NETWORK)
-        self.notebook.log.ingest([(record.raw, record.signature)], now_ms=LATER_MS)
+        self.notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=LATER_MS)
         return record
 
     def measured(self, who: KeyPair) -> Verification:
@@ -70,7 +70,7 @@ class Place:
         return self.comes(who, commitment(who, self.measured(who)), "commitment", seq=2)
 
     def own(self, kind: str) -> list[Record]:
-        return self.notebook.log.records(kind=kind, author=self.notebook.author)
+        return self.notebook.log.records.newest(kind=kind, author=self.notebook.author)
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_what_cannot_be_recorded_waits(place: Place, monkeypatch: pytest.MonkeyP
         raise Refused("the disk is full")
 
     with monkeypatch.context() as broken:
-        broken.setattr(place.notebook.log, "append", full)
+        broken.setattr(place.notebook.log.writer, "append", full)
         told, error = reveals.work(LATER_MS)
         assert told == []
         assert isinstance(error, Refused)

@@ -91,7 +91,7 @@ def settle(paths: Paths, records: Sequence[Record], sources: Sequence[bytes]) ->
     save_manifest(paths.manifest, Manifest(network=NETWORK))
     with Log.open(paths.log, NETWORK) as log, BlobStore(paths.blobs) as blobs:
         for record in records:
-            log.ingest(pairs([record]), now_ms=NOW_MS + 10_000_000)
+            log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10_000_000)
         for source in sources:
             blobs.put(source)
 

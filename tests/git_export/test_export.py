@@ -186,7 +186,7 @@ class Sourced(Village):
 
     def __init__(self, log: Log, blobs: BlobStore) -> None:
         self._blobs, whole = blobs, History(blobs)
-        log.ingest(pairs(whole.records), now_ms=whole.records[0].time)
+        log.writer.ingest(pairs(whole.records), now_ms=whole.records[0].time)
         super().__init__(log, whole.definition)
 
     def _body(self, value: float | None, name: str, above: Record | None, fields: dict[str, object]) -> Run:

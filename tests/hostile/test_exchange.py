@@ -216,4 +216,4 @@ async def test_a_flood_of_one_key_keeps_within_its_quota_and_others_are_heard(da
     await play(address_of(daemon), index_of(list(flood.values())), supply)
     await still_well(daemon, family)
     with Log.open(daemon.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        assert log.count(author=key(1).public) == DEFAULT_NETWORK.per_day
+        assert log.records.count(author=key(1).public) == DEFAULT_NETWORK.per_day

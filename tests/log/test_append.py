@@ -16,16 +16,16 @@ AUTHOR = key(1)
 
 def append(log, value=1.0, **given):
     given = {"now_ms": NOW_MS} | given
-    return log.append(AUTHOR, "run", run_body(value, source=b"%r" % value), **given)
+    return log.writer.append(AUTHOR, "run", run_body(value, source=b"%r" % value), **given)
 
 
 def test_records_chain_and_are_admitted_elsewhere(log):
     first, second = append(log), append(log, 2.0)
     assert (first.seq, first.prev) == (1, b"")
     assert (second.seq, second.prev) == (2, first.id)
-    assert log.head(AUTHOR.public) == (2, second.id)
+    assert log.devices.head(AUTHOR.public) == (2, second.id)
     for record in (first, second):
-        assert admit(record.raw, record.signature, NETWORK, now_ms=NOW_MS) == record == log.get(record.id)
+        assert admit(record.raw, record.signature, NETWORK, now_ms=NOW_MS) == record == log.records.get(record.id)
 
 
 def test_the_chain_goes_on_after_reopening(tmp_path):
@@ -58,20 +58,20 @@ def restored(tmp_path):
 def test_an_old_copy_refuses_to_append_until_it_has_caught_up(tmp_path):
     path, lost = restored(tmp_path)
     with Log.open(path, NETWORK) as log:
-        assert log.missing_own(AUTHOR.public) == (4, lost[-1].id)
+        assert log.writer.missing_own(AUTHOR.public) == (4, lost[-1].id)
         with pytest.raises(LogBehind):
             append(log, 5.0)
-        assert log.count() == 2
-        log.ingest(pairs(lost), now_ms=NOW_MS)
-        assert log.missing_own(AUTHOR.public) is None
+        assert log.records.count() == 2
+        log.writer.ingest(pairs(lost), now_ms=NOW_MS)
+        assert log.writer.missing_own(AUTHOR.public) is None
         assert append(log, 5.0).seq == 5
-        assert log.forks() == []
+        assert log.devices.forks() == []
 
 
 def test_a_part_of_what_is_missing_is_not_enough(tmp_path):
     path, lost = restored(tmp_path)
     with Log.open(path, NETWORK) as log:
-        log.ingest(pairs(lost[:1]), now_ms=NOW_MS)
+        log.writer.ingest(pairs(lost[:1]), now_ms=NOW_MS)
         with pytest.raises(LogBehind):
             append(log, 5.0)
 
@@ -80,24 +80,26 @@ def test_a_forced_fork_is_shown_and_a_merge_by_the_root_key_ends_it(tmp_path):
     path, lost = restored(tmp_path)
     root, task = key(9), digest_of()
     with Log.open(path, NETWORK) as log:
-        log.append(key(8), "task", task_body(), now_ms=NOW_MS)
+        log.writer.append(key(8), "task", task_body(), now_ms=NOW_MS)
         forked = append(log, 0.5, accept_fork=True)
         assert forked.seq == 3
         assert append(log, 0.6).seq == 4
-        log.ingest(pairs(lost), now_ms=NOW_MS)
-        assert [(fork.seq, fork.merged) for fork in log.forks()] == [(3, False), (4, False)]
-        assert log.forks(AUTHOR.public)[0].ids == tuple(sorted([lost[0].id, forked.id]))
+        log.writer.ingest(pairs(lost), now_ms=NOW_MS)
+        assert [(fork.seq, fork.merged) for fork in log.devices.forks()] == [(3, False), (4, False)]
+        assert log.devices.forks(AUTHOR.public)[0].ids == tuple(sorted([lost[0].id, forked.id]))
         assert [program.mean for program in leaderboard(log, task)] == [1.0, 2.0]
-        assert [stored.forked for stored in log.runs(task)].count(True) == 4
+        assert [stored.forked for stored in log.runs.newest(task)].count(True) == 4
 
-        heads = [log.head(AUTHOR.public).id, forked.id]
+        heads = [log.devices.head(AUTHOR.public).id, forked.id]
         merge = Merge(device=AUTHOR.public, heads=heads)
-        log.append(key(7), "merge", merge, now_ms=NOW_MS)
-        assert [fork.merged for fork in log.forks()] == [False, False], "a stranger can end no fork"
-        log.append(root, "merge", merge, now_ms=NOW_MS)
-        assert [fork.merged for fork in log.forks()] == [False, False], "nor a key that delegated nothing"
-        log.append(root, "identity", Identity(action="delegate", root=root.public, device=AUTHOR.public), now_ms=NOW_MS)
-        assert [fork.merged for fork in log.forks()] == [True, True]
+        log.writer.append(key(7), "merge", merge, now_ms=NOW_MS)
+        assert [fork.merged for fork in log.devices.forks()] == [False, False], "a stranger can end no fork"
+        log.writer.append(root, "merge", merge, now_ms=NOW_MS)
+        assert [fork.merged for fork in log.devices.forks()] == [False, False], "nor a key that delegated nothing"
+        log.writer.append(
+            root, "identity", Identity(action="delegate", root=root.public, device=AUTHOR.public), now_ms=NOW_MS
+        )
+        assert [fork.merged for fork in log.devices.forks()] == [True, True]
         assert best(log, task).mean == 0.5
         assert len(leaderboard(log, task)) == 6
         assert append(log, 0.4).seq == 5
@@ -110,9 +112,9 @@ def test_a_fork_by_others_is_kept_and_shown_whatever_comes_first(log, tmp_path):
         Log.open(tmp_path / "b" / "log.sqlite", NETWORK) as two,
     ):
         left, right = append(one, 1.0), append(two, 2.0)
-    verdicts = log.ingest(pairs([left, right, left]), now_ms=NOW_MS)
+    verdicts = log.writer.ingest(pairs([left, right, left]), now_ms=NOW_MS)
     assert [verdict.state for verdict in verdicts] == [State.STORED, State.STORED, State.DUPLICATE]
-    assert log.forks()[0].ids == tuple(sorted([left.id, right.id]))
+    assert log.devices.forks()[0].ids == tuple(sorted([left.id, right.id]))
 
 
 def test_a_used_up_quota_is_said_with_the_time_when_it_resumes(tmp_path):
@@ -126,7 +128,7 @@ def test_a_used_up_quota_is_said_with_the_time_when_it_resumes(tmp_path):
         append(log, 3.0, now_ms=NOW_MS + DAY_MS)
         with pytest.raises(Refused):
             append(log, 4.0, now_ms=NOW_MS + 2 * DAY_MS)
-        assert log.count() == 3
+        assert log.records.count() == 3
 
 
 @pytest.mark.parametrize(
@@ -136,41 +138,41 @@ def test_a_used_up_quota_is_said_with_the_time_when_it_resumes(tmp_path):
 )
 def test_what_others_would_refuse_is_refused_here_and_spends_no_number(log, body):
     with pytest.raises(UsageError):
-        log.append(AUTHOR, "run", body, now_ms=NOW_MS)
+        log.writer.append(AUTHOR, "run", body, now_ms=NOW_MS)
     assert append(log).seq == 1
 
 
 def test_a_record_over_the_size_is_refused(log):
     with pytest.raises(UsageError, match="16384"):
-        log.append(AUTHOR, "unknown", {"filler": bytes(16_384)}, now_ms=NOW_MS)
+        log.writer.append(AUTHOR, "unknown", {"filler": bytes(16_384)}, now_ms=NOW_MS)
 
 
 def test_a_full_disk_is_refused_cleanly_and_nothing_is_lost(log):
     kept = append(log)
-    pages = log._connection.execute("PRAGMA page_count").fetchone()[0]
-    log._connection.execute(f"PRAGMA max_page_count = {pages}")
+    pages = log.reader.connection.execute("PRAGMA page_count").fetchone()[0]
+    log.reader.connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(Refused, match="full"):
         append_notes(log, 100)
-    before = log.head(AUTHOR.public)
-    log._connection.execute("PRAGMA max_page_count = 100000")
+    before = log.devices.head(AUTHOR.public)
+    log.reader.connection.execute("PRAGMA max_page_count = 100000")
     assert append(log, 9.0).seq == before.seq + 1
-    assert log.get(kept.id) == kept
-    assert log._connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    assert log.records.get(kept.id) == kept
+    assert log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
 def append_notes(log, count):
     for number in range(count):
-        log.append(AUTHOR, "note", Note(topic="insight", text="x" * 2000, origin=str(number)), now_ms=NOW_MS)
+        log.writer.append(AUTHOR, "note", Note(topic="insight", text="x" * 2000, origin=str(number)), now_ms=NOW_MS)
 
 
 def test_a_read_only_database_is_refused_cleanly(log):
     append(log)
-    log._connection.execute("PRAGMA query_only = 1")
+    log.reader.connection.execute("PRAGMA query_only = 1")
     with pytest.raises(Refused, match="read only"):
         append(log, 2.0)
     with pytest.raises(Refused, match="read only"):
-        log.ingest([(b"x", b"y"), *pairs([other_record()])], now_ms=NOW_MS)
-    log._connection.execute("PRAGMA query_only = 0")
+        log.writer.ingest([(b"x", b"y"), *pairs([other_record()])], now_ms=NOW_MS)
+    log.reader.connection.execute("PRAGMA query_only = 0")
     assert append(log, 2.0).seq == 2
 
 
@@ -181,7 +183,7 @@ def other_record():
 
 
 def test_a_lock_held_too_long_by_another_writer_is_a_sentence(log):
-    log._connection.execute("PRAGMA busy_timeout = 1")
+    log.reader.connection.execute("PRAGMA busy_timeout = 1")
     holder = sqlite3.connect(log.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(Refused, match="Another process"):
@@ -200,9 +202,9 @@ def test_a_damaged_head_file_is_a_sentence(log):
 
 def test_the_definition_decides_what_is_better(log):
     definition = DEFINITION | {"metric": {"direction": "maximize", "noise": 0.5}}
-    log.append(AUTHOR, "task", task_body(definition), now_ms=NOW_MS)
+    log.writer.append(AUTHOR, "task", task_body(definition), now_ms=NOW_MS)
     for value in (1.0, 3.0, 2.0):
         body = run_body(value, source=b"%r" % value, task=digest_of(definition))
-        log.append(AUTHOR, "run", body, now_ms=NOW_MS)
+        log.writer.append(AUTHOR, "run", body, now_ms=NOW_MS)
     ranked = leaderboard(log, digest_of(definition))
     assert [(program.mean, program.score) for program in ranked] == [(3.0, 2.5), (2.0, 1.5), (1.0, 0.5)]

@@ -55,9 +55,9 @@ def victim():
 
 
 def check_integrity(log):
-    assert log._connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    assert log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     contents = dump(log)
-    log.rebuild()
+    log.writer.rebuild()
     assert dump(log) == contents
 
 
@@ -69,15 +69,15 @@ def test_killed_while_appending(tmp_path):
                 seq, record_id = line.split()
                 assert announced.setdefault(int(seq), record_id) == record_id, "a number was signed twice"
             with Log.open(tmp_path / "log.sqlite", NETWORK) as log:
-                assert log.missing_own(key(1).public) is None
-                rows = dict(log._connection.execute("SELECT seq, hex(id) FROM record").fetchall())
+                assert log.writer.missing_own(key(1).public) is None
+                rows = dict(log.reader.connection.execute("SELECT seq, hex(id) FROM record").fetchall())
             assert {seq: rows[seq].lower() for seq in announced} == announced
             assert sorted(rows) == list(range(1, len(rows) + 1))
             interrupted += len(rows) > len(announced)
     assert len(announced) > KILLS / 2
     assert interrupted, "no kill fell between the commit and the announcement"
     with Log.open(tmp_path / "log.sqlite", NETWORK) as log:
-        assert log.forks() == []
+        assert log.devices.forks() == []
         check_integrity(log)
 
 
@@ -88,7 +88,7 @@ def test_killed_while_ingesting(tmp_path):
             announced = set(kill_one("ingest", tmp_path, seed))
             with Log.open(tmp_path / "log.sqlite", NETWORK, read_only=True) as log:
                 for batch in batches(seed):
-                    there = len(log.has([record.id for record in batch]))
+                    there = len(log.records.has([record.id for record in batch]))
                     assert there in (0, BATCH), "a part of a batch was stored"
                     assert there or batch[0].id.hex() not in announced
                     outcomes[there] += 1

@@ -16,15 +16,20 @@ from tests.records.making import NETWORK, NOW_MS, digest_of, key, run_body, task
 
 
 def append(log, value=1.0):
-    return log.append(key(1), "run", run_body(value), now_ms=NOW_MS)
+    return log.writer.append(key(1), "run", run_body(value), now_ms=NOW_MS)
 
 
 def test_a_missing_log_reads_as_an_empty_one_and_is_not_created(tmp_path):
     path = tmp_path / "nowhere" / "log.sqlite"
     with Log.open(path, NETWORK, read_only=True) as log:
-        assert (log.count(), log.records(), log.head(b"a" * 32), log.forks()) == (0, [], None, [])
+        assert (log.records.count(), log.records.newest(), log.devices.head(b"a" * 32), log.devices.forks()) == (
+            0,
+            [],
+            None,
+            [],
+        )
         with pytest.raises(NotFound):
-            log.get(b"x" * 32)
+            log.records.get(b"x" * 32)
         with pytest.raises(Refused):
             append(log)
     assert not path.parent.exists()
@@ -33,13 +38,13 @@ def test_a_missing_log_reads_as_an_empty_one_and_is_not_created(tmp_path):
 def test_reading_works_while_another_connection_writes(log):
     append(log)
     with Log.open(log.path, NETWORK, read_only=True) as reader:
-        assert reader.count() == 1
-        log._connection.execute("BEGIN IMMEDIATE")
-        assert reader.count() == 1
-        log._connection.execute("ROLLBACK")
+        assert reader.records.count() == 1
+        log.reader.connection.execute("BEGIN IMMEDIATE")
+        assert reader.records.count() == 1
+        log.reader.connection.execute("ROLLBACK")
         append(log, 2.0)
-        assert reader.count() == 2
-        for write in (lambda: append(reader), lambda: reader.ingest([], now_ms=NOW_MS), reader.rebuild):
+        assert reader.records.count() == 2
+        for write in (lambda: append(reader), lambda: reader.writer.ingest([], now_ms=NOW_MS), reader.writer.rebuild):
             with pytest.raises(Refused):
                 write()
 
@@ -82,17 +87,17 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
 def test_another_projection_version_rebuilds_the_views_at_the_next_opening(tmp_path):
     path = tmp_path / "log.sqlite"
     with Log.open(path, NETWORK) as log:
-        log.append(key(1), "task", task_body(), now_ms=NOW_MS)
+        log.writer.append(key(1), "task", task_body(), now_ms=NOW_MS)
         append(log)
         contents = dump(log)
-        log._connection.execute("UPDATE meta SET value = 0 WHERE key = 'projection_version'")
-        log._connection.execute("DELETE FROM run")
-        log._connection.execute("UPDATE program SET mean = 7")
+        log.reader.connection.execute("UPDATE meta SET value = 0 WHERE key = 'projection_version'")
+        log.reader.connection.execute("DELETE FROM run")
+        log.reader.connection.execute("UPDATE program SET mean = 7")
     with pytest.raises(Refused, match="up to date"):
         Log.open(path, NETWORK, read_only=True)
     with Log.open(path, NETWORK) as log:
         assert dump(log) == contents
-        assert len(log.ranked(digest_of())) == 1
+        assert len(log.programs.ranked(digest_of())) == 1
 
 
 BEGINNER = """
@@ -104,7 +109,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 folder = Path(sys.argv[1])
 with Log.open(folder / "log.sqlite", NETWORK) as log, BlobStore(folder / "blobs") as blobs:
-    log.append(key(1), "run", run_body(), now_ms=NOW_MS)
+    log.writer.append(key(1), "run", run_body(), now_ms=NOW_MS)
     blobs.put(b"bytes")
 """
 
@@ -133,7 +138,7 @@ def test_processes_that_make_a_log_at_the_same_moment_all_succeed(tmp_path):
             beginner.communicate()
         assert [beginner.returncode for beginner in beginners] == [0] * 4
         with Log.open(folder / "log.sqlite", NETWORK, read_only=True) as log:
-            assert (log.count(), log.forks()) == (4, [])
+            assert (log.records.count(), log.devices.forks()) == (4, [])
 
 
 HOLDER = """

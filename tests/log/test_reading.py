@@ -17,65 +17,70 @@ RUNS = [
 
 
 def ingest(log, records):
-    return [verdict.state for verdict in log.ingest(pairs(records), now_ms=NOW_MS + 10**6)]
+    return [verdict.state for verdict in log.writer.ingest(pairs(records), now_ms=NOW_MS + 10**6)]
 
 
 def test_verdicts_come_one_for_each_in_the_order_given(log):
     good, forged = RUNS[0], RUNS[1]
     early = sealed(key(1), run_body(), time_ms=NOW_MS + 10**9)
     batch = [(good.raw, good.signature), (forged.raw, bytes(64)), (b"", b""), *pairs([early, good])]
-    verdicts = log.ingest(batch, now_ms=NOW_MS)
+    verdicts = log.writer.ingest(batch, now_ms=NOW_MS)
     expected = [State.STORED, State.REFUSED, State.REFUSED, State.EARLY, State.DUPLICATE]
     assert [verdict.state for verdict in verdicts] == expected
     assert [verdict.refusal.code for verdict in verdicts[1:4]] == ["signature", "size", "early"]
     assert verdicts[0].record == good
-    assert log.count() == 1
+    assert log.records.count() == 1
     assert ingest(log, [forged]) == [State.STORED], "a forged signature must not block the true record"
 
 
 def test_ids_resolve_from_any_unambiguous_prefix(log):
     ingest(log, RUNS)
     for record in RUNS:
-        assert log.resolve(format_id(record.id)) == record.id
-        assert log.resolve(short_id(record.id)) == log.resolve(short_id(record.id).upper()) == record.id
+        assert log.records.resolve(format_id(record.id)) == record.id
+        assert log.records.resolve(short_id(record.id)) == log.records.resolve(short_id(record.id).upper()) == record.id
     with pytest.raises(AmbiguousId) as ambiguous:
-        log.resolve("bafyrei")
+        log.records.resolve("bafyrei")
     assert len(ambiguous.value.candidates) == 10
     with pytest.raises(NotFound):
-        log.resolve(format_id(b"\0" * 32))
+        log.records.resolve(format_id(b"\0" * 32))
     with pytest.raises(UsageError):
-        log.resolve("1!")
+        log.records.resolve("1!")
 
 
 def test_records_come_newest_first_and_filtered(log):
     ingest(log, RUNS[::-1])
     ingest(log, [sealed(key(3), Note(topic="insight", text="x", task=digest_of()), kind="note")])
     newest = list(reversed(RUNS))
-    assert log.records(limit=5) == newest[:5]
-    assert log.records(kind="run", limit=100) == newest
-    assert log.records(author=key(1).public, limit=3) == newest[1:7:2]
-    assert [record.kind for record in log.records(task=digest_of(), limit=100)] == ["run"] * 40 + ["note"]
-    assert log.records(task=b"?" * 32) == []
-    assert log.records(since_ms=NOW_MS + 39_000) == newest[:2]
-    assert log.records(kind="run", task=digest_of(), author=key(0).public, since_ms=0, limit=1) == newest[:1]
-    counts = (log.count(), log.count("run"), log.count(author=key(1).public), log.count("note", key(3).public))
+    assert log.records.newest(limit=5) == newest[:5]
+    assert log.records.newest(kind="run", limit=100) == newest
+    assert log.records.newest(author=key(1).public, limit=3) == newest[1:7:2]
+    assert [record.kind for record in log.records.newest(task=digest_of(), limit=100)] == ["run"] * 40 + ["note"]
+    assert log.records.newest(task=b"?" * 32) == []
+    assert log.records.newest(since_ms=NOW_MS + 39_000) == newest[:2]
+    assert log.records.newest(kind="run", task=digest_of(), author=key(0).public, since_ms=0, limit=1) == newest[:1]
+    counts = (
+        log.records.count(),
+        log.records.count("run"),
+        log.records.count(author=key(1).public),
+        log.records.count("note", key(3).public),
+    )
     assert counts == (41, 40, 20, 1)
 
 
 def test_everything_comes_out_again_in_the_order_of_sync(log):
     ingest(log, RUNS[::-1])
-    assert list(log.iter_raw()) == pairs(RUNS)
-    assert list(log.iter_keys()) == [(record.time, record.id) for record in RUNS]
-    assert list(log.iter_keys(since_ms=NOW_MS + 39_000)) == [(record.time, record.id) for record in RUNS[38:]]
+    assert list(log.records.iter_raw()) == pairs(RUNS)
+    assert list(log.records.iter_keys()) == [(record.time, record.id) for record in RUNS]
+    assert list(log.records.iter_keys(since_ms=NOW_MS + 39_000)) == [(record.time, record.id) for record in RUNS[38:]]
     wanted = [RUNS[3].id, b"?" * 32, RUNS[1].id]
-    assert log.raw(wanted) == pairs([RUNS[3], RUNS[1]])
-    assert log.has(wanted) == {RUNS[3].id, RUNS[1].id}
+    assert log.records.raw(wanted) == pairs([RUNS[3], RUNS[1]])
+    assert log.records.has(wanted) == {RUNS[3].id, RUNS[1].id}
 
 
 def test_unknown_kinds_are_stored_and_given_out_but_in_no_view(log):
     song = sealed(key(1), {"melody": [1, 2]}, kind="song")
     assert ingest(log, [song]) == [State.STORED]
-    assert log.get(song.id).body == {"melody": [1, 2]}
+    assert log.records.get(song.id).body == {"melody": [1, 2]}
     assert all(not rows for table, rows in dump(log).items() if table not in ("record", "bucket"))
 
 
@@ -84,16 +89,16 @@ def test_a_withdrawal_takes_ones_own_run_out_of_the_views_and_no_one_elses(log):
     theirs = sealed(key(0), Withdrawal(), kind="withdrawal", seq=50, links=[RUNS[0].id, b"?" * 32])
     own = sealed(key(1), Withdrawal(), kind="withdrawal", seq=50, links=[RUNS[0].id])
     ingest(log, [theirs])
-    assert [row.mean for row in log.ranked(digest_of())] == [1.0, 2.0]
+    assert [row.mean for row in log.programs.ranked(digest_of())] == [1.0, 2.0]
     ingest(log, [own])
-    assert [row.mean for row in log.ranked(digest_of())] == [2.0]
-    assert log.get(RUNS[0].id) == RUNS[0]
+    assert [row.mean for row in log.programs.ranked(digest_of())] == [2.0]
+    assert log.records.get(RUNS[0].id) == RUNS[0]
 
 
 def test_a_withdrawal_that_comes_first_works_too(log):
     ingest(log, [sealed(key(1), Withdrawal(), kind="withdrawal", seq=50, links=[RUNS[0].id])])
     ingest(log, RUNS[:2])
-    assert [row.value for row in log.history(digest_of())] == [2.0]
+    assert [row.value for row in log.runs.history(digest_of())] == [2.0]
 
 
 def test_nobody_sets_the_rules_of_a_task_with_a_digest_that_is_not_its_own(log):
@@ -102,9 +107,9 @@ def test_nobody_sets_the_rules_of_a_task_with_a_digest_that_is_not_its_own(log):
     import msgspec
 
     ingest(log, [sealed(key(3), msgspec.structs.replace(forged, digest=digest_of()), kind="task"), *RUNS[:2]])
-    assert log.task(digest_of()) is None
+    assert log.tasks.find(digest_of()) is None
     ingest(log, [sealed(key(4), task_body(), kind="task")])
-    assert [row.mean for row in log.ranked(digest_of())] == [1.0, 2.0]
+    assert [row.mean for row in log.programs.ranked(digest_of())] == [1.0, 2.0]
 
 
 def test_the_same_run_again_is_no_new_evidence(log):
@@ -112,7 +117,7 @@ def test_the_same_run_again_is_no_new_evidence(log):
     other = sealed(key(2), run_body(2.0))
     second = sealed(key(1), run_body(3.0, replicate=1), seq=30)
     ingest(log, [sealed(key(5), task_body(), kind="task"), *again, other, second])
-    (program,) = log.ranked(digest_of())
+    (program,) = log.programs.ranked(digest_of())
     assert (program.runs, program.mean) == (3, 2.0)
 
 
@@ -127,7 +132,7 @@ def test_only_ok_runs_with_the_full_budget_are_ranked(log):
             sealed(key(1), run_body(0.4, source=b"d"), seq=4),
         ],
     )
-    assert [row.mean for row in log.ranked(digest_of())] == [0.4]
+    assert [row.mean for row in log.programs.ranked(digest_of())] == [0.4]
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0)
@@ -150,7 +155,7 @@ def test_hostile_values_break_nothing(tmp_path_factory, value, budget, replicate
 
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK) as log:
         try:
-            log.append(key(1), "task", task_body(definition), now_ms=NOW_MS)
+            log.writer.append(key(1), "task", task_body(definition), now_ms=NOW_MS)
         except (AutoresearchError, ValueError):
             definition = DEFINITION
         body = run_body(
@@ -166,26 +171,26 @@ def test_hostile_values_break_nothing(tmp_path_factory, value, budget, replicate
         check = Verification(run=stored.id, stage="L1", verdict="pass", value=value)
         assert ingest(log, [sealed(key(3), check, kind="verification")]) == [State.STORED]
         contents = dump(log)
-        log.rebuild()
+        log.writer.rebuild()
         assert dump(log) == contents
-        assert log.history(digest_of(definition))[0].value == value
+        assert log.runs.history(digest_of(definition))[0].value == value
 
 
 def test_what_another_process_stored_is_noticed_and_told_apart(log):
-    assert not log.changed_elsewhere()
+    assert not log.reader.changed_elsewhere()
     ingest(log, RUNS[:3])
-    assert not log.changed_elsewhere(), "its own changes are no news"
-    row = log.last_row()
+    assert not log.reader.changed_elsewhere(), "its own changes are no news"
+    row = log.records.last_row()
     with Log.open(log.path, NETWORK) as other:
         ingest(other, RUNS[3:5])
-    assert log.changed_elsewhere()
-    assert not log.changed_elsewhere()
-    assert log.keys_after(row) == [(run.time, run.id) for run in RUNS[3:5]]
-    assert log.keys_after(log.last_row()) == []
+    assert log.reader.changed_elsewhere()
+    assert not log.reader.changed_elsewhere()
+    assert log.records.keys_after(row) == [(run.time, run.id) for run in RUNS[3:5]]
+    assert log.records.keys_after(log.records.last_row()) == []
 
 
 def test_export_of_one_task_takes_what_is_about_none_along(log):
     other = sealed(key(1), run_body(1.0, task=b"o" * 32), seq=41)
     identity = sealed(key(1), Verification(run=RUNS[0].id, stage="L1", verdict="pass"), kind="verification", seq=42)
     ingest(log, [*RUNS[:3], other, identity])
-    assert set(log.iter_raw(task=digest_of())) == set(pairs([*RUNS[:3], identity]))
+    assert set(log.records.iter_raw(task=digest_of())) == set(pairs([*RUNS[:3], identity]))

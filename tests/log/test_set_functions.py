@@ -36,7 +36,7 @@ def fill(log, made, order=None, batch=1000):
         order.shuffle(made)
     verdicts = []
     for start in range(0, len(made), batch):
-        verdicts += log.ingest(pairs(made[start : start + batch]), now_ms=NOW_MS + 10**6)
+        verdicts += log.writer.ingest(pairs(made[start : start + batch]), now_ms=NOW_MS + 10**6)
     assert not [verdict for verdict in verdicts if verdict.state in (State.REFUSED, State.EARLY)]
     return verdicts
 
@@ -69,7 +69,7 @@ def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
         fill(other, made, order, batch)
         contents = dump(one)
         assert dump(other) == contents
-        other.rebuild()
+        other.writer.rebuild()
         assert dump(other) == contents
 
 
@@ -84,7 +84,7 @@ def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):
         assert {record.id for record in made if entry(record) in keep(set(map(entry, made)), SMALL)} == {
             row[0] for row in contents["record"]
         }
-        other.rebuild()
+        other.writer.rebuild()
         assert dump(other) == contents
 
 
@@ -111,7 +111,7 @@ def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, dat
         fill(other, right)
         fill(both, made)
         for here, there in ((one, other), (other, one)):
-            here.ingest(list(there.iter_raw()), now_ms=NOW_MS + 10**6)
+            here.writer.ingest(list(there.records.iter_raw()), now_ms=NOW_MS + 10**6)
         assert dump(one) == dump(other) == dump(both)
 
 
@@ -121,11 +121,11 @@ def test_late_records_with_small_numbers_push_out_those_over_quota():
     with fresh(SMALL) as log:
         assert [verdict.state for verdict in fill(log, made[3:])] == [State.STORED] * 5
         assert [verdict.state for verdict in fill(log, made[:3])] == [State.STORED] * 3
-        assert [record.seq for record in log.records()] == [
+        assert [record.seq for record in log.records.newest()] == [
             record.seq for record in sorted(made[:5], key=lambda record: record.id, reverse=True)
         ]
         assert [verdict.state for verdict in fill(log, made[5:])] == [State.OVER_QUOTA] * 3
-        assert len(log.history(made[0].body.task)) == 5
+        assert len(log.runs.history(made[0].body.task)) == 5
 
 
 @pytest.mark.slow

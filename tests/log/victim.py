@@ -34,9 +34,11 @@ def append(folder, seed):
         for number in range(10**6):
             if number % 2:
                 body = run_body(number * 1.0, source=b"%d %d" % (seed, number))
-                record = log.append(key(1), "run", body, now_ms=NOW_MS)
+                record = log.writer.append(key(1), "run", body, now_ms=NOW_MS)
             else:
-                record = log.append(key(1), "note", Note(topic="insight", text=f"{seed} {number}"), now_ms=NOW_MS)
+                record = log.writer.append(
+                    key(1), "note", Note(topic="insight", text=f"{seed} {number}"), now_ms=NOW_MS
+                )
             say(f"{record.seq} {record.id.hex()}")
 
 
@@ -45,7 +47,7 @@ def ingest(folder, seed):
     with Log.open(folder / "log.sqlite", NETWORK) as log:
         say(f"ready {os.getpid()}")
         for batch in made:
-            log.ingest(pairs(batch), now_ms=NOW_MS)
+            log.writer.ingest(pairs(batch), now_ms=NOW_MS)
             say(batch[0].id.hex())
 
 

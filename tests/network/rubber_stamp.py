@@ -19,9 +19,9 @@ PAUSE_SECONDS = 1.0
 
 def stamped(notebook: Notebook, job: VerificationJob) -> Verification:
     """What it would have measured had the author told the truth."""
-    run = notebook.log.get(job.run).body
+    run = notebook.log.records.get(job.run).body
     assert isinstance(run, Run)
-    parent = notebook.log.get(run.parent).body if run.parent else None
+    parent = notebook.log.records.get(run.parent).body if run.parent else None
     pairs = len(job.seeds) if job.stage == "replicate" and isinstance(parent, Run) else 0
     return Verification(
         run=job.run,

@@ -78,7 +78,7 @@ class Swarm:
 
     def ids(self, daemon: Daemon) -> set[bytes]:
         with Log.open(daemon.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-            return {record_id for _, record_id in log.iter_keys()}
+            return {record_id for _, record_id in log.records.iter_keys()}
 
     def look(self) -> None:
         """Note what the logs have now: none of it may ever be lost."""
@@ -125,7 +125,7 @@ class Swarm:
     def forks(self) -> int:
         """How many places the logs show where an author signed one number twice."""
         with Log.open(self.daemons[0].paths.log, DEFAULT_NETWORK, read_only=True) as log:
-            return len(log.forks())
+            return len(log.devices.forks())
 
     def end(self) -> None:
         """Stop all; nothing of them is left."""

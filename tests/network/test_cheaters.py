@@ -76,7 +76,7 @@ def publish(home: Path, folder: Path, source: str, value: float, **known: object
 def copy(home: Path, folder: Path, original: str) -> str:
     """Publish another's run under one's own name, with another title."""
     with Notebook(paths_of(home)) as notebook:
-        run = notebook.log.get(parse_id(original)).body
+        run = notebook.log.records.get(parse_id(original)).body
         assert isinstance(run, Run)
         source = notebook.blobs.get(run.source.sha256).decode()
     return publish(home, folder, source, run.value, parent=run.parent, title="my own idea", hypothesis="it came to me")
@@ -141,7 +141,9 @@ def best_of(home: Path) -> str:
     """The author's best change, by its own word."""
     manifest = load_manifest(paths_of(home).manifest)
     with Log.open(paths_of(home).log, manifest.network, read_only=True, trust=manifest.trust) as log:
-        runs = [record for record in log.records(kind="run") if record.body.parent and record.body.status == "ok"]
+        runs = [
+            record for record in log.records.newest(kind="run") if record.body.parent and record.body.status == "ok"
+        ]
         return format_id(min(runs, key=lambda record: record.body.value).id)
 
 
@@ -154,8 +156,8 @@ def told(home: Path, false: set[str]) -> tuple[list[RunState], float]:
     """The states of the honest runs in somebody's log, and the share of all time that verification took."""
     manifest = load_manifest(paths_of(home).manifest)
     with Log.open(paths_of(home).log, manifest.network, read_only=True, trust=manifest.trust) as log:
-        runs = [record for record in log.records(kind="run", limit=1000) if format_id(record.id) not in false]
-        checks = [record.body for record in log.records(kind="verification", limit=10_000)]
+        runs = [record for record in log.records.newest(kind="run", limit=1000) if format_id(record.id) not in false]
+        checks = [record.body for record in log.records.newest(kind="verification", limit=10_000)]
         spent = sum(body.duration_ms for body in checks if isinstance(body, Verification))
         searched = sum(record.body.duration_ms for record in runs)
         return [judgement(log, record.id).state for record in runs], spent / max(spent + searched, 1)

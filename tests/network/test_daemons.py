@@ -65,7 +65,7 @@ def address_of(daemon: Daemon) -> str:
 
 def ids(daemon: Daemon) -> set[bytes]:
     with Log.open(daemon.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        return {record_id for _, record_id in log.iter_keys()}
+        return {record_id for _, record_id in log.records.iter_keys()}
 
 
 def test_what_one_did_before_they_met_and_after_is_in_both_logs_with_its_sources(start: Start, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_an_old_copy_of_the_whole_data_folder_catches_up_before_anything_is_sign
     work(first, task, 3)
     wait_for(lambda: ids(first) == ids(second))
     with Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        assert log.forks() == []
+        assert log.devices.forks() == []
 
 
 def test_an_old_copy_that_reaches_nobody_forks_for_all_to_see(start: Start, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_an_old_copy_that_reaches_nobody_forks_for_all_to_see(start: Start, tmp_
         Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as one,
         Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as other,
     ):
-        assert one.forks() == other.forks() != []
+        assert one.devices.forks() == other.devices.forks() != []
         assert dump(one) == dump(other)
 
 
@@ -248,7 +248,7 @@ def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_
     wait_for(lambda: first.status().state == "idle")
     second = start(first)
     with Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        record = log.records(kind="run")[0]
+        record = log.records.newest(kind="run")[0]
     run, source = format_id(record.id), record.body.source.sha256
     with BlobStore(second.paths.blobs) as blobs:
         wait_for(lambda: blobs.has(source))

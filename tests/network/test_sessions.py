@@ -57,7 +57,7 @@ class Node:
         self.name = name
         self.log = Log.open(folder / f"{name}.sqlite", NETWORK)
         self.index = KeyIndex()
-        self.log.on_change = lambda came, _: self.index.update(came)
+        self.log.writer.on_change = lambda came, _: self.index.update(came)
         self.lies = {}
         self.known = {}
         self.taken = []
@@ -79,7 +79,7 @@ class Node:
         )
 
     def raw(self, ids):
-        return [*self.log.raw(ids), *(self.lies[record_id] for record_id in ids if record_id in self.lies)]
+        return [*self.log.records.raw(ids), *(self.lies[record_id] for record_id in ids if record_id in self.lies)]
 
     def offer(self, record, pair):
         """Give peers these bytes and this signature in a record's place."""
@@ -93,7 +93,7 @@ class Node:
 
     async def settle(self):
         for records, peer in self.gathered:
-            self.refused.add(peer, self.log.ingest(records, now_ms=NOW_MS))
+            self.refused.add(peer, self.log.writer.ingest(records, now_ms=NOW_MS))
         self.gathered.clear()
 
     async def open_stream(self, peer):
@@ -112,7 +112,7 @@ class Node:
 
     def fill(self, author, count):
         made = [sealed(key(author), run_body(float(seq)), seq=seq) for seq in range(1, count + 1)]
-        self.log.ingest(pairs(made), now_ms=NOW_MS)
+        self.log.writer.ingest(pairs(made), now_ms=NOW_MS)
 
 
 @asynccontextmanager
@@ -212,9 +212,9 @@ async def test_a_record_with_a_wrong_signature_is_still_asked_of_others(tmp_path
     good = sealed(key(1), run_body())
     async with nodes(tmp_path, "a", "b", "c") as (a, b, c):
         a.offer(good, (good.raw, key(2).sign(good.raw)))
-        b.log.ingest(pairs([good]), now_ms=NOW_MS)
+        b.log.writer.ingest(pairs([good]), now_ms=NOW_MS)
         for node in (a, a, b):
             await node.sessions.open("c")
             await asyncio.gather(*node.tasks)
         assert c.taken == [(good.raw, "a"), (good.raw, "b")]
-        assert c.log.has([good.id])
+        assert c.log.records.has([good.id])

@@ -25,8 +25,8 @@ AUTHOR, VERIFIER, *OTHERS = range(5)
 def take_over(home: Path, other: Path) -> None:
     """Carry one's records and files to another by hand."""
     with Notebook(paths_of(home)) as own, Notebook(paths_of(other)) as theirs:
-        theirs.log.ingest(list(own.log.iter_raw()), now_ms=2**52)
-        for record in own.log.records(kind="run"):
+        theirs.log.writer.ingest(list(own.log.records.iter_raw()), now_ms=2**52)
+        for record in own.log.records.newest(kind="run"):
             assert isinstance(record.body, Run)
             theirs.blobs.put(own.blobs.get(record.body.source.sha256))
 
@@ -45,7 +45,7 @@ def own(daemon: Daemon, kind: str) -> list[Record]:
     """What a daemon's device published of a kind."""
     manifest = load_manifest(paths_of(daemon.home).manifest)
     with Log.open(paths_of(daemon.home).log, manifest.network, read_only=True, trust=manifest.trust) as log:
-        return log.records(kind=kind)
+        return log.records.newest(kind=kind)
 
 
 def test_what_was_measured_is_told_after_a_kill(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def foreign(locked: Path, place: Path, paths: Paths) -> Path:
         Notebook(theirs) as source,
         Log.open(paths.log, load_manifest(paths.manifest).network) as log,
     ):
-        records = list(reversed(source.log.records(limit=100)))
-        log.ingest([(record.raw, record.signature) for record in records], now_ms=NOW_MS)
+        records = list(reversed(source.log.records.newest(limit=100)))
+        log.writer.ingest([(record.raw, record.signature) for record in records], now_ms=NOW_MS)
     with BlobStore(paths.blobs) as blobs:
         for content in (task.baseline, *task.harness.values()):
             blobs.put(content)
@@ -125,7 +125,7 @@ def test_a_daemon_waits_for_the_consent_and_says_so(
     daemon = Daemon(paths.config.parent).start()
     try:
         with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
-            run = format_id(log.records(kind="run", limit=1)[0].id)
+            run = format_id(log.records.newest(kind="run", limit=1)[0].id)
         assert daemon.post("/v1/work", task=str(foreign), runs=1).status_code == 200
         wait_for(lambda: daemon.status().why == Why.CANNOT_RUN_HERE)
         assert "needs 2 Python packages that nobody allowed here" in daemon.status().reason

@@ -81,7 +81,7 @@ def test_without_what_the_task_needs_no_run_is_published(tmp_path: Path) -> None
     with pytest.raises(CannotRunHere):
         run_once(Idea(task, TRAIN), paths, now_ms=lambda: 1_790_000_000_000, ceiling=Ceiling.of(Work()))
     with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
-        assert [record.kind for record in log.records(limit=10) if record.kind != "identity"] == []
+        assert [record.kind for record in log.records.newest(limit=10) if record.kind != "identity"] == []
 
 
 @pytest.mark.parametrize(("own", "status"), [(True, RunStatus.COULD_NOT_RUN), (False, RunStatus.CRASHED)])

@@ -71,7 +71,7 @@ class Simulation:
 
     def converged(self):
         """Whether all nodes hold the same records; asserts that then all their views are equal as well."""
-        held = [{record_id for _, record_id in node.log.iter_keys()} for node in self.nodes]
+        held = [{record_id for _, record_id in node.log.records.iter_keys()} for node in self.nodes]
         if any(ids != held[0] for ids in held):
             return False
         contents = [node.contents() for node in self.nodes]
@@ -82,7 +82,7 @@ class Simulation:
 
     def union(self):
         """All records that any node holds."""
-        pairs = {pair for node in self.nodes for pair in node.log.iter_raw()}
+        pairs = {pair for node in self.nodes for pair in node.log.records.iter_raw()}
         return {entry(parse_stored(*pair)) for pair in pairs}
 
     def close(self):
@@ -132,7 +132,7 @@ def answered(log, now_ms):
         views.history(log, task),
         views.live_claims(log, task, now_ms),
         views.statistics(log, task),
-        log.forks(),
+        log.devices.forks(),
     )
 
 

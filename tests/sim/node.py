@@ -35,7 +35,7 @@ class Node:
         now_ms += self.skew_ms
         kind, body, links = self._draft(now_ms)
         try:
-            record = self.log.append(self.key, kind, body, links=links, now_ms=now_ms)
+            record = self.log.writer.append(self.key, kind, body, links=links, now_ms=now_ms)
         except LogBehind:
             self.refused_to_fork += 1
             return None
@@ -54,7 +54,7 @@ class Node:
                 kind, body = "claim", Claim(task=digest_of(), source_digest=b"d" * 32, until=now_ms + DAY_MS)
             case 3:
                 kind, body = "withdrawal", Withdrawal()
-                links = [record.id for record in self.log.records(author=self.key.public, limit=1)]
+                links = [record.id for record in self.log.records.newest(author=self.key.public, limit=1)]
             case _:
                 source = b"%d" % self.chance.randrange(6)
                 kind, body = "run", run_body(self.chance.random(), source=source, seed=self.chance.randrange(2**40))
@@ -62,7 +62,7 @@ class Node:
 
     def hear(self, pairs, now_ms):
         """Ingest records; returns the keys of those that were stored."""
-        verdicts = self.log.ingest(pairs, now_ms=now_ms + self.skew_ms)
+        verdicts = self.log.writer.ingest(pairs, now_ms=now_ms + self.skew_ms)
         assert all(verdict.state is not State.REFUSED for verdict in verdicts)
         return [(verdict.record.time, verdict.id) for verdict in verdicts if verdict.state is State.STORED]
 
@@ -102,7 +102,7 @@ class Driver:
     def __init__(self, node, role, now_ms):
         self._node = node
         self._now_ms = now_ms
-        self._index = KeyIndex(node.log.iter_keys())
+        self._index = KeyIndex(node.log.records.iter_keys())
         self.session = role(node.log.network, self._index, node.chance.randbytes(16))
         self.outcome = None
 
@@ -116,7 +116,7 @@ class Driver:
                 case Send(data):
                     out += data
                 case Fetch(ids):
-                    waiting.append(iter(self.session.supply(self._node.log.raw(ids))))
+                    waiting.append(iter(self.session.supply(self._node.log.records.raw(ids))))
                 case Store(records):
                     self._index.update(self._node.hear(records, self._now_ms))
                 case Finished() | Violation() as outcome:

@@ -165,7 +165,7 @@ class Participant:
         found = protocol.Verified(assignment=assignment, verdict="pass", device="cpu", duration_ms=CHECK_MS)
         if check.stage != REPLICATE:
             return msgspec.structs.replace(found, value=value)
-        parent = self.log.get(self.log.get(check.run).body.parent).body
+        parent = self.log.records.get(self.log.records.get(check.run).body.parent).body
         above = self.world.value(parent.source_digest)
         noise = [seed % 1000 * 1e-7 for seed in check.seeds]
         return msgspec.structs.replace(
@@ -189,7 +189,7 @@ class Participant:
 
     def hear(self, pairs, now_ms):
         """Records of others, as they come: what is stored is acted upon."""
-        verdicts = self.log.ingest(pairs, now_ms=now_ms + self.skew_ms)
+        verdicts = self.log.writer.ingest(pairs, now_ms=now_ms + self.skew_ms)
         records = [verdict.record for verdict in verdicts if verdict.state.name == "STORED"]
         if any(isinstance(record.body, Commitment | Verification) for record in records):
             self.later(0, service.VerificationsChanged)

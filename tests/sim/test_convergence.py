@@ -32,7 +32,7 @@ def simulate(seed, template):
             rounds = simulation.repair(ROUNDS)
             assert rounds <= ROUNDS, f"seed {seed} is not equal after {ROUNDS} rounds"
             assert simulation.union() == kept(union)
-            forks = len(simulation.nodes[0].log.forks())
+            forks = len(simulation.nodes[0].log.devices.forks())
             return rounds, len(union), forks, sum(node.refused_to_fork for node in simulation.nodes)
         finally:
             simulation.close()

@@ -60,7 +60,7 @@ class World:
             ]
         for node in self.nodes:
             node.notebook.publish_identity(START_MS - DAY_MS - HOUR_MS)
-        everything = {pair for node in self.nodes for pair in node.log.iter_raw()}
+        everything = {pair for node in self.nodes for pair in node.log.records.iter_raw()}
         everything |= {(record.raw, record.signature) for record in words}
         for node in self.nodes:
             node.hear(sorted(everything), self.now_ms)
@@ -138,10 +138,10 @@ class World:
 
     def answers(self):
         """What each node tells of runs and participants, and a newcomer who hears everything in another order."""
-        pairs = list(self.nodes[0].log.iter_raw())
+        pairs = list(self.nodes[0].log.records.iter_raw())
         self.chance.shuffle(pairs)
         with Log.open(self._folder / "newcomer.sqlite", self.network, trust=self.trust) as newcomer:
-            newcomer.ingest(pairs, now_ms=self.now_ms)
+            newcomer.writer.ingest(pairs, now_ms=self.now_ms)
             return [self._told(log) for log in (newcomer, *(node.log for node in self.nodes))]
 
     def states(self):
@@ -149,7 +149,7 @@ class World:
         log = self.nodes[0].log
         found = {"honest": [], "cheating": []}
         for node in self.nodes:
-            for record in log.records(kind="run", author=node.notebook.author, limit=1000):
+            for record in log.records.newest(kind="run", author=node.notebook.author, limit=1000):
                 if record.body.value is not None:
                     found["cheating" if node.cheats else "honest"].append(RunState(views.state_of(log, record.id)))
         return found
@@ -159,7 +159,7 @@ class World:
             node.close()
 
     def _told(self, log):
-        runs = log.records(kind="run", limit=10_000)
+        runs = log.records.newest(kind="run", limit=10_000)
         here = views.trust_context(log)
         return {
             "board": views.board(log, self.task_digest, here, limit=50),
@@ -172,7 +172,7 @@ class World:
         }
 
     def _held(self):
-        return [{record_id for _, record_id in node.log.iter_keys()} for node in self.nodes]
+        return [{record_id for _, record_id in node.log.records.iter_keys()} for node in self.nodes]
 
     def _is_reached(self, one, other):
         return self._sides[one.number] == self._sides[other.number]

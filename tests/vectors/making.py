@@ -38,8 +38,8 @@ def retentions(folder: Path) -> dict[str, object]:
     cases = []
     for number, case in enumerate(retention.cases()):
         with Log.open(folder / f"{number}.sqlite", case.network, trust=case.trust) as log:
-            log.ingest(pairs(case.records), now_ms=NOW_MS + 10**9)
-            kept = {record_id for _, record_id in log.iter_keys()}
+            log.writer.ingest(pairs(case.records), now_ms=NOW_MS + 10**9)
+            kept = {record_id for _, record_id in log.records.iter_keys()}
         records = [
             {
                 "record": record.raw.hex(),

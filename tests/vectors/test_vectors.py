@@ -65,8 +65,8 @@ def test_retention(case: dict[str, Any], tmp_path: Path) -> None:
     with Log.open(tmp_path / "log.sqlite", network, trust=trust_of(case)) as log:
         for record in [*reversed(case["records"]), *case["records"]]:
             pair = bytes.fromhex(record["record"]), bytes.fromhex(record["signature"])
-            log.ingest([pair], now_ms=NOW_MS + 10**9)
-        assert {record_id.hex() for _, record_id in log.iter_keys()} == kept
+            log.writer.ingest([pair], now_ms=NOW_MS + 10**9)
+        assert {record_id.hex() for _, record_id in log.records.iter_keys()} == kept
 
 
 def trust_of(case: dict[str, Any]) -> Trust:

@@ -100,7 +100,11 @@ class Withdraw(NamedTuple):
 
     def act(self, village: Village, runs: list[Record]) -> None:
         own = {who.public: who for who in (*PEOPLE, STRANGER)}
-        said = [one for one in village.log.records(limit=1000) if isinstance(one.body, Run | Commitment | Verification)]
+        said = [
+            one
+            for one in village.log.records.newest(limit=1000)
+            if isinstance(one.body, Run | Commitment | Verification)
+        ]
         one = said[self.place % len(said)]
         village.append(own[one.author], "withdrawal", Withdrawal(), [one.id])
 

@@ -35,7 +35,7 @@ from tests.views.village import ANN, BEN, TRUST, Village
 
 def seen(log: Log, task: bytes):
     """Everything that follows from the records."""
-    runs = sorted((one for one in log.records(limit=1000) if isinstance(one.body, Run)), key=lambda run: run.id)
+    runs = sorted((one for one in log.records.newest(limit=1000) if isinstance(one.body, Run)), key=lambda run: run.id)
     words = {run.id: judgement(log, run.id) for run in runs}
     here = trust_context(log, ANN.public)
     ranked = board(log, task, here, limit=50), preferred(log, task, here), list(vouched(log, task, here))
@@ -63,13 +63,13 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
 @given(STORIES, st.randoms(use_true_random=False))
 def test_whatever_arrives_first_the_same_is_seen(tmp_path_factory, story, order: random.Random) -> None:
     village = told(Village.at(tmp_path_factory.mktemp("log")), story)
-    now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records(limit=1000))
+    now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
     last = seen(village.log, village.task)
     village.log.close()
     order.shuffle(batch)
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), 6):
-            log.ingest(batch[start : start + 6], now_ms=now_ms)
+            log.writer.ingest(batch[start : start + 6], now_ms=now_ms)
             between, job = seen(log, village.task), job_of(BEN, log, village.task, now_ms)
             with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
                 assert seen(fresh, village.task) == between

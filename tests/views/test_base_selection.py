@@ -152,7 +152,7 @@ def written(tmp_path_factory):
     village.run(0.8, "stranger", by=STRANGER)
     village.confirm(good, 2.0, 1.25)
     village.refute(false, 1.9)
-    records = village.log.records(limit=1000)
+    records = village.log.records.newest(limit=1000)
     here = trust_context(village.log, ANN.public)
     seen = board(village.log, village.task, here, limit=20), preferred(village.log, village.task, here)
     village.log.close()
@@ -168,7 +168,7 @@ def test_whatever_the_order_of_arrival_the_board_is_the_same(written, tmp_path_f
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
         half = len(shuffled) // 2
         for part in (shuffled[:half], shuffled[half:]):
-            log.ingest(part, now_ms=now_ms)
+            log.writer.ingest(part, now_ms=now_ms)
         here = trust_context(log, ANN.public)
         assert (board(log, task, here, limit=20), preferred(log, task, here)) == seen
 
@@ -190,7 +190,7 @@ def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_tur
 def copied_earlier(village, name, value):
     """A stranger writes the same program and the same checkpoint under an earlier time."""
     body = run_body(value, source=name.encode(), checkpoint=CHECKPOINT)
-    return village.log.append(STRANGER, "run", body, now_ms=village.now_ms - 300_000)
+    return village.log.writer.append(STRANGER, "run", body, now_ms=village.now_ms - 300_000)
 
 
 def test_a_stranger_who_writes_an_earlier_time_takes_a_confirmed_run_from_nobody(village):

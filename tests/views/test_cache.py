@@ -40,7 +40,7 @@ TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for roo
 
 def seen(log: Log):
     """Everything that is computed from who is attested, verifications, frauds and copies."""
-    runs = [record for record in log.records(limit=1000) if isinstance(record.body, Run)]
+    runs = [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
     words = {record.id: judgement(log, record.id) for record in runs}
     voters = {record.id: roster_of(log).voter(record.author, record.time) for record in runs}
     here = trust_context(log, DEVICES[1].public)
@@ -65,22 +65,22 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
         with Log.open(path, SMALL, trust=TRUST) as log:
             seen(log)
             for record in mixed:
-                log.ingest(pairs([record]), now_ms=NOW_MS + 10)
+                log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
                 log.trust = dice.choice(TRUSTS)
                 with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
                     assert seen(log) == seen(fresh)
             log.trust = TRUST
             last = seen(log)
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
-            other.ingest(pairs(made), now_ms=NOW_MS + 10)
+            other.writer.ingest(pairs(made), now_ms=NOW_MS + 10)
             assert seen(other) == last
 
 
 def test_a_run_that_is_taken_back_is_no_longer_counted(tmp_path) -> None:
     with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
-        run = log.append(DEVICES[0], "run", run_body(1.0), now_ms=NOW_MS)
+        run = log.writer.append(DEVICES[0], "run", run_body(1.0), now_ms=NOW_MS)
         assert statistics(log, digest_of()).runs == 1
-        log.append(DEVICES[0], "withdrawal", Withdrawal(), now_ms=NOW_MS, links=[run.id])
+        log.writer.append(DEVICES[0], "withdrawal", Withdrawal(), now_ms=NOW_MS, links=[run.id])
         assert statistics(log, digest_of()).runs == 0
 
 
@@ -89,11 +89,11 @@ def test_a_question_does_not_see_what_comes_meanwhile(tmp_path) -> None:
     with Log.open(path, SMALL, trust=TRUST) as log, Log.open(path, SMALL) as other:
 
         def slow() -> tuple[int, int]:
-            before = len(log.records())
+            before = len(log.records.newest())
             if not before:  # meanwhile another process writes
-                other.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+                other.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
                 assert roster_of(other)
-            return before, len(log.records())
+            return before, len(log.records.newest())
 
         assert cached(log, "records", slow) == (0, 0)
         assert cached(log, "records", slow) == (1, 1)
@@ -101,7 +101,7 @@ def test_a_question_does_not_see_what_comes_meanwhile(tmp_path) -> None:
 
 def test_nothing_is_written_in_a_snapshot(tmp_path) -> None:
     with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
-        with log.snapshot(), pytest.raises(AssertionError):
-            log.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
-        log.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
-        assert log.count() == 1
+        with log.reader.snapshot(), pytest.raises(AssertionError):
+            log.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        log.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        assert log.records.count() == 1

@@ -94,10 +94,10 @@ def test_the_facts_do_not_depend_on_the_order_of_arrival(village, tmp_path, seed
     good, false = village.run(1.2, "good", by=ANN, **COST), village.run(0.9, "false", by=BEN)
     village.confirm(good, 2.0, 1.25)
     village.refute(false, 1.9)
-    batch = pairs(village.log.records(limit=1000))
+    batch = pairs(village.log.records.newest(limit=1000))
     random.Random(seed).shuffle(batch)
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=TRUST) as other:
-        other.ingest(batch, now_ms=village.now_ms)
+        other.writer.ingest(batch, now_ms=village.now_ms)
         assert credit(other) == credit(village.log)
 
 

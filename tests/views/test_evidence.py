@@ -15,7 +15,7 @@ def fork(village: Village, *, of: Record) -> Record:
     signer = next(who for who in (AUTHOR, ANN, BEN) if who.public == of.author)
     village.now_ms += 1000
     other = sealed(signer, run_body(0.7, source=b"elsewhere"), seq=of.seq, prev=of.prev, time_ms=village.now_ms)
-    village.log.ingest(pairs([other]), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs([other]), now_ms=village.now_ms)
     return other
 
 
@@ -33,7 +33,7 @@ def test_every_kind_is_found_with_its_records_the_newest_first(village: Village)
     against = village.refute(false, 1.9)
     lucky = village.run(0.5, "lucky", by=ANN, seed=7)
     elsewhere = sealed(BEN, run_body(1.0, task=task_body(DEFINITION | {"name": "x"}).digest), seq=100, prev=bytes(32))
-    village.log.ingest(pairs([elsewhere]), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs([elsewhere]), now_ms=village.now_ms)
     orphan = village.run(1.1, "orphan", by=BEN, parent=elsewhere)
     doubted = village.run(0.95, "doubted", by=STRANGER)
     doubts = village.evaluate(doubted, 1.9, AUTHOR)
@@ -65,16 +65,16 @@ def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -
     assert found(village) == [(EvidenceKind.FORK, Consequence.UNCOUNTED, {run.id, other.id})]
     merge = Merge(device=ANN.public, heads=sorted([run.id, other.id]))
     village.append(STRANGER, "merge", merge)
-    place = village.log.forks()[0]
+    place = village.log.devices.forks()[0]
     assert merge_of(village.log, place) is None, "a stranger ends no fork"
     ended = village.append(ROOTS[1], "merge", merge)
     village.append(STRANGER, "merge", merge)
     assert found(village) == [(EvidenceKind.FORK, Consequence.MERGED, {run.id, other.id})]
-    assert merge_of(village.log, village.log.forks()[0]) == ended.id
+    assert merge_of(village.log, village.log.devices.forks()[0]) == ended.id
     later_ms = village.now_ms + 1000
     flood = [sealed(STRANGER, merge, kind="merge", seq=100 + number, time_ms=later_ms) for number in range(1001)]
-    village.log.ingest(pairs(flood), now_ms=later_ms)
-    assert merge_of(village.log, village.log.forks()[0]) == ended.id, "however many strangers write"
+    village.log.writer.ingest(pairs(flood), now_ms=later_ms)
+    assert merge_of(village.log, village.log.devices.forks()[0]) == ended.id, "however many strangers write"
 
 
 def test_withdrawing_a_chosen_seed_changes_nothing(village: Village) -> None:
@@ -85,7 +85,7 @@ def test_withdrawing_a_chosen_seed_changes_nothing(village: Village) -> None:
 
 def test_withdrawing_a_made_up_lineage_changes_nothing(village: Village) -> None:
     elsewhere = sealed(BEN, run_body(1.0, task=task_body(DEFINITION | {"name": "x"}).digest), seq=100, prev=bytes(32))
-    village.log.ingest(pairs([elsewhere]), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs([elsewhere]), now_ms=village.now_ms)
     orphan = village.run(1.1, "orphan", by=BEN, parent=elsewhere)
     village.append(BEN, "withdrawal", Withdrawal(), [orphan.id, elsewhere.id])
     assert found(village) == [(EvidenceKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id})]

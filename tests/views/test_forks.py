@@ -85,20 +85,20 @@ def test_the_board_does_not_depend_on_the_order_of_arrival(forked, tmp_path, see
         forked.merge(ANN)
     expected = shown(forked.log, forked.task)
     assert ("unseen" in expected) == merged
-    batch = pairs(forked.log.records(limit=1000))
+    batch = pairs(forked.log.records.newest(limit=1000))
     random.Random(seed).shuffle(batch)
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), 5):
-            log.ingest(batch[start : start + 5], now_ms=forked.now_ms)
+            log.writer.ingest(batch[start : start + 5], now_ms=forked.now_ms)
             shown(log, forked.task)
         assert shown(log, forked.task) == expected
-        log.rebuild()
+        log.writer.rebuild()
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=TRUST) as log:
         assert shown(log, forked.task) == expected
 
 
 def test_the_run_says_that_it_follows_a_fork(forked):
     run = forked.run(1.2, "later", by=ANN)
-    stored = forked.log.runs(forked.task, limit=1)[0]
+    stored = forked.log.runs.newest(forked.task, limit=1)[0]
     assert run_view(forked.log, stored).forked
     assert stored.record.id == run.id

@@ -78,7 +78,7 @@ def test_a_program_has_the_mean_of_one_kind_of_hardware(village: Village) -> Non
     first = run(village, 1.2, "child")
     run(village, 1.9, "child", by=ANN, device="slow", replicate=1)
     run(village, 1.4, "child", by=BEN, replicate=2)
-    row = village.log.program(TASK, first.body.source_digest, 300.0)
+    row = village.log.programs.find(TASK, first.body.source_digest, 300.0)
     assert (row.runs, row.mean, row.device) == (2, pytest.approx(1.3), "fast")
 
 
@@ -98,7 +98,7 @@ def test_work_units_are_compared_everywhere(village: Village) -> None:
 def test_a_log_knows_the_hardware_of_a_run(village: Village) -> None:
     record = run(village, 1.0, "x", device="slow")
     assert isinstance(record.body, Run)
-    assert village.log.hardware(TASK) == [("slow", AUTHOR.public, 1)]
+    assert village.log.programs.hardware(TASK) == [("slow", AUTHOR.public, 1)]
     with Log.open(village.log.path, village.log.network, trust=village.log.trust) as again:
-        again.rebuild()
-        assert again.hardware(TASK) == [("slow", AUTHOR.public, 1)]
+        again.writer.rebuild()
+        assert again.programs.hardware(TASK) == [("slow", AUTHOR.public, 1)]

@@ -53,7 +53,7 @@ def test_strangers_push_nothing_out(village):
     flood = [
         sealed(key(300), run_body(0.5, source=b"%d" % number), seq=number + 1, time_ms=NOW_MS) for number in range(700)
     ]
-    village.log.ingest(pairs(flood), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs(flood), now_ms=village.now_ms)
     assert linked(village) == [ben.id]
 
 

@@ -133,15 +133,15 @@ def test_a_record_that_arrives_late_says_how_early_its_device_may_have_spoken(vi
     copy = copied(village)
     spoke, lies = [], []
     for friend in (AUTHOR, DOT):
-        head = village.log.head(friend.public)
+        head = village.log.devices.head(friend.public)
         seq = head.seq if head else 0
         body = run_body(1.9, source=friend.public)
         spoke.append(sealed(friend, body, seq=seq + 1, time_ms=village.now_ms))
         dated_ms = village.now_ms - HOUR_MS + 60_000
         lies.append(sealed(friend, body, seq=seq + 2, time_ms=dated_ms, links=[copy.id]))
-    village.log.ingest(pairs(lies), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs(lies), now_ms=village.now_ms)
     assert standing(village) == copy.id, "two friends who never spoke before can lie"
-    village.log.ingest(pairs(spoke), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs(spoke), now_ms=village.now_ms)
     assert standing(village) == honest.id
 
 
@@ -237,7 +237,7 @@ def test_who_cheated_for_all_to_see_or_has_forked_is_no_witness(village):
     branch = sealed(
         DOT, run_body(1.7, source=b"branch"), seq=last.seq - 1, prev=b"" if last.seq == 2 else b"p" * 32, time_ms=NOW_MS
     )
-    village.log.ingest(pairs([branch]), now_ms=village.now_ms)
+    village.log.writer.ingest(pairs([branch]), now_ms=village.now_ms)
     assert standing(village) == copy.id, "what a forked device says has no order"
     village.append(ROOTS[PEOPLE.index(DOT)], "merge", Merge(device=DOT.public, heads=[last.id, branch.id]))
     assert standing(village) == honest.id
@@ -311,15 +311,15 @@ def test_whatever_arrives_first_the_same_was_there_first(tmp_path_factory, writt
                 1.0 + moment / 100, name, by=who, parent=above, links=named, checkpoint=MODEL if built else None
             )
         )
-    now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records(limit=1000))
+    now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
     seen = everything(village.log, village.task)
     village.log.close()
     order.shuffle(batch)
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), 5):  # links come before what they name
-            log.ingest(batch[start : start + 5], now_ms=now_ms)
+            log.writer.ingest(batch[start : start + 5], now_ms=now_ms)
             everything(log, village.task)
         assert everything(log, village.task) == seen
-        log.rebuild()
+        log.writer.rebuild()
     with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
         assert everything(fresh, village.task) == seen

@@ -18,13 +18,13 @@ HOUR_MS = 3_600_000
 @pytest.fixture
 def log(tmp_path):
     with Log.open(tmp_path / "log.sqlite", NETWORK) as opened:
-        opened.append(key(99), "task", task_body(), now_ms=NOW_MS)
+        opened.writer.append(key(99), "task", task_body(), now_ms=NOW_MS)
         yield opened
 
 
 def publish(log, value, *, author=1, now_ms=NOW_MS, **fields):
     fields = {"source": repr((value, fields)).encode()} | fields
-    return log.append(key(author), "run", run_body(value, **fields), now_ms=now_ms)
+    return log.writer.append(key(author), "run", run_body(value, **fields), now_ms=now_ms)
 
 
 def test_an_empty_log_has_no_best_and_no_lineage(log):
@@ -53,7 +53,7 @@ def test_a_lucky_seed_does_not_beat_a_repeated_measurement(log):
 
 def test_more_is_better_where_the_task_says_so(log):
     definition = DEFINITION | {"metric": {"direction": "maximize", "noise": 0.1}}
-    log.append(key(99), "task", task_body(definition), now_ms=NOW_MS)
+    log.writer.append(key(99), "task", task_body(definition), now_ms=NOW_MS)
     for value in (0.5, 0.9, 0.7):
         publish(log, value, task=digest_of(definition))
     ranked = leaderboard(log, digest_of(definition))
@@ -71,14 +71,14 @@ def test_without_the_tasks_record_nothing_is_ranked_and_with_it_everything_is(tm
     with Log.open(tmp_path / "other.sqlite", NETWORK) as log:
         publish(log, 1.0)
         assert leaderboard(log, TASK) == []
-        log.append(key(99), "task", task_body(), now_ms=NOW_MS)
+        log.writer.append(key(99), "task", task_body(), now_ms=NOW_MS)
         assert len(leaderboard(log, TASK)) == 1
 
 
 def test_a_publisher_who_withdraws_a_task_takes_it_from_nobody(log):
     publish(log, 1.0)
-    log.append(key(99), "withdrawal", Withdrawal(), links=[log.task(TASK).id], now_ms=NOW_MS)
-    assert log.tasks() == []
+    log.writer.append(key(99), "withdrawal", Withdrawal(), links=[log.tasks.find(TASK).id], now_ms=NOW_MS)
+    assert log.tasks.all() == []
     publish(log, 0.5)
     assert [program.mean for program in leaderboard(log, TASK)] == [0.5, 1.0]
 
@@ -97,7 +97,7 @@ def test_lineage_goes_from_the_baseline_to_the_run_with_the_change_of_each_step(
 
 
 def test_lineage_ends_where_the_parent_is_unknown_or_no_run(log):
-    note = log.append(key(1), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+    note = log.writer.append(key(1), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
     for parent in (b"?" * 32, note.id):
         child = publish(log, 1.0, parent=parent)
         assert [step.run.parent for step in lineage(log, child.id)] == [format_id(parent)]
@@ -110,7 +110,7 @@ def test_claims_hold_until_they_expire_or_are_done(log):
 
     def claim(author, until, *, replicate=0, now_ms=NOW_MS):
         body = Claim(task=TASK, source_digest=source, replicate=replicate, until=until, title="try x")
-        return log.append(key(author), "claim", body, now_ms=now_ms)
+        return log.writer.append(key(author), "claim", body, now_ms=now_ms)
 
     claim(1, NOW_MS + HOUR_MS)
     claim(2, NOW_MS + 2 * HOUR_MS, replicate=1)
@@ -127,15 +127,15 @@ def test_a_claim_outlives_the_stopped_run_of_somebody_else_but_not_its_own(log):
     source = run_body(source=b"y").source_digest
 
     def is_tried(by, now_ms):
-        return log.is_tried(TASK, source, 0, but=key(by).public, now_ms=now_ms)
+        return log.claims.is_tried(TASK, source, 0, but=key(by).public, now_ms=now_ms)
 
     def stopped(author, now_ms):
         body = run_body(None, source=b"y", status="cancelled", reason="stopped")
-        log.append(key(author), "run", body, now_ms=now_ms)
+        log.writer.append(key(author), "run", body, now_ms=now_ms)
 
     stopped(1, NOW_MS - 1)
     body = Claim(task=TASK, source_digest=source, replicate=0, until=NOW_MS + HOUR_MS, title="try y")
-    log.append(key(1), "claim", body, now_ms=NOW_MS)
+    log.writer.append(key(1), "claim", body, now_ms=NOW_MS)
     stopped(2, NOW_MS + 1)
     assert [row.author for row in live_claims(log, TASK, NOW_MS + 2)] == [key(1).public.hex()]
     assert is_tried(2, NOW_MS + 2)
@@ -194,9 +194,9 @@ def test_runs_behind_a_fork_are_marked_and_do_not_count(log):
     one = sealed(key(5), run_body(0.1, source=b"one"), seq=2)
     two = sealed(key(5), run_body(0.2, source=b"two"), seq=2)
     before = sealed(key(5), run_body(0.9, source=b"before"), seq=1)
-    log.ingest(pairs([one, before]), now_ms=NOW_MS)
+    log.writer.ingest(pairs([one, before]), now_ms=NOW_MS)
     assert best(log, TASK).mean == 0.1
-    log.ingest(pairs([two]), now_ms=NOW_MS)
+    log.writer.ingest(pairs([two]), now_ms=NOW_MS)
     assert best(log, TASK).mean == 0.9
     assert {view.id: view.forked for view in runs(log, TASK)} == {
         format_id(before.id): False,

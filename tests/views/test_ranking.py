@@ -43,7 +43,7 @@ def flood(village: Village, values: Sequence[float], *, source: bytes | None = N
         before = chain[-1].id if chain else None
         chain.append(sealed(key(10_000 + number // 100), body, seq=len(chain) + 1, prev=before, time_ms=time_ms))
     records = [record for chain in made.values() for record in chain]
-    verdicts = village.log.ingest(pairs(records), now_ms=village.now_ms)
+    verdicts = village.log.writer.ingest(pairs(records), now_ms=village.now_ms)
     assert {verdict.state for verdict in verdicts} == {State.STORED}
 
 
@@ -208,8 +208,8 @@ RUNS = st.tuples(WRITERS, NAMES, VALUES, st.integers(0, 4), st.integers(0, 9), M
 
 def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
     """The ranking as it is said in words, from all runs."""
-    rules, roster = log.rules(task), roster_of(log)
-    runs = [stored.record for stored in log.runs(task, limit=1000) if not stored.forked]
+    rules, roster = log.tasks.rules(task), roster_of(log)
+    runs = [stored.record for stored in log.runs.newest(task, limit=1000) if not stored.forked]
     runs = [run for run in runs if roster.voter(run.author, run.time).attested]
     runs.sort(key=lambda run: (run.time, run.id))
     found = []
@@ -273,11 +273,11 @@ def test_the_order_is_that_of_the_rule_however_records_arrive(tmp_path_factory, 
         dice.shuffle(drawn := list(drawn))
         with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
             for start in range(0, len(drawn), 7):
-                log.ingest(pairs(drawn[start : start + 7]), now_ms=NOW_MS + DAY_MS)
+                log.writer.ingest(pairs(drawn[start : start + 7]), now_ms=NOW_MS + DAY_MS)
                 list(islice(vouched(log, task, trust_context(log)), 3))  # what is asked between changes nothing
             rows = list(vouched(log, task, trust_context(log)))
             assert [(row.first, row.runs, row.mean) for row in rows] == by_hand(log, task)
-            log.rebuild()
+            log.writer.rebuild()
             assert list(vouched(log, task, trust_context(log))) == rows
             with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
                 assert list(vouched(fresh, task, trust_context(fresh))) == rows
@@ -290,7 +290,7 @@ def test_a_program_repeated_by_more_strangers_than_there_are_participants_is_tol
     village.run(0.9, "good", by=BEN, replicate=1)
     for number in range(30):
         body = run_body(0.2, source=b"good", title="flood")
-        village.log.ingest(pairs([sealed(key(300 + number), body, time_ms=NOW_MS)]), now_ms=village.now_ms)
+        village.log.writer.ingest(pairs([sealed(key(300 + number), body, time_ms=NOW_MS)]), now_ms=village.now_ms)
     rows = board(village.log, village.task, trust_context(village.log), limit=20)
     assert [(row.id, row.mean) for row in rows] == [
         (format_id(first.id), 1.5),
@@ -341,7 +341,7 @@ def test_an_attestation_that_arrives_late_counts_from_the_time_that_it_states(tm
             subject=root, tag=b"t" * 32, method="code", domain="big", issued=issued_ms, expires=issued_ms + DAY_MS
         )
         record = sealed(attestor, body, kind="attestation", time_ms=issued_ms)
-        village.log.ingest(pairs([record]), now_ms=village.now_ms)
+        village.log.writer.ingest(pairs([record]), now_ms=village.now_ms)
     rows = list(vouched(village.log, village.task, trust_context(village.log)))
     assert [row.first for row in rows] == [later.id]
     assert preferred(village.log, village.task, trust_context(village.log)).row.first == later.id

@@ -106,7 +106,7 @@ def test_a_lineage_that_is_made_up_is_fraud_whichever_record_comes_first(story: 
     elsewhere = sealed(OTHERS[1], run_body(1.0, task=other.digest), seq=100, prev=bytes(32), time_ms=NOW_MS)
     run = story.append(OTHERS[0], "run", run_body(1.1, source=b"orphan", parent=elsewhere.id))
     assert judgement(story.log, run.id).state is RunState.REPORTED
-    story.log.ingest([(elsewhere.raw, elsewhere.signature)], now_ms=NOW_MS)
+    story.log.writer.ingest([(elsewhere.raw, elsewhere.signature)], now_ms=NOW_MS)
     assert judgement(story.log, run.id).state is RunState.FRAUD
 
 
@@ -296,7 +296,7 @@ def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> 
         lambda: story.append(OTHERS[5], "run", run_body(0.5, source=b"lucky", seed=7)),
         lambda: story.evaluate(OTHERS[2], 1.5, number=1),
         lambda: story.append(
-            OTHERS[1], "withdrawal", Withdrawal(), links=[story.log.verifications(story.run.id)[1].id]
+            OTHERS[1], "withdrawal", Withdrawal(), links=[story.log.verifications.of(story.run.id)[1].id]
         ),
         lambda: [story.evaluate(who, 1.5, number=1) for who in OTHERS[3:6]],
         lambda: story.append(ROOTS[OTHERS[2].public], "identity", revocation(OTHERS[2])),
@@ -309,7 +309,7 @@ def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> 
 
 
 def second(story: Story) -> bytes:
-    return story.log.verifications(story.run.id)[1].id
+    return story.log.verifications.of(story.run.id)[1].id
 
 
 def revocation(device):
@@ -321,7 +321,7 @@ def bans_of(log: Log):
 
 
 def words(log: Log):
-    return {record.id: judgement(log, record.id) for record in log.records(kind="run")}
+    return {record.id: judgement(log, record.id) for record in log.records.newest(kind="run")}
 
 
 def test_every_mark_has_a_sentence() -> None:
@@ -333,9 +333,9 @@ def test_a_flood_of_one_checkpoint_and_one_program_is_a_row_for_each_run_and_acc
     first = run_body(1.0, source=b"first", parent=story.run.id, checkpoint=model)
     bodies = [first, *(msgspec.structs.replace(first, title=str(number)) for number in range(1, runs))]
     flood = [sealed(spammer, body, seq=seq, time_ms=NOW_MS) for seq, body in enumerate(bodies, start=1)]
-    story.log.ingest([(record.raw, record.signature) for record in flood], now_ms=story.now_ms)
-    for groups in (story.log.same_checkpoints(), story.log.same_discoveries()):
+    story.log.writer.ingest([(record.raw, record.signature) for record in flood], now_ms=story.now_ms)
+    for groups in (story.log.evidence.same_checkpoints(), story.log.evidence.same_discoveries()):
         assert [len(group) for group in groups.values()] == [runs]
     story.append(AUTHOR, "run", first)
     assert not any(found.marks for found in track_records(story.log).values())
-    assert [len(group) for group in story.log.same_checkpoints().values()] == [runs + 1]
+    assert [len(group) for group in story.log.evidence.same_checkpoints().values()] == [runs + 1]

@@ -28,9 +28,9 @@ def filled(village: Village) -> Village:
 def asked(log: Log, question) -> int:
     """How many statements a question makes."""
     statements: list[str] = []
-    log._connection.set_trace_callback(statements.append)
+    log.reader.connection.set_trace_callback(statements.append)
     question(log)
-    log._connection.set_trace_callback(None)
+    log.reader.connection.set_trace_callback(None)
     return len(statements)
 
 

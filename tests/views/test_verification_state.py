@@ -36,7 +36,7 @@ class Story:
 
     def append(self, author: KeyPair, kind: str, body: object, links=()) -> Record:
         self.now_ms += 1000
-        return self.log.append(author, kind, body, now_ms=self.now_ms, links=links)
+        return self.log.writer.append(author, kind, body, now_ms=self.now_ms, links=links)
 
     def evaluate(self, who: KeyPair, value: float | None, *, number: int = 0, proof: bytes | None = None) -> Record:
         proof = ecvrf.prove(bytes(who.key), question(self.run.id, EVALUATE, number)) if proof is None else proof

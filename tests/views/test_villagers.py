@@ -42,7 +42,7 @@ class Villagers:
         for speaker, record in self._said:
             for number, notebook in enumerate(self.notebooks):
                 if not {number, speaker} & self.away:
-                    notebook.log.ingest([(record.raw, record.signature)], now_ms=self.now_ms)
+                    notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=self.now_ms)
 
     def run(self, number: int, x: float, *, parent: Record | None = None, earlier_ms: int = 0) -> Record:
         """One publishes a claim and a run, as a node does."""
@@ -96,7 +96,7 @@ def test_name_and_place_are_the_honest_authors_within_the_length_of_a_run(villag
     assert [honest.id in run.links and copy.id not in run.links for run in own] == [True, True]
     assert [shown[:1] for shown in villagers.boards()] == [first] * 5
     assert villagers.marked() == [[(Mark.COPIER, copy.id)]] * 5
-    assert not any(one.log.count("commitment") for one in villagers.notebooks)
+    assert not any(one.log.records.count("commitment") for one in villagers.notebooks)
 
 
 def test_who_was_away_and_tells_late_is_marked_by_nobody(villagers: Villagers) -> None:

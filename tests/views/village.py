@@ -56,7 +56,7 @@ class Village:
     def append(self, author: KeyPair, kind: str, body: object, links: Sequence[bytes] = ()) -> Record:
         """The next record."""
         self.now_ms += 1000
-        return self.log.append(author, kind, body, now_ms=self.now_ms, links=links)
+        return self.log.writer.append(author, kind, body, now_ms=self.now_ms, links=links)
 
     def run(
         self,
@@ -79,16 +79,16 @@ class Village:
 
     def fork(self, who: KeyPair, value: float, name: str) -> Record:
         """A device whose old copy was put back signs another run with the number of its last record."""
-        head = self.log.head(who.public)
+        head = self.log.devices.head(who.public)
         assert head is not None
         self.now_ms += 1000
         other = sealed(who, self._body(value, name, self.baseline, {}), seq=head.seq, time_ms=self.now_ms)
-        self.log.ingest(pairs([other]), now_ms=self.now_ms)
+        self.log.writer.ingest(pairs([other]), now_ms=self.now_ms)
         return other
 
     def merge(self, who: KeyPair) -> Record:
         """The root key of a device ends its forks up to its last record."""
-        head = self.log.head(who.public)
+        head = self.log.devices.head(who.public)
         assert head is not None
         return self.append(ROOTS[PEOPLE.index(who)], "merge", Merge(device=who.public, heads=[head.id]))
 

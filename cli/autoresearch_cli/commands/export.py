@@ -161,11 +161,11 @@ def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
     """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
     log = notebook.log
     known = trust_context(log, notebook.me)
-    for digest in dict.fromkeys(row.digest for row in log.tasks()):
-        task = log.task(digest)
+    for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
+        task = log.tasks.find(digest)
         if task is not None:
             yield from verdicts(
-                log.history(digest),
+                log.runs.history(digest),
                 direction=task.direction or "minimize",
                 budget=task.budget,
                 is_believed=lambda run: any(whose(run.author, run.time, known)),
@@ -174,7 +174,7 @@ def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
 
 def cells(log: Log, record_id: bytes, status: str) -> list[str]:
     """One run as a row; a crash has zeros, as results.tsv has them."""
-    record = log.get(record_id)
+    record = log.records.get(record_id)
     body = record.body
     assert isinstance(body, Run)
     memory = 0.0 if body.value is None else body.peak_memory_bytes / GIB

@@ -43,7 +43,7 @@ def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None
 
 def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
     with open_notebook(task) as notebook:
-        record = notebook.log.get(notebook.resolve(reference))
+        record = notebook.log.records.get(notebook.resolve(reference))
     changed = choose(here.paths().choices, Choice.STARRED, record.id, wanted=wanted)
     answer = StarAnswer(id=format_id(record.id), starred=wanted, changed=changed)
     if json:

@@ -63,8 +63,8 @@ def verify(reference: Reference, *, allow_packages: AllowPackages = False, json:
 def _own_packages(notebook: NotebookReader, run: str) -> Task | None:
     """The task of a run, where it has Python packages of its own."""
     found = notebook.show(run).run
-    row = notebook.log.task(bytes.fromhex(found.task)) if found else None
-    body = notebook.log.get(row.id).body if row else None
+    row = notebook.log.tasks.find(bytes.fromhex(found.task)) if found else None
+    body = notebook.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
         return None
     return load_task(cached_folder(notebook, row.digest))

@@ -65,7 +65,7 @@ class Daemon:
     def records(self) -> frozenset[bytes]:
         """The ids of the records that it holds, read from its file."""
         with Log.open(self.paths.log, self.network, read_only=True) as log:
-            return frozenset(record_id for _, record_id in log.iter_keys())
+            return frozenset(record_id for _, record_id in log.records.iter_keys())
 
 
 def demo_folder() -> Path:

@@ -92,7 +92,7 @@ def _verify(daemons: list[Daemon], count: int, until_ms: int | None, *, json: bo
 def _states(daemon: Daemon) -> Counter[str]:
     """How many runs a daemon's log has in which state."""
     with Log.open(daemon.paths.log, daemon.network, read_only=True, trust=trust_of(daemon)) as log:
-        return Counter(judgement(log, record.id).state.value for record in log.records(kind="run", limit=10_000))
+        return Counter(judgement(log, record.id).state.value for record in log.records.newest(kind="run", limit=10_000))
 
 
 def _follow(
@@ -219,7 +219,7 @@ def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
     voters, states = 0, Counter[str]()
     for daemon in [daemon for daemon in daemons if daemon.name in alive][:1]:
         with Log.open(daemon.paths.log, daemon.network, read_only=True, trust=trust_of(daemon)) as log:
-            records = log.records(kind="run", limit=10_000)
+            records = log.records.newest(kind="run", limit=10_000)
             states = _states(daemon)
             voters = roster_of(log).count(here.now_ms())
     return DemoAnswer(

@@ -90,7 +90,7 @@ def _records(readers: Readers, asked: Records) -> LogAnswer:
         author=_author(readers, asked.author),
         task=_task(readers, asked) if asked.task else None,
         limit=asked.limit,
-        before=readers.log.resolve(asked.before) if asked.before else None,
+        before=readers.log.records.resolve(asked.before) if asked.before else None,
         since_ms=asked.since_ms,
         where=parse_conditions([asked.where] if asked.where else []),
         starred=readers.starred(),

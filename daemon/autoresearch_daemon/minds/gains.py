@@ -23,9 +23,9 @@ def family(proposer: str) -> str:
 
 def brought_by(log: Log, ledger: Ledger, task: Task, me: bytes, proposers: Iterable[str]) -> dict[str, Brought]:
     """What each of some proposers brought this device on a task, and what that cost in computing and in money."""
-    runs = [stored.record for stored in log.runs(task.digest, limit=RUNS_READ, author=me)]
+    runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
     bodies = [record.body for record in runs if isinstance(record.body, Run)]
-    parents = {row.id: row.value for row in log.history_of({body.parent for body in bodies if body.parent})}
+    parents = {row.id: row.value for row in log.runs.history_of({body.parent for body in bodies if body.parent})}
     found = _sums(bodies, parents, task)
     since_ms = min((record.time for record in runs), default=0)
     return {

@@ -135,7 +135,7 @@ class VerificationController:
             word = "no misbehaviour found" if evidence.nothing_found else found
             raise Refused(f"nothing has to be measured: {word}: {evidence.reason}", hint="GET /v1/evidence/{id}")
         self._check_working()
-        verification = log.get(parse_id(evidence.id))
+        verification = log.records.get(parse_id(evidence.id))
         name, shown = await self._jobs.again(verification)
         return await self._queue("evidence", name, shown, about=verification.id)
 
@@ -225,7 +225,7 @@ class VerificationController:
         what = f"{body.stage} of {short_id(body.run)}: {body.verdict}"
         kind, text, reason = "verified", f"{what}, the run is {state} now", body.reason
         # Whoever tells among the first sees the word as it was: the others' words are on their way.
-        if body.verdict != "error" and (others := len(pending(log, log.get(body.run), body.stage, body.round))):
+        if body.verdict != "error" and (others := len(pending(log, log.records.get(body.run), body.stage, body.round))):
             text = f"{text}; others who measured it tell next: {others}"
         if not told.revealed:
             kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED

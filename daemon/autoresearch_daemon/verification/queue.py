@@ -162,7 +162,7 @@ class VerificationQueue:
             duration_ms=found.duration_ms,
             reason=found.reason[:REASON_CHARACTERS],
         )
-        run = self._notebook.log.get(check.run).body
+        run = self._notebook.log.records.get(check.run).body
         assert isinstance(run, Run)
         if body.verdict == "pass" and check.stage == EVALUATE and not bears_out(self._notebook.log, run, body):
             body = msgspec.structs.replace(body, verdict="fail")
@@ -173,9 +173,9 @@ class VerificationQueue:
     ) -> tuple[str, RunInHand]:
         """Fetch what it takes. A model is asked beside its parent's, or not, or where that is to be had."""
         log = self._notebook.log
-        run = log.get(job.run).body
+        run = log.records.get(job.run).body
         assert isinstance(run, Run)
-        found = log.find(run.parent) if run.parent else None
+        found = log.records.find(run.parent) if run.parent else None
         parent = found.body if found is not None and isinstance(found.body, Run) else None
         checkpoint = parent_checkpoint = None
         if job.stage == REPLICATE:
@@ -210,7 +210,7 @@ class VerificationQueue:
 
     def _shown(self, job: VerificationJob, why: JobReason) -> RunInHand:
         log = self._notebook.log
-        record = log.get(job.run)
+        record = log.records.get(job.run)
         assert isinstance(record.body, Run)
         return RunInHand(
             title=f"checking {short_id(job.run)}: {record.body.title}"[:120],

@@ -62,7 +62,7 @@ class Reveals:
 
     def _has_measured(self, body: Verification) -> bool:
         asked, author = (body.run, body.stage, body.round), self._notebook.author
-        told = self._notebook.log.verifications(body.run)
+        told = self._notebook.log.verifications.of(body.run)
         return any(asked == (one.run, one.stage, one.round) for one in self.waiting()) or any(
             asked == (row.run, row.stage, row.round) and row.author == author and row.verdict in ("pass", "fail")
             for row in told
@@ -87,7 +87,7 @@ class Reveals:
 
     def _go_on(self, measured: Unrevealed, now_ms: int) -> list[Told]:
         author, body = self._notebook.author, measured.body
-        rows = self._notebook.log.commitments(body.run)
+        rows = self._notebook.log.verifications.commitments(body.run)
         digest = commitment_digest(author, measured.salt, fields(body))
         own = next((row.id for row in rows if (row.author, row.digest) == (author, digest)), None)
         told: list[Told] = []
@@ -112,7 +112,7 @@ class Reveals:
         There is nothing to wait for when nobody counts what this node says.
         """
         log = self._notebook.log
-        run, voter = log.get(body.run), roster_of(log).voter
+        run, voter = log.records.get(body.run), roster_of(log).voter
         rows = committed(log, run, body.stage, body.round)
         mine = next((row for row in rows if row.id == own), None)
         if mine is None:
@@ -131,15 +131,15 @@ class Reveals:
         voter = roster_of(self._notebook.log).voter
         told = [
             row.n
-            for row in self._notebook.log.verifications(body.run)
+            for row in self._notebook.log.verifications.of(body.run)
             if (row.stage, row.round) == (body.stage, body.round) and voter(row.author, row.time).attested
         ]
         return [row.id for row in others if not told or row.n < min(told)][:LINKED_MAX]
 
     def _is_revealed(self, measured: Unrevealed) -> bool:
         author, log = self._notebook.author, self._notebook.log
-        rows = [row for row in log.verifications(measured.body.run) if row.author == author]
-        bodies = [log.get(row.id).body for row in rows]
+        rows = [row for row in log.verifications.of(measured.body.run) if row.author == author]
+        bodies = [log.records.get(row.id).body for row in rows]
         return any(isinstance(body, Verification) and body.salt == measured.salt for body in bodies)
 
     def _end(self, measured: Unrevealed) -> None:

@@ -1,4 +1,4 @@
-"""Reading what single devices say of programs, whatever all others write: nothing here takes longer for a flood."""
+"""What single devices say of programs, whatever all others write: nothing here takes longer for a flood."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from autoresearch.log.models import Bound, EntryRow, MeasuredRow
-from autoresearch.log.reading import in_parts
+from autoresearch.log.reader import Reader, in_parts
 from autoresearch.log.scoring import CountedRun
-from autoresearch.log.tables import COUNTS, ENDED, SUSPECT, Tables
+from autoresearch.log.tables.conditions import COUNTS, ENDED, SUSPECT
 
 # Most who ask want the first few of each device.
 _FIRST_PAGE, _GROWTH, _PAGE = 8, 4, 500
@@ -101,10 +101,13 @@ class FirstEntries:
             self.pages.pop(device, None)
 
 
-class Entries(Tables):
-    """The reading half of the log for networks in which some words count and others do not."""
+class Entries:
+    """Programs as single devices ran them, for networks in which some words count and others do not."""
 
-    def entries(self, task: bytes, devices: Collection[bytes], known: FirstEntries) -> Iterator[EntryRow]:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def by_bound(self, task: bytes, devices: Collection[bytes], known: FirstEntries) -> Iterator[EntryRow]:
         """The ranked programs of these devices, each once for each device that has it, by their bounds."""
         bounds, first = known.bounds, known.pages
         bounds |= self._first_bounds(task, [device for device in devices if device not in bounds])
@@ -130,15 +133,15 @@ class Entries(Tables):
     def entrants(self, task: bytes, source_digest: bytes, budget: float, among: Collection[bytes]) -> list[bytes]:
         """Those of the devices that have valued runs of a program; takes as long as there are devices, at most."""
         program = (task, source_digest, budget)
-        rows = self._rows(f"{_ENTRANTS} LIMIT ?", *program, len(among) + 1)
+        rows = self._reader.rows(f"{_ENTRANTS} LIMIT ?", *program, len(among) + 1)
         if len(rows) > len(among):
             parts = [(f"{_ENTRANTS} AND {_of(keys)}", keys) for keys in in_parts(among)]
-            rows = [row for query, keys in parts for row in self._rows(query, *program, *keys)]
+            rows = [row for query, keys in parts for row in self._reader.rows(query, *program, *keys)]
         return [device for (device,) in rows if device in among]
 
     def read_entrants_ahead(self, programs: Sequence[tuple[bytes, bytes, float]], among: Collection[bytes]) -> None:
         """Read at once, in this snapshot, which devices have valued runs of each of these programs."""
-        if not self._pinned or not programs:
+        if not self._reader.pinned or not programs:
             return
         most = len(among) + 1
         # With the number of each: whoever has many of one name has no more rows of it.
@@ -146,34 +149,34 @@ class Entries(Tables):
         for start in range(0, len(programs), _DEVICES):
             part = programs[start : start + _DEVICES]
             query = " UNION ALL ".join(one % number for number in range(len(part)))
-            rows = self._read(query, [value for program in part for value in program])
+            rows = self._reader.read(query, [value for program in part for value in program])
             found = {number: [row[1:] for row in group] for number, group in groupby(rows, key=lambda row: row[0])}
             for number, program in enumerate(part):
-                self._keep(f"{_ENTRANTS} LIMIT ?", (*program, most), found.get(number, []))
+                self._reader.keep(f"{_ENTRANTS} LIMIT ?", (*program, most), found.get(number, []))
 
     def counted_runs(self, task: bytes, source_digest: bytes, budget: float, device: bytes) -> list[CountedRun]:
         """The runs of a program by one device that have a value."""
-        return [CountedRun(*row) for row in self._rows(_COUNTED_RUNS, task, source_digest, budget, device)]
+        return [CountedRun(*row) for row in self._reader.rows(_COUNTED_RUNS, task, source_digest, budget, device)]
 
     def read_entries_ahead(self, entries: Collection[_Entry]) -> None:
         """Read at once the counted runs of these programs by these devices, in this snapshot."""
-        if not self._pinned:
+        if not self._reader.pinned:
             return
-        wanted = [one for one in dict.fromkeys(entries) if (_COUNTED_RUNS, one) not in self._kept]
+        wanted = [one for one in dict.fromkeys(entries) if not self._reader.is_kept(_COUNTED_RUNS, one)]
         for start in range(0, len(wanted), _PAGE):
             part = wanted[start : start + _PAGE]
             rows: dict[_Entry, list[tuple]] = {one: [] for one in part}  # type: ignore[type-arg]
             query = _COUNTED_RUNS_WIDE % ", ".join(["(?, ?, ?, ?)"] * len(part))
-            for row in self._read(query, [value for one in part for value in one]):
+            for row in self._reader.read(query, [value for one in part for value in one]):
                 rows[row[:4]].append(row[4:])
             for one, found in rows.items():
-                self._keep(_COUNTED_RUNS, one, found)
+                self._reader.keep(_COUNTED_RUNS, one, found)
 
     def measured(self, task: bytes, *, authors: int) -> Iterator[MeasuredRow]:
         """The ranked runs of a task that at least so many devices measured, by the bounds of their entries."""
         after, size = _START, _MEASURED_PAGE
         while True:
-            rows = self._rows(_MEASURED, task, authors, *after, size)
+            rows = self._reader.rows(_MEASURED, task, authors, *after, size)
             found = [MeasuredRow._make((*row[:6], Bound(*row[6:]))) for row in rows]
             yield from found
             if len({row.bound for row in found}) < size:
@@ -189,7 +192,7 @@ class Entries(Tables):
         """
         which = ENDED if ended else COUNTS
         query = f"SELECT time, id, author FROM run WHERE task = ? AND {which} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
-        recent = self._rows(query, task, _RECENT)
+        recent = self._reader.rows(query, task, _RECENT)
         yield from (run for run in recent if run[2] in devices)
         if len(recent) == _RECENT:  # so many others' runs may be before the next one that only each device's are read
             before = recent[-1][:2]
@@ -201,14 +204,14 @@ class Entries(Tables):
         SELECT run.device, run.author, count(*), max(run.time) FROM run
         WHERE +run.task = ? AND {COUNTS} AND run.%s GROUP BY run.device, run.author
         """  # noqa: S608
-        return [row for keys in in_parts(devices) for row in self._rows(query % _of(keys), task, *keys)]
+        return [row for keys in in_parts(devices) for row in self._reader.rows(query % _of(keys), task, *keys)]
 
     def _first_bounds(self, task: bytes, devices: Collection[bytes]) -> dict[bytes, Bound | None]:
         found: dict[bytes, Bound | None] = {}
         for keys in in_parts(devices):
             values = ", ".join(["(?)"] * len(keys))
             query = f"WITH key(author) AS (VALUES {values}) SELECT {_FIRST_BOUND}, key.author FROM key"  # noqa: S608
-            rows = self._rows(query, *keys, task, task, task)
+            rows = self._reader.rows(query, *keys, task, task, task)
             found |= {device: None if bound[0] is None else Bound(*bound) for *bound, device in rows}
         return found
 
@@ -227,7 +230,7 @@ class Entries(Tables):
         values = [value for device, after in places for value in (task, device, *after, size)]
         pages: dict[bytes, list[EntryRow]] = {device: [] for device, _ in places}
         for (device, source, budget, *bound, shared), runs in groupby(
-            self._rows(query, *values), key=lambda row: row[:7]
+            self._reader.rows(query, *values), key=lambda row: row[:7]
         ):
             counted = tuple(CountedRun(*row[7:]) for row in runs)
             pages[device].append(EntryRow(task, source, budget, device, Bound(*bound), bool(shared), counted))
@@ -237,7 +240,7 @@ class Entries(Tables):
         self, task: bytes, device: bytes, before: tuple[int, bytes], which: str
     ) -> Iterator[tuple[int, bytes, bytes]]:
         size = _FIRST_PAGE
-        while page := self._rows(_NEWEST % which, device, *before, task, size):
+        while page := self._reader.rows(_NEWEST % which, device, *before, task, size):
             yield from page
             before, size = page[-1][:2], min(size * _GROWTH, _PAGE)
 

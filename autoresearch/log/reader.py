@@ -1,0 +1,133 @@
+"""One connection to the log: queries, and snapshots in which each is made once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+
+from autoresearch.log.connection import refusals
+from autoresearch.log.models import Revision
+
+# So many keys a query takes at once, and so many rows are read at once where there may be many.
+PAGE = 500
+# So many rows are kept in memory between snapshots; then all are read again.
+_KEPT_MAX = 100_000
+# What has more rows than this is read each time.
+_KEPT_EACH = 2_000
+_REVISION = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
+
+
+def in_parts(keys: Collection[bytes], most: int = PAGE) -> Iterator[list[bytes]]:
+    """Keys in parts as a query takes them: SQLite has no more than 32,766 values in one."""
+    ordered = list(keys)
+    for start in range(0, len(ordered), most):
+        yield ordered[start : start + most]
+
+
+def marks(keys: Collection[object]) -> str:
+    """Placeholders for values, which may stand in a query more than once."""
+    return ", ".join(f"?{number}" for number in range(1, len(keys) + 1))
+
+
+class Reader:
+    """Reads through one connection. Threads take turns by ``lock``, also to write through it.
+
+    ``pinned`` is the revision of the snapshot that is open, None without one.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.lock = RLock()
+        self.pinned: Revision | None = None
+        self._kept_at: Revision | None = None
+        self._kept: dict[tuple[object, ...], list[tuple]] = {}  # type: ignore[type-arg]
+        self._kept_rows = 0
+        self._data_version = self.rows("PRAGMA data_version")[0][0]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self.lock:
+            self.connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Revision]:
+        """A consistent read view: all that is read in it is of one revision. Nothing can be written in it.
+
+        Other threads wait until it ends. One within another is part of it.
+        """
+        with self.lock:
+            if self.pinned is not None:
+                yield self.pinned
+                return
+            with refusals(None):
+                self.connection.execute("BEGIN")
+            try:
+                self.pinned = Revision(*self.read(_REVISION, ())[0])
+                self._forget(self.pinned)
+                yield self.pinned
+            finally:
+                self.pinned = None
+                self.connection.execute("ROLLBACK")
+
+    def revision(self) -> Revision:
+        """How far the log has come: the same as before means that it holds the same. In a snapshot that of this."""
+        with self.lock:
+            return self.pinned or Revision(*self.read(_REVISION, ())[0])
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another process has changed the log since this was asked last."""
+        version = self.rows("PRAGMA data_version")[0][0]
+        before, self._data_version = self._data_version, version
+        return bool(version != before)
+
+    def rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        """What a query finds; in a snapshot it is made once for a revision."""
+        with self.lock:
+            found = self._kept.get((query, values)) if self.pinned else None
+            if found is None:
+                found = self.read(query, values)
+                if self.pinned:
+                    self.keep(query, values, found)
+            return found
+
+    def read(self, query: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
+        """What a query finds now; nothing is kept."""
+        with refusals(None):
+            return self.connection.execute(query, values).fetchall()
+
+    def read_ahead(self, query: str, wide: str, keys: Iterable[bytes]) -> None:
+        """Have ready in this snapshot what ``query`` finds for each of many keys, read at once; without one do nothing.
+
+        ``wide`` gives these rows after their keys, of several keys in place of ``{}``.
+        """
+        if not self.pinned:
+            return
+        wanted = [key for key in dict.fromkeys(keys) if not self.is_kept(query, (key,))]
+        for part in in_parts(wanted):
+            rows: dict[bytes, list[tuple]] = {key: [] for key in part}  # type: ignore[type-arg]
+            for key, *row in self.read(wide.format(marks(part)), part):
+                rows[key].append(tuple(row))
+            for key, found in rows.items():
+                self.keep(query, (key,), found)
+
+    def is_kept(self, query: str, values: tuple[object, ...]) -> bool:
+        """Whether what a query finds is known."""
+        return (query, values) in self._kept
+
+    def keep(self, query: str, values: tuple[object, ...], found: list[tuple]) -> None:  # type: ignore[type-arg]
+        """Know what a query finds in this snapshot."""
+        if self._kept_rows > _KEPT_MAX:
+            self._kept.clear()
+            self._kept_rows = 0
+        if len(found) <= _KEPT_EACH:
+            self._kept[query, values] = found
+            self._kept_rows += 1 + len(found)
+
+    def _forget(self, revision: Revision) -> None:
+        """Forget the rows that were kept at another revision."""
+        if self._kept_at != revision:
+            self._kept.clear()
+            self._kept_rows = 0
+            self._kept_at = revision

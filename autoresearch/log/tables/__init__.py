@@ -1,0 +1,28 @@
+"""What the tables of the log answer, each by one object. Withdrawn runs, tasks and claims are in none of these rows."""
+
+from autoresearch.log.tables.changes import Changes
+from autoresearch.log.tables.claims import Claims
+from autoresearch.log.tables.devices import Devices
+from autoresearch.log.tables.entries import Entries, FirstEntries
+from autoresearch.log.tables.evidence import Evidence
+from autoresearch.log.tables.mentions import Mentions
+from autoresearch.log.tables.programs import Programs
+from autoresearch.log.tables.records import Records
+from autoresearch.log.tables.runs import Runs
+from autoresearch.log.tables.tasks import Tasks
+from autoresearch.log.tables.verifications import Verifications
+
+__all__ = [
+    "Changes",
+    "Claims",
+    "Devices",
+    "Entries",
+    "Evidence",
+    "FirstEntries",
+    "Mentions",
+    "Programs",
+    "Records",
+    "Runs",
+    "Tasks",
+    "Verifications",
+]

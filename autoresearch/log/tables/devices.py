@@ -1,0 +1,86 @@
+"""What the log says of one device: its last record, forks and their merges, the times of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from autoresearch.log.derived_rows import merged_up_to
+from autoresearch.log.models import Fork, Head
+from autoresearch.log.reader import Reader
+from autoresearch.log.tables.records import Records
+from autoresearch.records import Record
+
+_TIMES = "SELECT seq, time FROM record WHERE author = ? ORDER BY seq, time"
+_TIMES_AFTER = "SELECT seq, time FROM record WHERE author = ? AND seq > ? ORDER BY seq, time"
+_TIMES_WIDE = "SELECT author, seq, time FROM record WHERE author IN ({}) ORDER BY author, seq, time"
+
+
+class Devices:
+    """The logs of single devices, by the keys that sign."""
+
+    def __init__(self, reader: Reader, records: Records) -> None:
+        self._reader = reader
+        self._records = records
+
+    def all(self) -> list[bytes]:
+        """The keys that signed records, in their order."""
+        # From key to key by the index: SELECT DISTINCT would read it whole.
+        query = """
+        WITH RECURSIVE everybody(key) AS (
+            SELECT min(author) FROM record
+            UNION ALL SELECT (SELECT min(author) FROM record WHERE author > key) FROM everybody WHERE key IS NOT NULL
+        ) SELECT key FROM everybody WHERE key IS NOT NULL
+        """
+        return [row[0] for row in self._reader.rows(query)]
+
+    def head(self, author: bytes) -> Head | None:
+        """The author's last record: the largest sequence number, and the smallest id where a fork has several."""
+        found = self._reader.rows("SELECT seq, id FROM record WHERE author = ? ORDER BY seq DESC, id LIMIT 1", author)
+        return Head(*found[0]) if found else None
+
+    def branches(self, author: bytes, *, since_seq: int) -> list[Head]:
+        """The last record of each branch of an author's history since a sequence number, the longest branch first."""
+        found = list(self._records.by_author(author, after_seq=since_seq - 1))
+        followed = {record.prev for record in found}
+        ends = [Head(record.seq, record.id) for record in found if record.id not in followed]
+        return sorted(ends, key=lambda end: (-end.seq, end.id))
+
+    def forks(self, author: bytes | None = None) -> list[Fork]:
+        """All places where an author signed two records with one sequence number."""
+        where, values = ("WHERE author = ?", (author,)) if author is not None else ("", ())
+        with self._reader.lock:
+            places = self._reader.rows(f"SELECT author, seq FROM fork {where} ORDER BY author, seq", *values)  # noqa: S608
+            merged = {forked: merged_up_to(self._reader.connection, forked) for forked, _ in places}
+            return [Fork(who, seq, self._ids_at(who, seq), seq <= merged[who]) for who, seq in places]
+
+    def merges(self, author: bytes) -> list[bytes]:
+        """The records by which a root key that delegated this device ended forks of it, the newest first."""
+        query = """
+        SELECT DISTINCT record.id, record.time FROM merge CROSS JOIN record ON record.n = merge.n
+        WHERE merge.device = ?1 AND merge.root IN (SELECT root FROM delegation WHERE device = ?1)
+        ORDER BY record.time DESC, record.id DESC
+        """
+        return [record_id for record_id, _ in self._reader.rows(query, author)]
+
+    def forked(self, record: Record) -> bool:
+        """Whether an unmerged fork of its author is at or before this record: it counts once others verified it."""
+        found = self._reader.rows("SELECT 1 FROM suspect WHERE author = ? AND seq <= ?", record.author, record.seq)
+        return bool(found)
+
+    def has_forked(self, devices: Collection[bytes]) -> bool:
+        """Whether any of these devices forked, merged or not."""
+        forked = {device for (device,) in self._reader.rows("SELECT DISTINCT author FROM fork")}
+        return not forked.isdisjoint(devices)
+
+    def times(self, device: bytes, after: int = 0) -> list[tuple[int, int]]:
+        """Number and time of a device's records in its own order, of those after a number."""
+        found = self._reader.rows(_TIMES, device) if not after else self._reader.rows(_TIMES_AFTER, device, after)
+        return [(seq, time_ms) for seq, time_ms in found]
+
+    def read_times_ahead(self, devices: Collection[bytes]) -> None:
+        """Read at once, in this snapshot, the times of these devices' records."""
+        self._reader.read_ahead(_TIMES, _TIMES_WIDE, devices)
+
+    def _ids_at(self, author: bytes, seq: int) -> tuple[bytes, ...]:
+        rows = self._reader.rows("SELECT id FROM record WHERE author = ? AND seq = ? ORDER BY id", author, seq)
+        return tuple(row[0] for row in rows)

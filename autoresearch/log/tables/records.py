@@ -1,0 +1,216 @@
+"""Records as they are signed: by id, by prefix, newest first, by author, and in the order of sync."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from autoresearch.errors import AmbiguousId, NotFound
+from autoresearch.log.reader import PAGE, Reader, in_parts, marks
+from autoresearch.records import Record, format_id, parse_stored, prefix_range, short_id
+
+_CANDIDATES = 10
+# So many records are kept in memory between snapshots; then all are read again.
+_RECORDS_MAX = 20_000
+_NO_RECORD = "autoresearch log shows the newest; autoresearch peers, who may have others"
+
+
+class Records:
+    """The table of all records. Those read in snapshots are kept in memory, until some are dropped from the log."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._kept: dict[bytes, Record] = {}
+        self._kept_at_drops = 0
+
+    def find(self, record_id: bytes) -> Record | None:
+        """The record with this id, or None."""
+        with self._reader.lock:
+            kept = self._known()
+            if record_id in kept:
+                return kept[record_id]
+            found = self._reader.read("SELECT raw, signature FROM record WHERE id = ?", (record_id,))
+            record = parse_stored(*found[0]) if found else None
+            if record:
+                self._keep(record)
+            return record
+
+    def find_ahead(self, ids: Iterable[bytes]) -> list[Record]:
+        """Those of these records that are here; in a snapshot they are ready from then on."""
+        with self._reader.lock:
+            wanted, kept = dict.fromkeys(ids), self._known()
+            found = [kept[one] for one in wanted if one in kept]
+            for part in in_parts([one for one in wanted if one not in kept]):
+                rows = self._reader.read(f"SELECT raw, signature FROM record WHERE id IN ({marks(part)})", part)  # noqa: S608
+                found += [parse_stored(raw, signature) for raw, signature in rows]
+            for record in found:
+                self._keep(record)
+            return found
+
+    def _known(self) -> dict[bytes, Record]:
+        """The records that are kept, in a snapshot; a record stays what it is until some are dropped."""
+        snapshot = self._reader.pinned
+        if snapshot is None:
+            return {}
+        if snapshot.drops != self._kept_at_drops:
+            self._kept.clear()
+            self._kept_at_drops = snapshot.drops
+        return self._kept
+
+    def _keep(self, record: Record) -> None:
+        if not self._reader.pinned:
+            return
+        if len(self._kept) >= _RECORDS_MAX:
+            self._kept.clear()
+        self._kept[record.id] = record
+
+    def get(self, record_id: bytes) -> Record:
+        """The record with this id. Raises NotFound."""
+        record = self.find(record_id)
+        if record is None:
+            raise NotFound(f"There is no record {format_id(record_id)} here.", hint=_NO_RECORD)
+        return record
+
+    def resolve(self, prefix: str) -> bytes:
+        """The one id whose text form begins with ``prefix``. Raises NotFound, AmbiguousId, UsageError."""
+        low, high = prefix_range(prefix)
+        found = self._reader.rows(
+            "SELECT id FROM record WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", low, high, _CANDIDATES
+        )
+        if not found:
+            raise NotFound(f"There is no record {prefix} here.", hint=_NO_RECORD)
+        if len(found) > 1:
+            candidates = _told_apart([bytes(row[0]) for row in found])
+            raise AmbiguousId(f"{prefix} can mean several records.", candidates)
+        return bytes(found[0][0])
+
+    def has(self, ids: Collection[bytes]) -> set[bytes]:
+        """Those of ``ids`` that are here."""
+        there = set[bytes]()
+        for part in in_parts(ids):
+            query = f"SELECT id FROM record WHERE id IN ({marks(part)})"  # noqa: S608
+            there.update(record_id for (record_id,) in self._reader.rows(query, *part))
+        return there
+
+    def newest(
+        self,
+        *,
+        kind: str | None = None,
+        task: bytes | None = None,
+        author: bytes | None = None,
+        since_ms: int | None = None,
+        limit: int = 50,
+        without: str | None = None,
+    ) -> list[Record]:
+        """The newest records first, by their own time; ``task`` is a task's digest, ``since_ms`` the earliest time.
+
+        ``without`` leaves one kind out.
+        """
+        # One author has far fewer records than there are of a kind or on a task: a plus sign says “no index here”.
+        other = "" if author is None else "+"
+        conditions = {
+            f"{other}kind = ?": kind,
+            f"{other}task = ?": task,
+            "author = ?": author,
+            "time >= ?": since_ms,
+            "+kind != ?": without,
+        }
+        given = {condition: value for condition, value in conditions.items() if value is not None}
+        where = " WHERE " + " AND ".join(given) if given else ""
+        query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
+        return [parse_stored(*row) for row in self._reader.rows(query, *given.values(), limit)]
+
+    def of_kinds(self, kinds: Sequence[str]) -> list[Record]:
+        """All records of some kinds, in no order."""
+        query = f"SELECT raw, signature FROM record WHERE kind IN ({marks(kinds)})"  # noqa: S608
+        return [parse_stored(raw, signature) for raw, signature in self._reader.read(query, kinds)]
+
+    def arrived(self, kind: str) -> Iterator[Record]:
+        """All records of a kind in the order in which they came here."""
+        for (number,) in self._reader.rows("SELECT n FROM record WHERE kind = ? ORDER BY +n", kind):
+            for raw, signature in self._reader.rows("SELECT raw, signature FROM record WHERE n = ?", number):
+                yield parse_stored(raw, signature)
+
+    def by_author(self, author: bytes, *, after_seq: int = 0) -> Iterator[Record]:
+        """The author's records in their own order, those after a sequence number."""
+        query = """
+        SELECT raw, signature, seq, id FROM record WHERE author = ? AND (seq, id) > (?, ?) ORDER BY seq, id LIMIT ?
+        """
+        seq, last = after_seq + 1, b""
+        while page := self._reader.rows(query, author, seq, last, PAGE):
+            yield from (parse_stored(raw, signature) for raw, signature, _, _ in page)
+            seq, last = page[-1][2:]
+
+    def count(self, kind: str | None = None, author: bytes | None = None) -> int:
+        """How many records there are, of one kind or by one author."""
+        if author is not None and kind is None:
+            rows = self._reader.rows("SELECT count(*) FROM record WHERE author = ?", author)
+        elif kind is not None and author is None:
+            rows = self._reader.rows("SELECT count(*) FROM record WHERE kind = ?", kind)
+        elif kind is None:
+            rows = self._reader.rows("SELECT count(*) FROM record")
+        else:
+            rows = self._reader.rows("SELECT count(*) FROM record WHERE kind = ? AND author = ?", kind, author)
+        return int(rows[0][0])
+
+    def newest_ms(self) -> int:
+        """The time of the newest record, Unix milliseconds; 0 without one."""
+        return int(self._reader.rows("SELECT coalesce(max(time), 0) FROM record")[0][0])
+
+    def raw(self, ids: Collection[bytes]) -> list[tuple[bytes, bytes]]:
+        """The bytes and signatures of those of ``ids`` that are here, in the order asked for."""
+        pairs = []
+        for record_id in ids:
+            pairs += self._reader.rows("SELECT raw, signature FROM record WHERE id = ?", record_id)
+        return pairs
+
+    def iter_raw(self, task: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The bytes and signature of all records by time and id, for export.
+
+        With the digest of a task only those about it and those about none, such as identities and verifications.
+        """
+        time, last = 0, b""
+        of_task, values = ("", ()) if task is None else ("AND (task = ? OR task IS NULL)", (task,))
+        query = f"""
+        SELECT time, id, raw, signature FROM record WHERE (time, id) > (?, ?) {of_task} ORDER BY time, id LIMIT ?
+        """  # noqa: S608
+        while page := self._reader.rows(query, time, last, *values, PAGE):
+            yield from ((raw, signature) for _, _, raw, signature in page)
+            time, last = page[-1][:2]
+
+    def iter_keys(self, since_ms: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Time and id of all records from ``since_ms`` on, in that order: the order of reconciliation."""
+        time, last = since_ms, b""
+        query = "SELECT time, id FROM record WHERE (time, id) > (?, ?) ORDER BY time, id LIMIT ?"
+        while page := self._reader.rows(query, time, last, PAGE * 20):
+            yield from page
+            time, last = page[-1]
+
+    def last_row(self) -> int:
+        """The number of the record stored last; 0 without one."""
+        return int(self._reader.rows("SELECT coalesce(max(n), 0) FROM record")[0][0])
+
+    def keys_after(self, row: int) -> list[tuple[int, bytes]]:
+        """Time and id of the records stored after the one with this number."""
+        return self._reader.rows("SELECT time, id FROM record WHERE n > ?", row)
+
+    def is_withdrawn(self, record: Record) -> bool:
+        """Whether its author took a record back."""
+        query = "SELECT 1 FROM withdrawal WHERE target = ? AND author = ? LIMIT 1"
+        return bool(self._reader.rows(query, record.id, record.author))
+
+    def withdrawal(self, record: Record) -> Record | None:
+        """The first record by which its author withdrew a record; None where it did not."""
+        query = """
+        SELECT record.raw, record.signature FROM withdrawal JOIN record ON record.n = withdrawal.n
+        WHERE withdrawal.target = ? AND withdrawal.author = ? ORDER BY record.time, record.id LIMIT 1
+        """
+        found = self._reader.rows(query, record.id, record.author)
+        return parse_stored(*found[0]) if found else None
+
+
+def _told_apart(ids: Sequence[bytes]) -> list[str]:
+    """Ids as people type them, no longer than tells them apart."""
+    length = len(short_id(ids[0]))
+    while len({short_id(one, length) for one in ids}) < len(ids):
+        length += 4
+    return [short_id(one, length) for one in ids]

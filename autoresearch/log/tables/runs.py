@@ -1,0 +1,102 @@
+"""Runs on tasks: their history, whose children they are, how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from autoresearch.log.models import HistoryRow, SignedRun, StoredRun
+from autoresearch.log.reader import Reader, in_parts, marks
+from autoresearch.log.tables.conditions import COUNTS, ENDED
+from autoresearch.records import parse_stored
+
+# So many records are looked through for a sample of runs.
+_SAMPLED_MOST = 5_000
+_FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
+_HISTORY = f"""
+SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq FROM run
+"""  # noqa: S608
+
+
+class Runs:
+    """The runs that were not withdrawn."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def newest(self, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[StoredRun]:
+        """The newest runs on a task, whole."""
+        # The plus sign keeps SQLite from walking through everyone's runs on the task.
+        condition = "run.task = ?" if author is None else "+run.task = ? AND run.author = ?"
+        values = [task] if author is None else [task, author]
+        query = f"""
+        SELECT record.raw, record.signature, {_FORKED} FROM run JOIN record ON record.n = run.n
+        WHERE {condition} ORDER BY run.time DESC, run.id DESC LIMIT ?
+        """  # noqa: S608
+        rows = self._reader.rows(query, *values, limit)
+        return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
+
+    def history(self, task: bytes) -> list[HistoryRow]:
+        """All runs on a task, compact, the oldest first."""
+        return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
+
+    def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
+        """The same of some runs, in no order."""
+        there = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
+        parts = ((f"{_HISTORY} {there.format(marks(part))}", part) for part in in_parts(runs))
+        return [HistoryRow(*row) for query, part in parts for row in self._reader.read(query, part)]
+
+    def signed(self, task: bytes) -> list[SignedRun]:
+        """All runs that were published on a task, withdrawn ones too, the oldest first."""
+        query = """
+        SELECT id, author, time, seq,
+               EXISTS(SELECT 1 FROM withdrawal WHERE target = record.id AND withdrawal.author = record.author)
+        FROM record WHERE task = ? AND kind = 'run' ORDER BY time, id
+        """
+        rows = self._reader.read(query, (task,))
+        return [SignedRun(run, author, time, seq, bool(withdrawn)) for run, author, time, seq, withdrawn in rows]
+
+    def of_programs(self, task: bytes, digests: Collection[bytes]) -> list[tuple[bytes, int, int, bytes, bytes]]:
+        """Source digest, replicate, time, id and device of all runs of some programs on a task."""
+        query = "SELECT source_digest, replicate, time, id, author FROM run WHERE task = ?1 AND source_digest IN ({})"
+        found: list[tuple[bytes, int, int, bytes, bytes]] = []
+        for part in in_parts(digests):
+            found += self._reader.read(query.format(", ".join(["?"] * len(part))), (task, *part))
+        return found
+
+    def sample(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
+        """Time, id and device of the runs on a task that ended, of those among the first records by id.
+
+        An id is a hash, so that these are as good as drawn at random.
+        """
+        query = f"""
+        SELECT run.time, run.id, run.author FROM (SELECT n FROM record ORDER BY id LIMIT ?) AS some
+        CROSS JOIN run ON run.n = some.n WHERE run.task = ? AND {ENDED}
+        """  # noqa: S608
+        return self._reader.rows(query, _SAMPLED_MOST, task)
+
+    def has_more(self, task: bytes, than: int) -> bool:
+        """Whether a task has more runs than so many."""
+        return bool(self._reader.rows("SELECT 1 FROM run WHERE task = ? LIMIT 1 OFFSET ?", task, than))
+
+    def children(self, run: bytes) -> list[bytes]:
+        """The runs that name a run as their parent, in the order in which they came."""
+        query = "SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?"
+        return [found for (found,) in self._reader.rows(f"{query} ORDER BY lineage.n", run)]
+
+    def endings(self, task: bytes, after: int, last: int) -> list[tuple[str, bytes, int]]:
+        """How runs on a task ended, by which device, how many: of the records stored after one, up to the last."""
+        # By number: the changes alone are looked at, not all runs on the task.
+        query = "SELECT status, author, count(*) FROM run WHERE +task = ? AND n > ? AND n <= ? GROUP BY status, author"
+        return list(self._reader.rows(query, task, after, last))
+
+    def by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
+        """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
+        query = (
+            "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run WHERE ?1 IS NULL OR task = ?1 GROUP BY 1"
+        )
+        return [(author, runs, ok, last) for author, runs, ok, last in self._reader.rows(query, task)]
+
+    def counted_after(self, task: bytes, row: int) -> list[tuple[int, bytes, bytes]]:
+        """Time, id and device of the runs of a task with a value that came after the record with this number."""
+        query = f"SELECT time, id, author FROM run WHERE n > ? AND +task = ? AND {COUNTS}"  # noqa: S608
+        return self._reader.rows(query, row, task)
