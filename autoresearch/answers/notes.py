@@ -38,8 +38,6 @@ def notes_of(log: Log, run: Record) -> list[NoteView]:
     near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN)
     linked = [record for record in near if run.id in record.links]
     return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
-        note_view(log, record) for record in near if run.id in record.links and not log.records.is_withdrawn(record)
-    ]
 
 
 def note_view(log: Log, record: Record) -> NoteView:

@@ -331,19 +331,20 @@ class ApiHandlers:
 
     def ready(self) -> Health:
         """Whether the node can do what it is asked, and why not."""
-        if self._node.service.blocks:
-            return Health(status="not ready", reason=next(iter(self._node.service.blocks.values())))
+        if blocks := self._node.service.status().blocks:
+            return Health(status="not ready", reason=blocks[0][1])
         if self._node.level is None:
             return Health(status="not ready", reason="the sandbox is being tested")
         return Health(status="ready")
 
     def status(self) -> StatusAnswer:
         """What the node does, and why."""
-        asked = self._node.service.asked
+        now = self._node.service.status()
+        asked = now.asked
         # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
         task = self._node.tasks.get(asked.order.task or self._node.settings.work.task) if asked.working else None
         status = status_answer(
-            self._node.service,
+            now,
             self._node.notebook,
             level=self._node.level,
             started_ms=self._node.started_ms,
@@ -353,7 +354,7 @@ class ApiHandlers:
             warnings=self._node.warnings(),
         )
         part = verifying_part(
-            self._node.service,
+            now,
             self._node.notebook,
             self._node.verifying.waiting(),
             task_digest=task.digest if task else None,

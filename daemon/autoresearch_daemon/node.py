@@ -246,8 +246,9 @@ class Node:
 
     def _leave_archived(self) -> None:
         """A task that a person archives while the node works on it is worked on no longer."""
-        folder, archived = self.service.asked.order.task or self.settings.work.task, self.archived()
-        if not (self.service.asked.working and archived):
+        asked, archived = self.service.status().asked, self.archived()
+        folder = asked.order.task or self.settings.work.task
+        if not (asked.working and archived):
             return
         with suppress(AutoresearchError):  # whoever works on it meets the same error
             if (self.tasks.get(folder) or self.load(folder)).digest in archived:
@@ -284,12 +285,10 @@ class Node:
             case service.RecordWaiting():
                 self._spawn(self._record_waiting())
             case service.Save():
-                self.local.save_asked(self.service.asked)
+                self.local.save_asked(self.service.status().asked)
             case service.Tell(kind, text):
-                state, why = self.service.state()
-                self.events.tell(
-                    kind, text, now_ms(), state=state.value, why=why.value, reason=self.service.reason(why)
-                )
+                now = self.service.status()
+                self.events.tell(kind, text, now_ms(), state=now.state.value, why=now.why.value, reason=now.reason)
 
     def _work_message(self, assignment: service.Assignment) -> protocol.Work:
         folder = self._folder(assignment)
@@ -303,7 +302,7 @@ class Node:
             level=int(self.level or 0),
             author=self.notebook.author,
             check=self.verifying.give(assignment),
-            proposer=self.service.asked.order.proposer,
+            proposer=self.service.status().asked.order.proposer,
         )
 
     def _folder(self, assignment: service.Assignment) -> str:
@@ -328,7 +327,7 @@ class Node:
                 self.take(service.Proposed(worker, message.assignment, key, self._shown(plan), taken=taken))
             case protocol.Progress():
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
-                self._progress.tell(worker, message, self.service.workers[worker].run, now_ms())
+                self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
             case protocol.Result():
                 found = self._faults.ended(self._planned[worker].plan, message.measurement)
                 message = msgspec.structs.replace(message, measurement=found)
@@ -408,12 +407,12 @@ class Node:
 
     def queued(self) -> list[QueuedRun]:
         """The proposals that wait, the next first, and why."""
-        state, why = self.service.state()
-        busy = [worker.run.title for worker in self.service.in_hand if worker.run]
+        now = self.service.status()
+        busy = [worker.run.title for worker in now.workers if worker.run]
         reason = f"for the end of “{busy[0]}”" if busy else "for a worker to start"
-        if state is not WorkState.WORKING:
-            reason = f"while the node is {state.value}: {self.service.reason(why)}"
-        return self.proposals.queued(list(self.service.queue), reason)
+        if now.state is not WorkState.WORKING:
+            reason = f"while the node is {now.state.value}: {now.reason}"
+        return self.proposals.queued(now.queue, reason)
 
     def load(self, folder: str) -> Task:
         """Read a task folder (empty: the one that ships) and remember it.
@@ -460,7 +459,7 @@ class Node:
                 self.events.tell("record", view.summary, now_ms(), author=view.author, **data)
             elif isinstance(record.body, Claim):
                 key = (record.body.task, record.body.source_digest, record.body.replicate)
-                if self.service.is_running(key) and self.notebook.is_outrun(record, now_ms()):
+                if self.service.status().is_running(key) and self.notebook.is_outrun(record, now_ms()):
                     self.take(service.Outrun(key))
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:

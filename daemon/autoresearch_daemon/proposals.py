@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from autoresearch.api import QueuedRun
@@ -41,7 +43,7 @@ class Proposals:
             self._local.end_proposal(found.number)
         return found is not None
 
-    def queued(self, assignments: list[service.Assignment], reason: str) -> list[QueuedRun]:
+    def queued(self, assignments: Sequence[service.Assignment], reason: str) -> list[QueuedRun]:
         """The proposals among the assignments that wait, in their order."""
         found = [self._waiting[each.name] for each in assignments if each.name in self._waiting]
         return [

@@ -30,11 +30,11 @@ from autoresearch.views import participant_with_key
 from autoresearch.words import WHY_SENTENCES
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.progress import with_time_left
-from autoresearch_daemon.service import Service
+from autoresearch_daemon.service import ServiceStatus
 
 
 def status_answer(
-    service: Service,
+    now: ServiceStatus,
     notebook: Notebook,
     *,
     level: Level | None,
@@ -45,14 +45,13 @@ def status_answer(
     warnings: Sequence[str],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
-    state, why = service.state()
-    asked = service.asked
+    asked = now.asked
     log, root = notebook.log, notebook.identity.root.public
     return StatusAnswer(
-        state=state.value,
-        why=why.value,
-        reason=service.reason(why),
-        since_ms=service.since_ms,
+        state=now.state.value,
+        why=now.why.value,
+        reason=now.reason,
+        since_ms=now.since_ms,
         until_ms=asked.paused_until_ms if asked.paused else asked.order.until_ms,
         runs_left=asked.order.runs_left,
         version=__version__,
@@ -71,27 +70,27 @@ def status_answer(
         storage=storage,
         workers=[
             WorkerStatus(
-                name=name,
+                name=w.name,
                 device=w.device,
                 why=w.why.value,
                 reason=WHY_SENTENCES[w.why],
                 run=w.run and with_time_left(w.run, now_ms()),
             )
-            for name, w in sorted(service.workers.items())
+            for w in now.workers
         ],
         warnings=list(warnings),
     )
 
 
 def verifying_part(
-    service: Service, notebook: Notebook, measured: Sequence[WaitingStatus], *, task_digest: bytes | None
+    now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, task_digest: bytes | None
 ) -> VerifyingStatus:
     """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it."""
-    log, asked = notebook.log, service.asked
+    log, asked = notebook.log, now.asked
     part = verifying_status(log, notebook.author, now_ms())
     share = asked.order.verify_share if asked.working else 0.0
-    checks = any(worker.assignment and worker.assignment.job for worker in service.workers.values())
-    idle = share > 0 and not checks and service.job is None
+    checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
+    idle = share > 0 and not checks and now.job is None
     note = nothing_to_verify(log, notebook.author, now_ms(), task_digest) if idle else ""
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 

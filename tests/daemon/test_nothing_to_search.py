@@ -29,8 +29,7 @@ def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
 
     effects = node.handle(service.Failed("w1", SENTENCE), 1)
 
-    state, why = node.state()
-    assert (state, node.reason(why)) == (WorkState.WAITING, SENTENCE)
+    assert (node.status().state, node.status().reason) == (WorkState.WAITING, SENTENCE)
     assert not any(isinstance(effect, service.Assign) for effect in effects)
     again = node.handle(service.WorkAsked(service.Order()), 2)
     assert any(isinstance(effect, service.Assign) for effect in again)

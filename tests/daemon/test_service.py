@@ -33,6 +33,11 @@ def of(kind: type, effects: list[service.Effect]) -> list[service.Effect]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
+def state_of(node: Service) -> tuple[WorkState, Why]:
+    now = node.status()
+    return now.state, now.why
+
+
 def assignment_of(node: Service, worker: str) -> str:
     assignment = node.workers[worker].assignment
     assert assignment is not None
@@ -43,7 +48,7 @@ def test_an_unasked_node_starts_nothing() -> None:
     node = Service(workers_wanted=2)
 
     assert of(service.WantWorkers, node.handle(service.Tick(), 0)) == []
-    assert node.state() == (WorkState.IDLE, Why.NOT_ASKED)
+    assert state_of(node) == (WorkState.IDLE, Why.NOT_ASKED)
 
 
 def test_being_asked_to_work_starts_workers_and_gives_each_an_assignment() -> None:
@@ -76,7 +81,7 @@ def test_so_many_runs_and_no_more() -> None:
                 node.handle(service.Finished(worker), 0)
                 done += 1
     assert done == 3
-    assert node.state() == (WorkState.IDLE, Why.RUNS_DONE)
+    assert state_of(node) == (WorkState.IDLE, Why.RUNS_DONE)
 
 
 def test_a_cancelled_run_does_not_count_as_done() -> None:
@@ -92,7 +97,7 @@ def test_pausing_cancels_what_is_in_hand_and_resuming_goes_on() -> None:
     name = assignment_of(node, "w1")
 
     assert service.Cancel("w1", name) in node.handle(service.PauseAsked(), 0)
-    assert node.state()[0] is WorkState.PAUSED
+    assert state_of(node)[0] is WorkState.PAUSED
     node.handle(service.Dropped("w1"), 1)
     assert node.workers["w1"].assignment is None
     effects = node.handle(service.ResumeAsked(), 2)
@@ -115,9 +120,9 @@ def test_finish_lets_the_run_in_hand_end_and_takes_no_other() -> None:
     effects = node.handle(service.FinishAsked(), 0)
 
     assert of(service.Cancel, effects) == []
-    assert node.state() == (WorkState.FINISHING, Why.FINISHING_LAST)
+    assert state_of(node) == (WorkState.FINISHING, Why.FINISHING_LAST)
     assert of(service.Assign, node.handle(service.Finished("w1"), 0)) == []
-    assert node.state()[0] is WorkState.IDLE
+    assert state_of(node)[0] is WorkState.IDLE
 
 
 def test_a_lost_worker_has_its_run_closed() -> None:
@@ -157,8 +162,8 @@ def test_a_broken_task_is_a_waiting_state_with_the_sentence_until_asked_again() 
     node = started(1)
     node.handle(service.Failed("w1", "prepare.py differs"), 0)
 
-    assert node.state() == (WorkState.WAITING, Why.TASK_BROKEN)
-    assert node.blocks[Why.TASK_BROKEN] == "prepare.py differs"
+    assert state_of(node) == (WorkState.WAITING, Why.TASK_BROKEN)
+    assert node.status().reason == "prepare.py differs"
     assert of(service.Assign, node.handle(service.WorkAsked(Order()), 0))
 
 
@@ -237,7 +242,7 @@ def test_a_node_that_waits_because_runs_fail_says_so_and_keeps_its_worker() -> N
     for number in range(3):
         node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
         effects = node.handle(service.Finished("w1", failed=True), 1000)
-    assert node.state() == (WorkState.WAITING, Why.FAILING)
+    assert state_of(node) == (WorkState.WAITING, Why.FAILING)
     assert effects == [service.Tell("state", "waiting")]
     assert of(service.Assign, node.handle(service.Tick(), 60_999)) == []
 
@@ -250,7 +255,7 @@ def test_a_node_that_waits_because_runs_fail_says_so_and_keeps_its_worker() -> N
 def test_a_person_who_says_so_has_it_go_on_at_once(event: service.Input) -> None:
     node = failing()
     assert of(service.Assign, node.handle(event, 1001))
-    assert node.state() == (WorkState.WORKING, Why.ASKED)
+    assert state_of(node) == (WorkState.WORKING, Why.ASKED)
 
 
 def test_what_a_person_asks_for_by_name_does_not_wait() -> None:
@@ -258,7 +263,7 @@ def test_what_a_person_asks_for_by_name_does_not_wait() -> None:
     assert service.Assign("w1", given) in node.handle(service.RunAsked(given), 1001)
     node.handle(service.Proposed("w1", "given-1", key(9), RUN), 1001)
     assert of(service.Assign, node.handle(service.Finished("w1"), 1002)) == []
-    assert node.state() == (WorkState.WAITING, Why.FAILING)
+    assert state_of(node) == (WorkState.WAITING, Why.FAILING)
 
 
 def test_one_worker_waits_while_another_goes_on() -> None:
@@ -267,7 +272,7 @@ def test_one_worker_waits_while_another_goes_on() -> None:
     for number in range(3):
         node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
         node.handle(service.Finished("w1", failed=True), 1000)
-    assert node.state() == (WorkState.WORKING, Why.ASKED)
+    assert state_of(node) == (WorkState.WORKING, Why.ASKED)
     assert node.workers["w1"].why is Why.FAILING
     node.handle(service.PauseAsked(), 1001)
     assert node.workers["w1"].why is Why.NOT_ASKED
@@ -279,7 +284,7 @@ def test_runs_abandoned_and_verifications_that_came_to_nothing_count_as_failed()
         node.handle(service.Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
         node.handle(service.WorkerLost("w1"), 1000)
         node.handle(service.WorkerReady("w1", "cpu"), 1000)
-    assert node.state() == (WorkState.WAITING, Why.FAILING)
+    assert state_of(node) == (WorkState.WAITING, Why.FAILING)
 
     node = Service(workers_wanted=1)
     node.handle(service.WorkAsked(Order(verify_share=1)), 0)
@@ -288,7 +293,7 @@ def test_runs_abandoned_and_verifications_that_came_to_nothing_count_as_failed()
         node.handle(service.JobReady(f"job-{number}", RUN), 1000)
         node.handle(service.Finished("w1", counted=False, failed=True), 1000)
     assert of(service.Assign, node.handle(service.JobReady("another", RUN), 1000)) == []
-    assert node.state() == (WorkState.WAITING, Why.FAILING)
+    assert state_of(node) == (WorkState.WAITING, Why.FAILING)
 
 
 def test_a_clock_that_is_put_back_keeps_nobody_waiting() -> None:
@@ -379,8 +384,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def every_state_has_a_reason_in_words(self) -> None:
-        _, why = self.node.state()
-        assert self.node.blocks.get(why, WHY_SENTENCES[why])
+        assert self.node.status().reason
 
 
 AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
@@ -488,7 +492,7 @@ def test_what_could_not_be_recorded_is_tried_again_after_a_minute() -> None:
     node.handle(service.Blocked(Why.CANNOT_RECORD, "the disk is full"), 1000)
     assert of(service.RecordWaiting, node.handle(service.Tick(), 60_999)) == []
     assert of(service.RecordWaiting, node.handle(service.Tick(), 61_000)) == [service.RecordWaiting()]
-    assert node.state()[0] is WorkState.WORKING
+    assert state_of(node)[0] is WorkState.WORKING
     assert of(service.RecordWaiting, node.handle(service.Tick(), 200_000)) == []
 
 
@@ -496,7 +500,7 @@ def test_what_is_measured_or_queued_here_has_its_jobs_named() -> None:
     node = started(1, Order(verify_share=1))
     node.handle(service.JobReady("first", RUN), 0)
     node.handle(service.RunAsked(Assignment("check-1", "/task", job="second")), 0)
-    assert sorted(node.jobs()) == ["first", "second"]
+    assert sorted(node.status().jobs) == ["first", "second"]
 
 
 def cannot_run(node: Service, now_ms: int) -> list[service.Effect]:
@@ -506,8 +510,8 @@ def cannot_run(node: Service, now_ms: int) -> list[service.Effect]:
 def test_a_task_that_this_machine_cannot_run_waits_each_time_twice_as_long_until_a_person_asks() -> None:
     node = started(1)
     cannot_run(node, 0)
-    assert node.state() == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
-    assert node.reason(Why.CANNOT_RUN_HERE) == "there is no cuda:0 on this machine"
+    assert state_of(node) == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
+    assert node.status().reason == "there is no cuda:0 on this machine"
     assert not of(service.Assign, node.handle(service.Tick(), machine.FIRST_WAIT_MS - 1))
     now_ms = machine.FIRST_WAIT_MS
     assert of(service.Assign, node.handle(service.Tick(), now_ms))
@@ -528,7 +532,7 @@ def test_a_proposal_waits_in_the_queue_until_the_machine_can_run_it() -> None:
     node.handle(service.RunAsked(given), 0)
     node.handle(service.WorkerReady("w1", "cuda:0"), 0)
     cannot_run(node, 0)
-    assert node.state() == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
+    assert state_of(node) == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
     again = node.handle(service.Tick(), machine.FIRST_WAIT_MS)
     again += node.handle(service.WorkerReady("w1", "cuda:0"), machine.FIRST_WAIT_MS)
     assert of(service.Assign, again) == [service.Assign("w1", given)]
@@ -539,4 +543,4 @@ def test_a_verification_that_this_machine_cannot_run_does_not_keep_it_from_its_o
     node.handle(service.RunAsked(Assignment("check-1", "", job="job")), 0)
     node.handle(service.WorkerReady("w1", "cpu"), 0)
     cannot_run(node, 0)
-    assert node.state()[0] is WorkState.IDLE
+    assert state_of(node)[0] is WorkState.IDLE

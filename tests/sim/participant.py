@@ -143,7 +143,7 @@ class Participant:
     # --- verification ---
 
     def _look(self, task, ready):
-        in_hand = self.machine.jobs()
+        in_hand = self.machine.status().jobs
         if ready is not None and not self.world.wait(self.jobs.is_next(ready, self.now_ms, in_hand=in_hand)):
             self.jobs.put_back(ready, self.now_ms)
             self.take(service.JobReady(None))
@@ -197,7 +197,7 @@ class Participant:
             if isinstance(record.body, Claim):
                 claim = record.body
                 place = (claim.task, claim.source_digest, claim.replicate)
-                if self.machine.is_running(place) and self.notebook.is_outrun(record, self.now_ms):
+                if self.machine.status().is_running(place) and self.notebook.is_outrun(record, self.now_ms):
                     self.take(service.Outrun(place))
         return [(record.time, record.id) for record in records]
 

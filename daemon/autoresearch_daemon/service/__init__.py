@@ -40,7 +40,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerStage,
 )
 from autoresearch_daemon.service.machine import Service
-from autoresearch_daemon.service.state import Asked, Worker
+from autoresearch_daemon.service.state import Asked, ServiceStatus, WorkerNow
 
 __all__ = [
     "Approve",
@@ -69,6 +69,7 @@ __all__ = [
     "RunDropped",
     "Save",
     "Service",
+    "ServiceStatus",
     "StopAsked",
     "Tell",
     "Tick",
@@ -76,9 +77,9 @@ __all__ = [
     "Verify",
     "WantWorkers",
     "WorkAsked",
-    "Worker",
     "WorkerLeaves",
     "WorkerLost",
+    "WorkerNow",
     "WorkerReady",
     "WorkerStage",
 ]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from autoresearch.api import RunInHand
-from autoresearch.errors import Refused
 from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Approve,
@@ -53,7 +52,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerReady,
     WorkerStage,
 )
-from autoresearch_daemon.service.state import Asked, Spent, Worker
+from autoresearch_daemon.service.state import Asked, ServiceStatus, Spent, Worker, WorkerNow
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
 PROPOSALS_PER_ASSIGNMENT = 5
@@ -65,8 +64,6 @@ FAILURES = 3
 FAILURES_MS = 60_000
 # How long a record that could not be written waits before the next try.
 RETRY_MS = 60_000
-# What keeps this node from a task, and not from verifying runs on others.
-OF_THE_TASK = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 # How long a task that this machine can't run waits before the first next try, and at most.
 FIRST_WAIT_MS = 60_000
 LONGEST_WAIT_MS = 3_600_000
@@ -96,26 +93,39 @@ class Service:
 
     # --- what is ---
 
-    @property
-    def in_hand(self) -> list[Worker]:
-        """Workers with an assignment."""
-        return [w for w in self.workers.values() if w.assignment]
+    def status(self) -> ServiceStatus:
+        """What is, as a value that stays as it is."""
+        state, why = self._state()
+        return ServiceStatus(
+            state=state,
+            why=why,
+            # What blocks, in its own words, or the words that all share.
+            reason=self.blocks.get(why, WHY_SENTENCES[why]),
+            since_ms=self.since_ms,
+            asked=self.asked,
+            workers_wanted=self.workers_wanted,
+            workers=tuple(
+                WorkerNow(name, w.device, w.why, w.run, w.assignment, w.key) for name, w in sorted(self.workers.items())
+            ),
+            queue=tuple(self.queue),
+            blocks=tuple(self.blocks.items()),
+            job=self.job.job if self.job else None,
+        )
 
-    def state(self) -> tuple[WorkState, Why]:
-        """The node's state and the reason for it."""
+    def _state(self) -> tuple[WorkState, Why]:
         if self.stopping:
             return WorkState.STOPPING, Why.STOPPING
         if self.asked.paused:
             return WorkState.PAUSED, Why.PAUSED_BY_PERSON
-        if self.finishing and self.in_hand:
+        if self.finishing and self._in_hand:
             return WorkState.FINISHING, Why.FINISHING_LAST
-        if not self.asked.working and not self.queue and not self.in_hand:
+        if not self.asked.working and not self.queue and not self._in_hand:
             return WorkState.IDLE, self.ended
         if self.workers_wanted == 0:
             return WorkState.WAITING, Why.NO_WORKERS
         if self.blocks:
             return WorkState.WAITING, next(iter(self.blocks))
-        if not self.in_hand and any(worker.why is Why.FAILING for worker in self.workers.values()):
+        if not self._in_hand and any(worker.why is Why.FAILING for worker in self.workers.values()):
             return WorkState.WAITING, Why.FAILING
         return WorkState.WORKING, self._asked_why()
 
@@ -127,43 +137,19 @@ class Service:
             return Why.ASKED_FOR_RUNS
         return Why.ASKED if order.until_ms is None else Why.ASKED_FOR_TIME
 
-    def is_running(self, key: tuple[bytes, bytes, int]) -> bool:
-        """Whether a worker runs this: (task digest, source digest, replicate)."""
-        return any(worker.key == key for worker in self.workers.values())
-
-    def is_ready(self, job: str) -> bool:
-        """Whether this is the verification at hand, which no worker has yet."""
-        return self.job is not None and self.job.job == job
-
-    def jobs(self) -> list[str]:
-        """The verifications that are in hand or queued."""
-        given = [worker.assignment for worker in self.in_hand if worker.assignment]
-        return [assignment.job for assignment in (*given, *self.queue) if assignment.job]
-
-    def check_measuring(self) -> None:
-        """Whether a worker would take up what a person asks to have measured. Raises Refused."""
-        if self.asked.paused:
-            raise Refused("This node is paused, so it measures nothing.", hint="autoresearch resume")
-        if self.workers_wanted == 0:
-            hint = "autoresearch config set work.workers 1, then autoresearch down && autoresearch up"
-            raise Refused("This node has no workers, so it measures nothing.", hint=hint)
-        # A task that could not be worked on is tried again when somebody asks for something by name.
-        if found := [reason for why, reason in self.blocks.items() if why not in OF_THE_TASK]:
-            raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
-
-    def reason(self, why: Why) -> str:
-        """The sentence for a reason: what blocks, in its own words, or the words that all share."""
-        return self.blocks.get(why, WHY_SENTENCES[why])
+    @property
+    def _in_hand(self) -> list[Worker]:
+        return [w for w in self.workers.values() if w.assignment]
 
     # --- what happens ---
 
     def handle(self, event: Input, now_ms: int) -> list[Effect]:
         """Take one event in; return what must be done, in order."""
-        before = self.state()
+        before = self._state()
         effects = self._apply(event, now_ms)
         effects += self._expire(now_ms)
         effects += self._dispatch(now_ms)
-        after = self.state()
+        after = self._state()
         if after != before:
             self.since_ms = now_ms
             effects.append(Tell("state", after[0].value))
@@ -364,7 +350,7 @@ class Service:
             effects += self._end(Why.TIME_OVER)
         if self.asked.working and order.runs_left == 0:
             effects += self._end(Why.RUNS_DONE)
-        if self.finishing and not self.in_hand:
+        if self.finishing and not self._in_hand:
             self.finishing = False
         return effects
 
@@ -375,12 +361,12 @@ class Service:
         if self.stopping or self.asked.paused:
             return self._want(0)
         if self.blocks:
-            return self._want(len(self.in_hand))
+            return self._want(len(self._in_hand))
         order = self.asked.order
-        searching = sum(1 for w in self.in_hand if w.assignment and _searches(w.assignment))
+        searching = sum(1 for w in self._in_hand if w.assignment and _searches(w.assignment))
         room = self.workers_wanted if order.runs_left is None else min(self.workers_wanted, order.runs_left)
         open_searches = max(0, room - searching) if self.asked.working and order.verify_share < 1 else 0
-        open_work = len(self.in_hand) + len(self.queue) + open_searches + self._verification_is_due()
+        open_work = len(self._in_hand) + len(self.queue) + open_searches + self._verification_is_due()
         effects = self._want(min(self.workers_wanted, open_work))
         for name, worker in sorted(self.workers.items()):
             if not worker.ready or worker.leaving or worker.assignment:
@@ -409,7 +395,7 @@ class Service:
         """Whether one more may begin: with what failed within the last minute, all in hand may fail too."""
         while self.failures and not now_ms - FAILURES_MS < self.failures[0] <= now_ms:
             self.failures.popleft()
-        return len(self.failures) + len(self.in_hand) < FAILURES - 1 + self.workers_wanted
+        return len(self.failures) + len(self._in_hand) < FAILURES - 1 + self.workers_wanted
 
     def _verification_is_due(self) -> bool:
         """Whether the next thing to do is the verification at hand: as long as its share of the time is not used up."""

@@ -94,8 +94,8 @@ class VerificationController:
         """Put back what is ready when something else goes before it; find the next and make it ready."""
         if (
             wanted.ready is not None
-            and not await self._jobs.is_next(wanted.ready, now_ms(), in_hand=self._machine.jobs())
-            and self._machine.is_ready(wanted.ready)  # no worker has got it meanwhile
+            and not await self._jobs.is_next(wanted.ready, now_ms(), in_hand=self._machine.status().jobs)
+            and self._machine.status().job == wanted.ready  # no worker has got it meanwhile
         ):
             self._jobs.put_back(wanted.ready, now_ms())
             self._take(service.JobReady(None))
@@ -107,7 +107,7 @@ class VerificationController:
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
                 self._take(service.Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
-            found = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.jobs())
+            found = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.status().jobs)
             if found is not None:
                 self._take(service.JobReady(*found))
 
@@ -155,14 +155,14 @@ class VerificationController:
 
     def _check_idle(self, run: bytes) -> None:
         """Whether the run is not being measured here already. Raises Refused."""
-        checks = map(self._jobs.check, self._machine.jobs())
+        checks = map(self._jobs.check, self._machine.status().jobs)
         if any(check is not None and check.run == run for check in checks):
             raise Refused(f"{short_id(run)} is being measured here already.", hint="autoresearch status")
 
     def _check_working(self) -> None:
         """Whether a worker would take it up. Raises Refused."""
         permit(self.level, foreign=True)
-        self._machine.check_measuring()
+        self._machine.status().check_measuring()
 
     def waiting(self) -> list[WaitingStatus]:
         """What is measured here and not told yet."""
