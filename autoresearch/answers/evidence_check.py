@@ -30,7 +30,6 @@ from autoresearch.views import (
     evaluations,
     evidence_with,
     fork_at,
-    has_chosen_seed,
     made_up_parent,
     merge_of,
     tolerance_of,
@@ -117,7 +116,7 @@ def measured_evidence(log: Log, verification: bytes, found: Verification) -> Evi
 
 def _natural(log: Log, record: Record) -> EvidenceKind:
     """What one wants to know of a record first: what it proves, else what could be proved."""
-    if has_chosen_seed(record):
+    if log.evidence.has_chosen_seed(record.id):
         return EvidenceKind.SEED
     if made_up_parent(log, record) is not None:
         return EvidenceKind.LINEAGE

@@ -22,7 +22,7 @@ from autoresearch.records import (
     Withdrawal,
     encode,
 )
-from autoresearch.tasks import seed_for
+from autoresearch.tasks import has_chosen_seed
 from autoresearch.verification import ecvrf, question, seeds
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
@@ -67,11 +67,10 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
     """The rows of a record, each with its table. ``n`` is the record's row number."""
     body = record.body
     if isinstance(body, Run):
-        chosen = body.seed != seed_for(body.task, body.source_digest, body.replicate)
         named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
         seen = dict.fromkeys(link for link in record.links if link != body.parent)
         named += [("mention", (run, n)) for run in list(seen)[:MENTIONS_MOST]]
-        return [("run", _run(n, record, body)), *_fraud(n, record, holds=chosen), *named]
+        return [("run", _run(n, record, body)), *_fraud(n, record, holds=has_chosen_seed(body)), *named]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch.errors import UsageError
 from autoresearch.proving.steps import NOT_ITS_RECORD, Given, Outcome, Step, failed, nothing_found, opened
 from autoresearch.records import Network, Run, Verification
-from autoresearch.tasks import seed_for, source_digest
+from autoresearch.tasks import has_chosen_seed, seed_for, source_digest
 from autoresearch.verification import ecvrf, question, seeds
 from autoresearch.words import with_article
 
@@ -26,14 +26,14 @@ def check_run_seed(run: Given, network: Network, *, source: bytes | None = None)
     if source is not None:
         found = _digest(source)
         same_program = found == body.source_digest.hex()
-    seed = seed_for(body.task, body.source_digest, body.replicate)
+    chosen, seed = has_chosen_seed(body), seed_for(body.task, body.source_digest, body.replicate)
     steps += [
         Step("task", body.task.hex(), ""),
         Step("program", body.source_digest.hex(), found, same_program),
         Step("replicate", str(body.replicate), ""),
-        Step("seed", str(body.seed), str(seed), seed == body.seed),
+        Step("seed", str(body.seed), str(seed), not chosen),
     ]
-    if seed != body.seed:
+    if chosen:
         return Outcome(tuple(steps), holds=True, sentence=CHOSEN)
     if same_program is False:
         return failed(steps, f"{FOLLOWS} that the record names; but its source is another program")

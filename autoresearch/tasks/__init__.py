@@ -11,7 +11,7 @@ from autoresearch.tasks.folder_state import (
 )
 from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, PLAIN_NAME, check_source, load_task, shipped_task
 from autoresearch.tasks.lock import MAX_PACKAGES, Package, lock_digest, parse_lock, parse_wanted, write_lock
-from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Python, Task, seed_for
+from autoresearch.tasks.model import ENTRY, Budget, Evaluation, Limits, Metric, Python, Task, has_chosen_seed, seed_for
 from autoresearch.tasks.rebuilding import is_taken, manifest_text, rebuild_task
 from autoresearch.tasks.source import canonical_source, source_digest
 from autoresearch.tasks.summary import guess_direction, guess_metric, parse_summary
@@ -37,6 +37,7 @@ __all__ = [
     "fixed_files",
     "guess_direction",
     "guess_metric",
+    "has_chosen_seed",
     "has_shipped_harness",
     "is_taken",
     "keep_baseline",

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from autoresearch.records import encode
+from autoresearch.records import Run, encode
 from autoresearch.tasks.lock import Package, parse_lock
 from autoresearch.tasks.source import source_digest
 
@@ -208,3 +208,8 @@ def seed_for(task_digest: bytes, source_digest: bytes, replicate: int) -> int:
         raise ValueError("a seed follows from two digests of 32 bytes and a replicate of 0 or more")
     material = _SEED_DOMAIN + task_digest + source_digest + replicate.to_bytes(8, "big")
     return int.from_bytes(hashlib.sha256(material).digest()[:8], "big") >> 1
+
+
+def has_chosen_seed(run: Run) -> bool:
+    """Whether a run's seed is not the one that follows: its author chose it, which the record proves by itself."""
+    return run.seed != seed_for(run.task, run.source_digest, run.replicate)

@@ -24,7 +24,6 @@ from autoresearch.views.evidence import (
     evaluations,
     evidence_with,
     fork_at,
-    has_chosen_seed,
     made_up_parent,
     merge_of,
 )

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from autoresearch.log import Fork, Log, task_of
 from autoresearch.records import Record, Run, Verification
-from autoresearch.tasks import seed_for
-from autoresearch.verification import EVALUATE, ecvrf, network_rules, question, seeds
+from autoresearch.verification import EVALUATE, network_rules
 from autoresearch.views.cache import cache_of, cached, roster_of
 from autoresearch.views.verification_state import counted_reports, judged
 from autoresearch.words import Consequence, EvidenceKind, RunState
@@ -86,22 +85,11 @@ def _frauds(log: Log) -> Iterator[EvidenceItem]:
     for row in cache_of(log).frauds:
         record = log.records.get(row.id)
         banned = (Consequence.BANNED, row.time + ban_ms)
-        if has_chosen_seed(record):
+        if log.evidence.has_chosen_seed(row.id):
             yield EvidenceItem(EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
         parent = made_up_parent(log, record)
         if parent is not None:
             yield EvidenceItem(EvidenceKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
-
-
-def has_chosen_seed(record: Record) -> bool:
-    """Whether the seed of a run, or the seeds of a verification, differ from those that follow."""
-    body = record.body
-    if isinstance(body, Run):
-        return body.seed != seed_for(body.task, body.source_digest, body.replicate)
-    if isinstance(body, Verification):
-        output = ecvrf.verify(record.author, question(body.run, body.stage, body.round), body.proof)
-        return output is not None and list(body.seeds) != seeds(output, len(body.seeds))
-    return False
 
 
 def made_up_parent(log: Log, record: Record) -> bytes | None:

@@ -30,9 +30,8 @@ class Claims:
 
     def claimed(self, task: bytes, source_digest: bytes) -> list[tuple[bytes, int]]:
         """Who said when that it was trying a source."""
-        return self._reader.rows(
-            "SELECT author, time FROM claim WHERE task = ? AND source_digest = ?", task, source_digest
-        )
+        query = "SELECT author, time FROM claim WHERE task = ? AND source_digest = ?"
+        return self._reader.rows(query, task, source_digest)
 
     def is_tried(self, task: bytes, source_digest: bytes, replicate: int, *, but: bytes, now_ms: int) -> bool:
         """Whether an author other than ``but`` claims a source and replicate now, or ran it to its end."""

@@ -63,6 +63,11 @@ class Evidence:
             found += self._reader.rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
         return [FraudRow(*row) for row in sorted(set(found))]
 
+    def has_chosen_seed(self, record_id: bytes) -> bool:
+        """Whether the seed of a run, or the seeds of a verification, differ from those that follow."""
+        query = "SELECT 1 FROM fraud WHERE n = (SELECT n FROM record WHERE id = ?)"
+        return bool(self._reader.rows(query, record_id))
+
     def same_checkpoints(self, *, after: int = 0) -> Alike:
         """By task and checkpoint the runs that share one, the first first, where one was stored after a number."""
         return self._alike("checkpoint", "run_checkpoint", _CHECKPOINT, after)

@@ -46,23 +46,6 @@ class Records:
                 self._keep(record)
             return found
 
-    def _known(self) -> dict[bytes, Record]:
-        """The records that are kept, in a snapshot; a record stays what it is until some are dropped."""
-        snapshot = self._reader.pinned
-        if snapshot is None:
-            return {}
-        if snapshot.drops != self._kept_at_drops:
-            self._kept.clear()
-            self._kept_at_drops = snapshot.drops
-        return self._kept
-
-    def _keep(self, record: Record) -> None:
-        if not self._reader.pinned:
-            return
-        if len(self._kept) >= _RECORDS_MAX:
-            self._kept.clear()
-        self._kept[record.id] = record
-
     def get(self, record_id: bytes) -> Record:
         """The record with this id. Raises NotFound."""
         record = self.find(record_id)
@@ -206,6 +189,23 @@ class Records:
         """
         found = self._reader.rows(query, record.id, record.author)
         return parse_stored(*found[0]) if found else None
+
+    def _known(self) -> dict[bytes, Record]:
+        """The records that are kept, in a snapshot; a record stays what it is until some are dropped."""
+        snapshot = self._reader.pinned
+        if snapshot is None:
+            return {}
+        if snapshot.drops != self._kept_at_drops:
+            self._kept.clear()
+            self._kept_at_drops = snapshot.drops
+        return self._kept
+
+    def _keep(self, record: Record) -> None:
+        if not self._reader.pinned:
+            return
+        if len(self._kept) >= _RECORDS_MAX:
+            self._kept.clear()
+        self._kept[record.id] = record
 
 
 def _told_apart(ids: Sequence[bytes]) -> list[str]:
