@@ -43,7 +43,10 @@ def test_links_and_mentions_of_documents_lead_to_a_file_and_a_heading() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     for page in pages:
         text = page.read_text()
-        links = [(page.parent / path, heading) for path, heading in re.findall(r"\]\(([\w./-]+\.md)#?([\w-]*)\)", text)]
+        links = [
+            (page.parent / path, heading)
+            for path, heading in re.findall(r"\]\(([\w./-]+\.(?:md|svg))#?([\w-]*)\)", text)
+        ]
         for target, heading in [*links, *((ROOT / path, "") for path in re.findall(r"`(docs/[\w./-]+)`", text))]:
             assert target.exists(), (page, target)
             assert not heading or heading in _headings(target.read_text()), (page, target, heading)
