@@ -53,9 +53,9 @@ def runs_to_bring(source: Log, there: Log, device: bytes, now_ms: int) -> Waitin
     known = {origin for author in own for origin in _published(there, author)}
     found = [
         stored.record
-        for task in dict.fromkeys(row.digest for row in source.tasks())
+        for task in dict.fromkeys(row.digest for row in source.tasks.all())
         for author in own
-        for stored in source.runs(task, author=author, limit=_ALL)
+        for stored in source.runs.newest(task, author=author, limit=_ALL)
         if _is_finished(stored.record) and _origin(stored.record) not in known
     ]
     runs = [run for run in found if all(row.author in own for row in _alike(there, run))]
@@ -121,10 +121,10 @@ class _Moving:
 
     def _take_task(self, digest: bytes, now_ms: int) -> bool:
         """Have the task published there; whether it is."""
-        if self._notebook.log.task(digest) is not None:
+        if self._notebook.log.tasks.find(digest) is not None:
             return True
-        row = self._log.task(digest)
-        task = self._log.get(row.id).body if row else None
+        row = self._log.tasks.find(digest)
+        task = self._log.records.get(row.id).body if row else None
         files = (task.baseline, *task.harness.values()) if isinstance(task, Task) else ()
         if not isinstance(task, Task) or not all(self._copy(blob) for blob in files):
             return False
@@ -133,7 +133,7 @@ class _Moving:
 
     def _parent(self, parent: bytes | None) -> bytes | None:
         """The run there that the parent's author published of it; else one of the same program and seed, or none."""
-        record = self._log.find(parent) if parent else None
+        record = self._log.records.find(parent) if parent else None
         if record is None:
             return None
         origin, authors = _origin(record), self._own if record.author in self._own else {record.author}
@@ -165,14 +165,14 @@ def _alike(there: Log, record: Record) -> list[HistoryRow]:
     run = record.body
     if not isinstance(run, Run):
         return []
-    found = there.runs_of_programs(run.task, [run.source_digest])
-    rows = there.history_of([one for _, replicate, _, one, _ in found if replicate == run.replicate])
+    found = there.runs.of_programs(run.task, [run.source_digest])
+    rows = there.runs.history_of([one for _, replicate, _, one, _ in found if replicate == run.replicate])
     return [row for row in rows if row.status == RunStatus.OK]
 
 
 def _published(log: Log, author: bytes) -> dict[bytes, bytes]:
     """The runs that a device published in this network, withdrawn ones too, by the ids of their origins."""
-    return {_origin(run): run.id for run in log.records(kind="run", author=author, limit=_ALL)}
+    return {_origin(run): run.id for run in log.records.newest(kind="run", author=author, limit=_ALL)}
 
 
 def _origin(run: Record) -> bytes:

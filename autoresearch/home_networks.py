@@ -161,8 +161,8 @@ def contents_of(found: HomeNetwork) -> Contents:
     """What the log of a network holds. Raises Refused when it can't be read."""
     manifest = found.manifest
     with Log.open(found.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
-        roster, newest_ms = roster_of(log), log.newest_ms()
-        return Contents(log.count(), len({roster.voter(key, newest_ms).root for key in log.everybody()}))
+        roster, newest_ms = roster_of(log), log.records.newest_ms()
+        return Contents(log.records.count(), len({roster.voter(key, newest_ms).root for key in log.devices.all()}))
 
 
 def _is_kept(place: Paths) -> bool:

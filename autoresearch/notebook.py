@@ -362,7 +362,7 @@ class Notebook:
     def publish_history(self, notes: Sequence[Note], now_ms: int) -> int:
         """Append notes about past work, but none whose ``origin`` this device published before; how many were new."""
         self.publish_identity(now_ms)
-        mine = self.log.records(kind="note", author=self.author, limit=_ALL)
+        mine = self.log.records.newest(kind="note", author=self.author, limit=_ALL)
         known = {record.body.origin for record in mine if isinstance(record.body, Note)}
         fresh = list({note.origin: note for note in notes if note.origin not in known}.values())
         for note in fresh:

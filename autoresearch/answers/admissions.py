@@ -97,7 +97,7 @@ def _with_me(voter: VoterView, mine: str) -> VoterView:
 def _candidates(log: Log, mine: str, now_ms: int) -> list[CandidateView]:
     """Participants in the log that don't count: those that joined with an invite first, the newest first."""
     roster, joined = roster_of(log), joins_of(log)
-    speaking = {voter.root for device in log.everybody() if (voter := roster.voter(device, now_ms)).root != device}
+    speaking = {voter.root for device in log.devices.all() if (voter := roster.voter(device, now_ms)).root != device}
     roots = [root for root in speaking | joined.keys() if not roster.voter(root, now_ms).attested]
     found = []
     for root in sorted(roots, key=lambda root: (-joined.get(root, 0), root))[:CANDIDATES_MAX]:

@@ -174,7 +174,7 @@ class _Desk:
 
     def _new_lines(self, body: Run) -> str:
         """What stands in a program and not in its parent's, in short."""
-        above = self.log.find(body.parent) if body.parent else None
+        above = self.log.records.find(body.parent) if body.parent else None
         before = _source(self.blobs, above.body) if above and isinstance(above.body, Run) else None
         after = _source(self.blobs, body)
         return "" if before is None or after is None else _added(before, after)

@@ -108,7 +108,6 @@ __all__ = [
     "evidence_with",
     "fork_at",
     "founder_seen",
-    "has_chosen_seed",
     "history",
     "in_snapshot",
     "invited",

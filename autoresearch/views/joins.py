@@ -22,7 +22,7 @@ def joins_of(log: Log) -> Mapping[bytes, int]:
 def joined_ms(log: Log, root: bytes) -> int:
     """When a participant last published a join, Unix milliseconds; 0 without one."""
     keys = roster_of(log).keys_of({root})
-    records = (record for key in keys for record in log.records(kind="join", author=key, limit=JOINS_MAX))
+    records = (record for key in keys for record in log.records.newest(kind="join", author=key, limit=JOINS_MAX))
     return max((record.time for record in records if _is_join(log, record.body, root)), default=0)
 
 
@@ -31,14 +31,14 @@ def founder_seen(log: Log, seen: Mapping[bytes, int]) -> tuple[bytes, int] | Non
     roster, found = roster_of(log), []
     for founder in log.trust.founders:
         keys = roster.keys_of({founder})
-        times = [record.time for key in keys for record in log.records(author=key, limit=1)]
+        times = [record.time for key in keys for record in log.records.newest(author=key, limit=1)]
         found.append((max([*times, *(seen[key] for key in keys & seen.keys())], default=0), founder))
     return (max(found)[1], max(found)[0]) if found else None
 
 
 def _joins(log: Log) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
-    for record in log.records(kind="join", limit=JOINS_MAX):
+    for record in log.records.newest(kind="join", limit=JOINS_MAX):
         if isinstance(record.body, Join) and _is_join(log, record.body, record.body.participant):
             found.setdefault(record.body.participant, record.time)
     return found
@@ -57,7 +57,7 @@ def invited(log: Log, given: Sequence[Invitation], founder: bytes) -> list[Join]
     spent, due = spent_uses(log, founder), list[Join]()
     roster = roster_of(log)
     counting = set(roster.participants)
-    joins = [record for record in log.of_kinds(("join",)) if isinstance(record.body, Join)]
+    joins = [record for record in log.records.of_kinds(("join",)) if isinstance(record.body, Join)]
     for record in sorted(joins, key=lambda record: (record.time, record.id)):
         join = record.body
         assert isinstance(join, Join)
@@ -78,7 +78,7 @@ def invited(log: Log, given: Sequence[Invitation], founder: bytes) -> list[Join]
 def spent_uses(log: Log, founder: bytes) -> dict[bytes, set[bytes]]:
     """By token the participants that a founder ever admitted with it, dismissed ones as well."""
     roster, spent = roster_of(log), dict[bytes, set[bytes]]()
-    for record in log.of_kinds(("admission",)):
+    for record in log.records.of_kinds(("admission",)):
         body = record.body
         if isinstance(body, Admission) and body.token and roster.voter(record.author, record.time).root == founder:
             spent.setdefault(body.token, set()).add(body.participant)

@@ -66,8 +66,8 @@ def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
 
 
 def _is_task_s_program(log: Log, run: Run) -> bool:
-    row = log.task(run.task)
-    body = log.get(row.id).body if row else None
+    row = log.tasks.find(run.task)
+    body = log.records.get(row.id).body if row else None
     return isinstance(body, TaskBody) and body.baseline.sha256 == run.source.sha256
 
 

@@ -118,7 +118,7 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
 
 def _mean(notebook: NotebookReader, run: RunView) -> tuple[float, int]:
     """The mean value of a run's program, and over how many runs."""
-    row = notebook.log.program(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
+    row = notebook.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
     assert run.value is not None
     return (run.value, 1) if row is None else (row.mean, row.runs)
 

@@ -46,8 +46,10 @@ def ann_is_seen(paths: Paths) -> None:
     """Another participant with a name signed something that is in the log."""
     with log_of(paths) as log:
         says = Identity(action="delegate", root=ANNS_ROOT.public, device=ANN.public)
-        log.append(ANNS_ROOT, "identity", says, now_ms=now_ms())
-        log.append(ANN, "identity", Identity(action="profile", root=ANNS_ROOT.public, name="ann"), now_ms=now_ms())
+        log.writer.append(ANNS_ROOT, "identity", says, now_ms=now_ms())
+        log.writer.append(
+            ANN, "identity", Identity(action="profile", root=ANNS_ROOT.public, name="ann"), now_ms=now_ms()
+        )
 
 
 def counting(cli: Cli) -> dict[str, str]:

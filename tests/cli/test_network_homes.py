@@ -65,7 +65,7 @@ def log_of(paths: Paths) -> Iterator[Log]:
 def runs(paths: Paths) -> list[Record]:
     """The runs in a log, in the order of their author."""
     with log_of(paths) as log:
-        return sorted(log.records(kind="run", limit=1000), key=lambda run: run.seq)
+        return sorted(log.records.newest(kind="run", limit=1000), key=lambda run: run.seq)
 
 
 def listed(cli: Cli) -> dict[str, bool]:
@@ -129,12 +129,12 @@ def test_the_same_key_signs_in_two_networks_with_numbers_of_their_own(cli: Cli, 
     for place in (in_tea, paths, in_tea):
         assert cli("network", "use", "tea" if place == in_tea else "commons").exit_code == 0
         with Notebook(used()) as notebook:
-            before = notebook.log.head(notebook.author)
+            before = notebook.log.devices.head(notebook.author)
             notebook.publish_identity(START_MS + 900_000)
             note = notebook.publish_name(f"{place.folder}x"[:8], START_MS + 900_000)
             assert note
             assert note.seq > (before.seq if before else 0)
-            assert not notebook.log.forks()
+            assert not notebook.log.devices.forks()
             assert not notebook.is_behind()
     with log_of(paths) as first, log_of(in_tea) as second:
         author = note.author
@@ -194,7 +194,7 @@ def test_a_run_on_another_participants_has_no_parent_there_until_that_one_is_the
             notebook.publish_run(plan, measured(x), START_MS + 800_000)
         first = runs(paths)[-1]
         notebook.withdraw(first, START_MS + 810_000)
-        body = notebook.log.get(theirs).body
+        body = notebook.log.records.get(theirs).body
     cli("network", "use", "tea")
     assert cli("network", "bring", "commons").exit_code == 0
     [brought] = [run for run in runs(in_tea) if run.body.title == "on theirs"]
@@ -206,7 +206,7 @@ def test_a_run_on_another_participants_has_no_parent_there_until_that_one_is_the
     with Notebook(in_tea) as notebook:
         notebook.withdraw(brought, START_MS + 900_000)
         moved = body.__class__(**{**as_fields(body), "parent": None, "origin": theirs})
-        there = notebook.log.append(stranger, "run", moved, now_ms=brought.time)
+        there = notebook.log.writer.append(stranger, "run", moved, now_ms=brought.time)
     with Notebook(paths) as notebook:
         plan = plan_as_it_stands(filled.task, TRAIN.format(x=1.05), title="later", parent=theirs)
         notebook.publish_run(plan, measured(1.05), START_MS + 950_000)
@@ -222,7 +222,7 @@ def test_a_program_that_another_has_run_there_is_not_published_a_second_time(
     mine = next(run for run in runs(paths) if format_id(run.id) == filled.ids[1])
     body = mine.body.__class__(**{**as_fields(mine.body), "parent": None})
     with Notebook(in_tea) as notebook:
-        theirs = notebook.log.append(KeyPair.from_seed(b"o" * 32), "run", body, now_ms=START_MS)
+        theirs = notebook.log.writer.append(KeyPair.from_seed(b"o" * 32), "run", body, now_ms=START_MS)
     answer = strictly(cli("network", "bring", "commons", "--json").stdout, BroughtRunsAnswer)
     assert (answer.brought, answer.repeated) == (3, 1)
     child = next(run.body for run in runs(in_tea) if run.body.origin == parse_id(filled.ids[3]))
@@ -293,7 +293,7 @@ def test_a_process_that_is_killed_in_the_middle_goes_on_without_duplicates(
     found = runs(in_tea)
     assert len({run.body.origin for run in found}) == len(found) == 44
     with log_of(in_tea) as log:
-        assert log.forks() == []
+        assert log.devices.forks() == []
 
 
 def test_a_network_is_forgotten_without_its_keys(cli: Cli, in_tea: Paths, filled: Filled, paths: Paths) -> None:
@@ -339,8 +339,8 @@ def test_a_bundle_of_another_network_says_what_to_do(cli: Cli, in_tea: Paths, fi
 def test_withdrawals_stay_behind(cli: Cli, in_tea: Paths, filled: Filled, paths: Paths) -> None:
     cli("network", "bring", "commons")
     with log_of(in_tea) as log:
-        kinds = {record.kind for record in log.records(limit=100)}
-        assert not [record for record in log.records(limit=100) if isinstance(record.body, Withdrawal)]
+        kinds = {record.kind for record in log.records.newest(limit=100)}
+        assert not [record for record in log.records.newest(limit=100) if isinstance(record.body, Withdrawal)]
     assert kinds == {"identity", "task", "run"}
 
 

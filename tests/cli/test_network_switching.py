@@ -104,8 +104,8 @@ def test_a_daemon_that_is_killed_while_it_brings_goes_on_without_duplicates(
     assert status(process).network == "lab"
     assert "2 runs of commons brought here" in process("network", "bring", "commons").stderr
     with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
-        origins = [run.body.origin for run in log.records(kind="run") if isinstance(run.body, Run)]
-        assert log.forks() == []
+        origins = [run.body.origin for run in log.records.newest(kind="run") if isinstance(run.body, Run)]
+        assert log.devices.forks() == []
     assert process("network", "use", "commons").returncode == 0
     assert sorted(format_id(origin) for origin in origins if origin) == sorted(runs(process))
 

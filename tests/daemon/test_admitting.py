@@ -54,8 +54,8 @@ class Machine:
     async def hear(self, *others: Machine) -> None:
         """All records of these come in."""
         for other in others:
-            records = other.notebook.log.records(limit=1000)
-            verdicts = self.notebook.log.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
+            records = other.notebook.log.records.newest(limit=1000)
+            verdicts = self.notebook.log.writer.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
             if self.admitting.heard([verdict.record for verdict in verdicts if verdict.record]):
                 await self.admitting.look()
 
@@ -93,7 +93,7 @@ async def test_who_joins_is_admitted_at_once_and_everybody_follows(machines: lis
     joins(ann, seed)
     await ann.admitting.look()
     await ann.admitting.look()
-    assert ann.notebook.log.count("join") == 1
+    assert ann.notebook.log.records.count("join") == 1
     await founder.hear(ann)
     assert founder.counts(ann)
     await ann.hear(founder)
@@ -116,7 +116,7 @@ async def test_the_token_of_another_machine_is_nothing_to_this_one(machines: lis
     await founder.hear(ann)
     await ben.hear(ann)
     assert not founder.counts(ann)
-    assert ben.notebook.log.count("admission") == 0
+    assert ben.notebook.log.records.count("admission") == 0
 
 
 @pytest.mark.parametrize("why", ["expired", "ended"])
@@ -136,8 +136,8 @@ async def test_a_join_that_came_while_the_founder_slept_is_seen_at_its_start(mac
     _, seed = founder.invitations.make(now_ms(), uses=1, days=7)
     joins(ann, seed)
     await ann.admitting.look()
-    records = ann.notebook.log.records()
-    founder.notebook.log.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
+    records = ann.notebook.log.records.newest()
+    founder.notebook.log.writer.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
     founder.start()
     await founder.admitting.look()
     assert founder.counts(ann)

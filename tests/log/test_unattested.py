@@ -119,13 +119,13 @@ def test_whom_a_founder_admits_is_named_until_the_founder_dismisses_it():
     by_itself, admitted, dismissed = word(1, admits=True, by=MEMBER), word(1, admits=True), word(2, admits=False)
     with opened(trust) as log:
         fill(log, [*lots, by_itself])
-        assert log.count() == NETWORK.unattested
+        assert log.records.count() == NETWORK.unattested
         fill(log, [admitted, *lots, by_itself])
         named = {record.id for record in [*lots, by_itself] if record.author == MEMBER.public}
         assert named <= held(log)
-        assert log.count() == len(named) + len(STRANGERS) + 1
+        assert log.records.count() == len(named) + len(STRANGERS) + 1
         fill(log, [dismissed])
-        assert log.count() == NETWORK.unattested + 2
+        assert log.records.count() == NETWORK.unattested + 2
 
 
 @given(WRITTEN, st.lists(st.builds(wrote, st.just(PHONE), st.integers(1, 3)), max_size=3), st.randoms())

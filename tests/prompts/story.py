@@ -54,7 +54,7 @@ class Story:
 
     def append(self, kind: str, body: object, *, by: Any = ME, links: tuple[bytes, ...] = ()) -> Record:
         self.now_ms += 1000
-        record = self.log.append(by, kind, body, now_ms=self.now_ms, links=links)
+        record = self.log.writer.append(by, kind, body, now_ms=self.now_ms, links=links)
         self.records.append(record)
         return record
 

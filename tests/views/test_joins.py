@@ -37,7 +37,7 @@ def join(who, seed=SEED, *, network=NETWORK.id, by=None, time_ms=NOW_MS, seq=1):
 
 
 def take(log, *records):
-    verdicts = log.ingest(pairs(records), now_ms=NOW_MS + 1_000_000)
+    verdicts = log.writer.ingest(pairs(records), now_ms=NOW_MS + 1_000_000)
     assert all(verdict.record for verdict in verdicts)
 
 
@@ -48,7 +48,7 @@ def due(log, *invitations):
 def admit(log, who, seed=SEED, *, admits=True):
     token = token_of(seed) if admits else None
     body = Admission(action="admit" if admits else "remove", participant=who.public, token=token)
-    log.append(FOUNDER, "admission", body, now_ms=log.newest_ms() + 1000)
+    log.writer.append(FOUNDER, "admission", body, now_ms=log.records.newest_ms() + 1000)
 
 
 def test_who_joins_with_a_token_that_was_given_out_is_admitted_once(log):
@@ -93,7 +93,7 @@ def test_who_was_dismissed_comes_back_with_a_newer_invite_only(log):
     assert due(log, given(uses=5)) == []
     take(log, join(ANN, OTHER_SEED, seq=2))
     assert due(log, given(OTHER_SEED, made_ms=NOW_MS - 1)) == []
-    assert due(log, given(OTHER_SEED, made_ms=log.newest_ms() + 1)) == [ANN.public]
+    assert due(log, given(OTHER_SEED, made_ms=log.records.newest_ms() + 1)) == [ANN.public]
 
 
 def test_whoever_counts_needs_no_admission(log):
