@@ -176,8 +176,8 @@ def test_who_joins_with_an_invite_waits_and_is_told_for_whom(
     assert "wait for the founder's node, of which nothing has come here yet" in shown["way"]
     assert "wait for the founder's node" in cli("status").stdout
     with log_of(lab) as founders, log_of(other) as here:
-        records = [(record.raw, record.signature) for record in founders.records()]
-        here.ingest(records, now_ms=now_ms())
+        records = [(record.raw, record.signature) for record in founders.records.newest()]
+        here.writer.ingest(records, now_ms=now_ms())
     assert "which was last seen just now" in cli("network", "show").stdout
 
 
