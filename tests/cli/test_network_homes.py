@@ -138,7 +138,7 @@ def test_the_same_key_signs_in_two_networks_with_numbers_of_their_own(cli: Cli, 
             assert not notebook.is_behind()
     with log_of(paths) as first, log_of(in_tea) as second:
         author = note.author
-        assert first.devices.devices.head(author).seq != second.devices.head(author).seq
+        assert first.devices.head(author).seq != second.devices.head(author).seq
         numbers = {record.seq for record in second.records.by_author(author)}
         assert numbers == set(range(1, second.devices.head(author).seq + 1))
     assert {file.name for file in in_tea.heads.iterdir()} >= {author.hex()}

@@ -55,7 +55,7 @@ def test_the_order_in_which_records_came_is_no_matter(random: object) -> None:
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder) / "log.sqlite", NETWORK) as other:
         for record in shuffled:
-            other.writer.writer.ingest(pairs([record]), now_ms=story.now_ms)
+            other.writer.ingest(pairs([record]), now_ms=story.now_ms)
         assert prompt_text(story.known(other), story.task, 8_000) == prompt_text(story.known(), story.task, 8_000)
 
 
