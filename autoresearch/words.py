@@ -27,6 +27,14 @@ class RunStatus(StrEnum):
 # Neither a success nor the program's fault: it says nothing about the program, which may be tried again.
 STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED, RunStatus.COULD_NOT_RUN})
 
+# What gives the number of a run, by ``metric.source`` of its task.
+MEASURED_BY = {
+    "referee": "a referee, which evaluates the trained model",
+    "evaluator": "the task's evaluator, which runs where the program is not",
+    "harness": "the harness, in the program's own process",
+    "stdout": "the program itself (self-reported)",
+}
+
 RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OK: "finished and measured",
     RunStatus.DIVERGED: "the loss became infinite or not a number",

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 
-def on_terminal(command: list[str], **variables: str) -> str:
-    """Run a command on a new terminal to its end, with these variables of the environment.
+def on_terminal(command: list[str], *, typed: str = "", **variables: str) -> str:
+    """Run a command on a new terminal to its end: with these variables of the environment, and a person who types.
 
     Returns:
         Everything that it wrote, with ``\\n`` at the end of lines.
@@ -19,6 +19,7 @@ def on_terminal(command: list[str], **variables: str) -> str:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "PAGER": "cat", **variables}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)
+        os.write(ours, typed.encode())
         shown = b""
         try:
             while piece := os.read(ours, 65536):

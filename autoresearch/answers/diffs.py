@@ -6,15 +6,17 @@ from typing import BinaryIO
 
 from autoresearch.answers.leaderboards import task_status
 from autoresearch.answers.task_lookup import task_of
-from autoresearch.answers.text_diff import genome_changes, unified_diff
+from autoresearch.answers.text_diff import MATCHED_LINES, genome_changes, unified_diff
 from autoresearch.api import DiffAnswer, LineageAnswer
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch.records import BlobRef, format_id, short_id
+from autoresearch.tasks import split_program
 from autoresearch.views import kept_answer, lineage, run_body
 
 # Sources have at most 1 MiB and logs little more; what a stranger's record names may be anything.
 MAXIMUM_TEXT_BYTES = 8 << 20
+_PROGRAM = "program"
 
 
 def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswer:
@@ -31,13 +33,31 @@ def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswe
         old_value=before.value,
         new_value=after.value,
         change=genome_changes(before.genome, after.genome),
-        diff=unified_diff(
-            run_source(log, blobs, old),
-            run_source(log, blobs, new),
-            old_name=f"{short_id(old)}/train.py",
-            new_name=f"{short_id(new)}/train.py",
+        diff=_program_diff(
+            run_source(log, blobs, old), run_source(log, blobs, new), old_name=short_id(old), new_name=short_id(new)
         ),
     )
+
+
+def _program_diff(old: str, new: str, *, old_name: str, new_name: str) -> str:
+    """The changes of all files of a program, one file after the other; of a long program, of its text."""
+    before, after = _files(old), _files(new)
+    if max(old.count("\n"), new.count("\n")) > MATCHED_LINES:
+        before, after = {_PROGRAM: old}, {_PROGRAM: new}
+    return "".join(
+        unified_diff(
+            before.get(name, ""), after.get(name, ""), old_name=f"{old_name}/{name}", new_name=f"{new_name}/{name}"
+        )
+        for name in dict.fromkeys([*before, *after])
+    )
+
+
+def _files(source: str) -> dict[str, str]:
+    """The files of a program; of what a stranger published in another form, its text."""
+    try:
+        return split_program(source)
+    except UsageError:
+        return {_PROGRAM: source}
 
 
 @kept_answer
@@ -49,7 +69,7 @@ def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
 
 
 def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
-    """The ``train.py`` of a run. Raises NotFound, UsageError, Refused."""
+    """The program of a run as one text. Raises NotFound, UsageError, Refused."""
     return _text(log, blobs, run_id, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
 
 

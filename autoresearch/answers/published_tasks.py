@@ -35,7 +35,7 @@ def published_task(log: Log, blobs: BlobStore, digest: bytes, folder: Path) -> T
         body.definition,
         digest,
         harness={name: content(blob, name) for name, blob in body.harness.items()},
-        baseline=content(body.baseline, "train.py"),
+        baseline=content(body.baseline, "the program"),
         summary=body.summary,
         folder=folder,
     )

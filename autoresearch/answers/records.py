@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from autoresearch.answers.conditions import Condition
@@ -13,6 +15,7 @@ from autoresearch.api import LogAnswer, RecordView, ShowAnswer
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
 from autoresearch.views import in_snapshot, judged, kept_answer, participant_of, run_view
+from autoresearch.words import MEASURED_BY
 
 DEFAULT_RECORDS = 50
 # So many records are looked through at most for those that are wanted.
@@ -80,6 +83,7 @@ def show_answer(
         verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
         body=plain_body(record),
         links=[format_id(link) for link in record.links],
+        measured_by=_measured_by(log, record.body),
         forked=forked,
         withdrawn=withdrawal is not None,
         withdrawn_ms=withdrawal.time if withdrawal else None,
@@ -100,6 +104,14 @@ def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | No
         and author in (None, record.author)
         and task in (None, getattr(record.body, "task", None))
     )
+
+
+def _measured_by(log: Log, body: object) -> str:
+    """What measures on a run's task, by its definition; empty where that is not here."""
+    definition = log.definition(body.task) if isinstance(body, Run) else None
+    metric = (definition or {}).get("metric")
+    source = metric.get("source") if isinstance(metric, Mapping) else None
+    return source if isinstance(source, str) and source in MEASURED_BY else ""
 
 
 def record_view(log: Log, record: Record) -> RecordView:

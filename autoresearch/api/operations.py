@@ -181,7 +181,7 @@ SOURCE = Operation(
     "GET /v1/runs/{id}/source",
     OneRecord,
     Text,
-    "The `train.py` of a run; fetched from other nodes when it is not here.",
+    "The program of a run as one text; fetched from other nodes when it is not here.",
     media="text/plain",
 )
 TRAINING_LOG = Operation("GET /v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain")

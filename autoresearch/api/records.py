@@ -38,7 +38,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
     seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
     ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
-    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. ``counts`` unless its author is not
+    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors; ``evaluated`` is 1 where the task's
+    evaluator measured the artifact. ``counts`` unless its author is not
     attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``participant``
     who is behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
     not publish yet: ``id`` is then its commitment.
@@ -98,8 +99,9 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
 class ShowAnswer(Answer, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
 
-    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``notes`` are the newest of which
-    a run is the evidence.
+    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
+    numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
+    ``notes`` are the newest of which a run is the evidence.
     """
 
     schema: str = "autoresearch.show/1"
@@ -108,6 +110,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     verification: VerificationStateView | None = None
     body: dict[str, object] = {}
     links: list[str] = []
+    measured_by: str = ""
     forked: bool = False
     withdrawn: bool = False
     withdrawn_ms: int | None = None

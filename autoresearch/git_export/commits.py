@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from autoresearch.errors import UsageError
 from autoresearch.git_export.text import line, lines
 from autoresearch.records import Record, Run, format_id, short_id
-from autoresearch.tasks import ENTRY
+from autoresearch.tasks import ENTRY, split_program
 from autoresearch.words import RunStatus
 
 Files = Mapping[str, bytes]
@@ -31,8 +32,11 @@ class Commit(NamedTuple):
 
 
 def program_files(source: bytes) -> Files:
-    """The files of a program, by name."""
-    return {ENTRY: source}
+    """The files of a program, by name; what is no program's text is one file."""
+    try:
+        return {name: content.encode() for name, content in split_program(source.decode()).items()}
+    except (UnicodeDecodeError, UsageError):
+        return {ENTRY: source}
 
 
 def task_commit(name: str, digest: bytes, files: Files) -> Commit:

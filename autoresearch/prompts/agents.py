@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.direction import MAXIMIZE
-from autoresearch.tasks import ENTRY, MANIFEST, Task
+from autoresearch.tasks import MANIFEST, Task
 
 AGENTS_MARK = "<!-- Written once by autoresearch; it is yours to change. -->"
 
@@ -11,19 +11,19 @@ AGENTS_MARK = "<!-- Written once by autoresearch; it is yours to change. -->"
 def agents_text(task: Task) -> str:
     """What a coding agent does in the folder of a task, and what it leaves alone."""
     better = "larger" if task.metric.direction == MAXIMIZE else "smaller"
-    name = task.metric.name
+    name, files = task.metric.name, "` and `".join(task.recipe.edit)
     fixed = ", ".join(f"`{file}`" for file in [MANIFEST, *sorted(task.harness)])
     noise = "" if task.metric.noise is None else f" ({task.metric.noise:.3g})"
     return f"""{AGENTS_MARK}
 
 # Research in this folder
 
-You improve `{ENTRY}` so that {name} becomes {better}. Every run is published with its hypothesis, also one that fails.
+You improve `{files}` so that {name} becomes {better}. Every run is published with its hypothesis, also one that fails.
 
 ## The loop
 
 1. Read `history.md`: what was tried, what helped, what failed, what others try now.
-2. Choose one change that is not there yet. Edit `{ENTRY}`.
+2. Choose one change that is not there yet. Edit `{files}`.
 3. Run it, and say why it should help:
 
        autoresearch run . --hypothesis "a longer warm-up keeps the first steps small"
@@ -36,7 +36,7 @@ You improve `{ENTRY}` so that {name} becomes {better}. Every run is published wi
 
 ## Rules
 
-- Change `{ENTRY}` and nothing else. Fixed: {fixed}, `history.md` and all in `.autoresearch/`.
+- Change `{files}` and nothing else. Fixed: {fixed}, `history.md` and all in `.autoresearch/`.
 - One change a run, so that the run says what helped.
 - A program is run once with a seed. `autoresearch run . --replicate 1` repeats it with the next seed.
 - A difference below the noise{noise} is no finding. Repeat such a run before you build on it.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autoresearch.direction import sign_of
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.prompts.values import Attempt, Best, Known, Said
 from autoresearch.proposers import Candidate, Evidence, Rules, effects, static_guard
@@ -19,7 +19,7 @@ from autoresearch.proposers import gather as weigh
 from autoresearch.recalling import ended_trials, known_as, past_run
 from autoresearch.records import Note, Run, short_id
 from autoresearch.sanitise import one_line
-from autoresearch.tasks import MAX_FILE_BYTES, Task, has_shipped_harness, source_digest
+from autoresearch.tasks import MAX_FILE_BYTES, Task, has_shipped_harness, source_digest, split_program
 from autoresearch.views import Trial, TrustContext, in_snapshot, preferred, trust_context, whose
 from autoresearch.words import RunStatus
 
@@ -229,7 +229,16 @@ def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | N
     """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
     return Rules(
         parent=parent,
+        files=frozenset(task.recipe.edit),
+        digest=lambda source: _digest_of(task, source),
         largest_bytes=task.limits.program_kib << 10,
         known=lambda program: known_as(log, task, program, now_ms, me=me),
         guard=static_guard if has_shipped_harness(task) else None,
     )
+
+
+def _digest_of(task: Task, program: str) -> bytes:
+    """The digest of a program for a task. Raises UsageError where it is none, or has other files."""
+    if tuple(split_program(program)) != task.recipe.edit:
+        raise UsageError(f"its files would no longer be {', '.join(task.recipe.edit)}")
+    return source_digest(program)

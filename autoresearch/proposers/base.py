@@ -13,6 +13,7 @@ from autoresearch.proposers.evidence import Candidate, Evidence
 from autoresearch.proposers.moves import Trial
 from autoresearch.proposers.proposal import Problem
 from autoresearch.proposers.space import Space, space_of
+from autoresearch.tasks import source_digest
 
 # How many leading sources are asked for their base before the search stays on the baseline.
 LEADERS = 5
@@ -35,11 +36,11 @@ def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Base
         if base is None:
             break
         source = problem.source_of(first_runs[base]) if base in first_runs else None
-        if source is not None and is_source(problem, source, base):
-            space = space_of(source, problem.suffix)
+        if source is not None and is_source(source, base):
+            space = space_of(source)
             if space.parameters:
                 return Base(space, base)
-    return Base(space_of(problem.baseline, problem.suffix), None)
+    return Base(space_of(problem.baseline), None)
 
 
 def base_of(candidate: Candidate, baseline: bytes) -> bytes | None:
@@ -71,9 +72,9 @@ def trials(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Tria
     return sorted(working, key=lambda t: (t.score, t.weight < 1, t.run.source_digest)), failed
 
 
-def is_source(problem: Problem, source: str, digest: bytes) -> bool:
+def is_source(source: str, digest: bytes) -> bool:
     """Whether the text is the source of this canonical digest."""
     try:
-        return problem.digest(source) == digest
+        return source_digest(source) == digest
     except UsageError:
         return False

@@ -10,7 +10,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from autoresearch.proposers.edits import constants
+from autoresearch.proposers.edits import constants, python_files
 from autoresearch.proposers.ranges import Value
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -40,17 +40,20 @@ class _Unknown(Exception):
 
 def assertions(source: str) -> list[ast.expr]:
     """The conditions of the top-level assertions that speak about constants alone."""
+    values = {name: constant.value for name, constant in constants(source).items()}
+    return [test for text in python_files(source) for test in _asserted(text) if _decide(test, values) is not None]
+
+
+def _asserted(text: str) -> list[ast.expr]:
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    values = {name: constant.value for name, constant in constants(source).items()}
-    found = [
+    return [
         statement.test
         for statement in tree.body
         if isinstance(statement, ast.Assert) and sum(1 for _ in ast.walk(statement.test)) <= _NODES
     ]
-    return [test for test in found if _decide(test, values) is not None]
 
 
 def divides(name: str, divisor: str) -> ast.expr:

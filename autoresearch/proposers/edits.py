@@ -6,6 +6,7 @@ Whatever an edit does not name stays as it is, byte for byte. Knows no search an
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from autoresearch.proposers.known_names import guess
 from autoresearch.proposers.line_literals import line_literals
 from autoresearch.proposers.python_literals import comments, python_literals
 from autoresearch.proposers.ranges import Constant, Value, is_fixed, read_range
+from autoresearch.tasks import join_files, split_program
 
 PYTHON = ".py"
 # A record holds no longer name of a setting.
@@ -32,15 +34,44 @@ class Block:
     replace: str
 
 
-def constants(source: str, suffix: str = PYTHON) -> dict[str, Constant]:
-    """The named literals of a program, in the order of the file; ``suffix`` is how its file's name ends.
+def constants(source: str) -> dict[str, Constant]:
+    """The named literals of a program, in the order of its files. A name of several files has the file before it.
 
     Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts:
     none if the source doesn't parse. Of other languages they are the numbers behind which a comment declares a range.
     """
-    lines = source.encode(errors="surrogatepass").splitlines(keepends=True)
-    found = _of_python(source, lines) if suffix == PYTHON else line_literals(lines)
-    return {constant.name: constant for constant in found if len(constant.name) <= NAME_LENGTH}
+    return {name: constant for name, (_, constant) in _by_name(_files(source)).items()}
+
+
+def python_files(source: str) -> list[str]:
+    """The Python files of a program."""
+    return [content for name, content in _files(source).items() if name.endswith(PYTHON)]
+
+
+def _files(source: str) -> dict[str, str]:
+    try:
+        return split_program(source)
+    except UsageError:
+        return {}
+
+
+def _by_name(files: Mapping[str, str]) -> dict[str, tuple[str, Constant]]:
+    """Each constant with the file that it is in."""
+    found = [(file, constant) for file, content in files.items() for constant in _of_file(file, content)]
+    named = Counter(constant.name for _, constant in found)
+    full = ((f"{file}:" if named[one.name] > 1 else "", file, one) for file, one in found)
+    return {f"{where}{one.name}": (file, one) for where, file, one in full if len(where + one.name) <= NAME_LENGTH}
+
+
+def _of_file(name: str, content: str) -> list[Constant]:
+    """The constants of one file; a name that is there twice keeps its last place."""
+    lines = _lines(content)
+    found = _of_python(content, lines) if name.endswith(PYTHON) else line_literals(lines)
+    return list({constant.name: constant for constant in found}.values())
+
+
+def _lines(content: str) -> list[bytes]:
+    return content.encode(errors="surrogatepass").splitlines(keepends=True)
 
 
 def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
@@ -58,23 +89,24 @@ def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
         yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, declared is not None)
 
 
-def set_constants(source: str, values: Mapping[str, Value], suffix: str = PYTHON) -> str:
+def set_constants(source: str, values: Mapping[str, Value]) -> str:
     """The source with these constants set, and everything else as it was.
 
     Raises:
         EditError: a name is no constant of the source, or a value cannot be written as a literal there.
     """
-    known = constants(source, suffix)
+    files = _files(source)
+    known = _by_name(files)
     if missing := sorted(set(values) - set(known)):
         raise EditError(f"the source has no constant {missing[0]}")
-    lines = source.encode(errors="surrogatepass").splitlines(keepends=True)
-    for constant in reversed(known.values()):
-        if constant.name in values:
-            line = lines[constant.line - 1]
-            new = _literal(constant.name, values[constant.name], line[constant.start : constant.end])
-            lines[constant.line - 1] = line[: constant.start] + new + line[constant.end :]
-    changed = b"".join(lines).decode(errors="surrogatepass")
-    again = constants(changed, suffix)
+    lines = {file: _lines(content) for file, content in files.items()}
+    for name, (file, constant) in reversed(known.items()):
+        if name in values:
+            line = lines[file][constant.line - 1]
+            new = _literal(name, values[name], line[constant.start : constant.end])
+            lines[file][constant.line - 1] = line[: constant.start] + new + line[constant.end :]
+    changed = join_files({file: b"".join(each).decode(errors="surrogatepass") for file, each in lines.items()})
+    again = constants(changed)
     for name, value in values.items():
         if name not in again or again[name].value != value:
             raise EditError(f"{name} can't be set to {value} in this source")

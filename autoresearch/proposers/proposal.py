@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.proposers.ranges import Value
-from autoresearch.tasks import ENTRY, source_digest
+from autoresearch.tasks import split_program
 
 ProposalKind = Literal["baseline", "random", "model", "local", "replicate"]
 
 
-_NEXT = "add `# 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+# How the names of files end in which a comment begins with two slashes.
+_SLASHES = frozenset({"c", "cc", "cpp", "cu", "cuh", "cxx", "go", "h", "hpp", "java", "js", "rs", "ts"})
 
 
 class NothingToTry(AutoresearchError):
@@ -22,12 +23,20 @@ class NothingToTry(AutoresearchError):
 
 def nothing_to_change(program: str) -> NothingToTry:
     """The error for a program without a number that the search can change."""
-    return NothingToTry(f"{program} has no number that the search can change: {_NEXT}")
+    files = list(split_program(program))
+    has = "has" if len(files) == 1 else "have"
+    return NothingToTry(f"{' and '.join(files)} {has} no number that the search can change: {_next(files)}")
 
 
 def nothing_left(program: str) -> NothingToTry:
     """The error for a program all of whose values were tried."""
-    return NothingToTry(f"the search has tried all values of {program}: {_NEXT}")
+    files = list(split_program(program))
+    return NothingToTry(f"the search has tried all values of {' and '.join(files)}: {_next(files)}")
+
+
+def _next(files: Sequence[str]) -> str:
+    mark = "//" if files[0].rpartition(".")[2] in _SLASHES else "#"
+    return f"add `{mark} 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class Problem:
     task: bytes
     """Digest of the task's definition."""
     baseline: str
-    """The task's own ``train.py``."""
+    """The task's own program."""
     direction: Literal["minimize", "maximize"]
     noise: float | None
     """Standard deviation of the metric over seeds, where the task declares it."""
@@ -45,15 +54,6 @@ class Problem:
     """Known bound of the metric: nothing honest is better."""
     source_of: Callable[[bytes], str | None]
     """The source of a run by its id, or None when it is not at hand."""
-    program: str = ENTRY
-    """The name of the program's file."""
-    digest: Callable[[str], bytes] = source_digest
-    """What names a source; raises UsageError where the text is no such program."""
-
-    @property
-    def suffix(self) -> str:
-        """How the name of the program's file ends: it says in which language constants are read."""
-        return self.program[self.program.rfind(".") :] if "." in self.program else ""
 
 
 @dataclass(frozen=True, slots=True)

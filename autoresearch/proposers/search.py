@@ -20,6 +20,7 @@ from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal, nothin
 from autoresearch.proposers.ranges import Value
 from autoresearch.proposers.replication import Replication, wants_replicate
 from autoresearch.proposers.space import Genome, space_of
+from autoresearch.tasks import source_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,13 @@ def propose(
     Raises:
         NothingToTry: the program has nothing that the search can change, or nothing is left of it.
     """
-    baseline = problem.digest(problem.baseline)
+    baseline = source_digest(problem.baseline)
     taken = {(run.source_digest, run.replicate) for run in runs}
     taken |= {(claim.source_digest, claim.replicate) for claim in claims}
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     ground = choose_ground(problem, evidence, baseline)
     if not ground.space.parameters:
-        raise nothing_to_change(problem.program)
+        raise nothing_to_change(problem.baseline)
     if (baseline, 0) not in taken:
         return _baseline(problem, baseline)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
@@ -75,7 +76,7 @@ def propose(
     draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, live))
     made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
     if made is None:
-        raise nothing_left(problem.program)
+        raise nothing_left(problem.baseline)
     return made
 
 
@@ -115,7 +116,7 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
         if move is None:
             return None
         source = space.build(move.genome)
-        digest = None if source is None else state.problem.digest(source)
+        digest = None if source is None else source_digest(source)
         if source is not None and digest is not None and digest not in held:
             return _proposal(state, move, source, digest, (working, failed))
         seen.add(_key(move.genome))
@@ -179,7 +180,7 @@ def _baseline(problem: Problem, digest: bytes) -> Proposal:
         source=problem.baseline,
         source_digest=digest,
         replicate=0,
-        genome=space_of(problem.baseline, problem.suffix).default(),
+        genome=space_of(problem.baseline).default(),
         base=None,
         parent=None,
         change={},
@@ -198,9 +199,9 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
         itself = candidate.source_digest == (state.ground.base or state.baseline)
         genome = space.default() if itself else space.read(run.genome)
         source, base = space.build(genome), state.ground.base
-    if source is None or not is_source(state.problem, source, candidate.source_digest):
+    if source is None or not is_source(source, candidate.source_digest):
         source, genome, base = state.problem.source_of(run.id), {}, None
-    if source is None or not is_source(state.problem, source, candidate.source_digest):
+    if source is None or not is_source(source, candidate.source_digest):
         return None
     held = {number for digest, number in state.taken if digest == candidate.source_digest}
     number = next(k for k in range(len(held) + 1) if k not in held)

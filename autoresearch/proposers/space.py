@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from autoresearch.proposers import catalogue
 from autoresearch.proposers.constraints import assertions, divides, holds
-from autoresearch.proposers.edits import PYTHON, EditError, constants, set_constants
+from autoresearch.proposers.edits import EditError, constants, set_constants
 from autoresearch.proposers.known_names import divisions
 from autoresearch.proposers.parameters import Parameter, constant_parameter, patch_parameter
 from autoresearch.proposers.ranges import Value
@@ -28,8 +28,6 @@ class Space:
     parameters: dict[str, Parameter]
     constants: dict[str, Value]
     conditions: tuple[ast.expr, ...]
-    suffix: str = PYTHON
-    """How the name of the program's file ends."""
     admitted: dict[tuple[str, type, object], Value | None] = field(default_factory=dict, repr=False, compare=False)
     """What values from elsewhere are here, by gene, type and value: thousands of runs have few different ones."""
 
@@ -68,20 +66,20 @@ class Space:
             if not name.startswith("+") and genome[name] != parameter.default
         }
         try:
-            return set_constants(catalogue.apply(self.source, patches), changed, self.suffix)
+            return set_constants(catalogue.apply(self.source, patches), changed)
         except EditError:
             return None
 
 
-def space_of(source: str, suffix: str = PYTHON) -> Space:
+def space_of(source: str) -> Space:
     """Read the search space of a source: empty when it has no number that can be turned and no patch applies."""
-    known = constants(source, suffix)
+    known = constants(source)
     patches = [patch_parameter(name) for name in catalogue.offered(source)]
     turned = [(constant, parameter) for constant in known.values() if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(patches)
     kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: not one[0].by_comment)[:room]}
     parameters = [parameter for _, parameter in turned if id(parameter) in kept] + patches
     values = {name: constant.value for name, constant in known.items()}
-    conditions = assertions(source) if suffix == PYTHON else []
+    conditions = assertions(source)
     conditions += [test for pair in divisions(known) if holds([test := divides(*pair)], values)]
-    return Space(source, {parameter.name: parameter for parameter in parameters}, values, tuple(conditions), suffix)
+    return Space(source, {parameter.name: parameter for parameter in parameters}, values, tuple(conditions))

@@ -80,4 +80,4 @@ def _digest(source: bytes) -> str:
     try:
         return source_digest(source.decode("utf-8", errors="replace")).hex()
     except UsageError:
-        return "it is no Python"
+        return "it is no program"

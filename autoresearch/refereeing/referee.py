@@ -146,6 +146,7 @@ def _ask(
         text=tokens,
         foreign=examinee.foreign,
         entry=_ENTRY,
+        copied=tuple(examinee.files),
         limits=replace(examinee.limits, checkpoint_bytes=4 * answers),
         threads=examinee.threads,
         device=examinee.device,

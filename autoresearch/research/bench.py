@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import platform
+import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from autoresearch.errors import UsageError
 from autoresearch.research.ceiling import MIB, Ceiling, limits_of
-from autoresearch.running import Interpreter, Level, Limits, prepare_data
+from autoresearch.running import PYTHON, SEARCHED, Interpreter, Level, Limits, prepare_data
 from autoresearch.settings import Work
-from autoresearch.tasks import Task
+from autoresearch.tasks import USUAL, Task, split_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,33 @@ def job_limits(task: Task, ceiling: Ceiling) -> Limits:
     )
 
 
+def program_files(source: str) -> dict[str, bytes]:
+    """The files of a program that has no fault."""
+    return {name: content.encode() for name, content in split_program(source).items()}
+
+
+def command_words(line: str) -> tuple[str, ...]:
+    """The words of a command of a task; none where there is none, or the usual one, which runs the pinned files."""
+    return () if line in ("", USUAL.command) else tuple(shlex.split(line))
+
+
+def missing_command(*lines: str) -> str | None:
+    """The name of a command of the task that is not on this machine, or None."""
+    for line in lines:
+        for name in command_words(line)[:1]:
+            if "/" not in name and name not in PYTHON and shutil.which(name, path=SEARCHED) is None:
+                return name
+    return None
+
+
 def fault_of_program(task: Task, source: str) -> str | None:
-    """Why a program may not run on a task, as a sentence, or None: it is too large."""
+    """Why a program may not run on a task, as a sentence, or None: it has other files, or is too large."""
+    try:
+        names = tuple(split_program(source))
+    except UsageError as error:
+        return str(error)
+    if names != task.recipe.edit:
+        return f"the program is {', '.join(names)}; the task's is {', '.join(task.recipe.edit)}"
     size, most = len(source.encode()), task.limits.program_kib << 10
     if size <= most:
         return None

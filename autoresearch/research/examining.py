@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoresearch.research.bench import Bench, fault_of_program, job_limits
+from autoresearch.research.bench import Bench, fault_of_program, job_limits, program_files
 from autoresearch.research.texts import NewText, new_text, own_text
-from autoresearch.tasks import ENTRY, Task
+from autoresearch.tasks import Task
 from autoresearch.verification import GAP_ERRORS, gap
 from autoresearch.words import RunStatus
 
@@ -25,7 +25,7 @@ FLOOR_TOLERANCES = 4
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A trained model: the ``train.py`` that builds it, and its checkpoint."""
+    """A trained model: the program that builds it, and its checkpoint."""
 
     source: str
     checkpoint: Path
@@ -161,10 +161,9 @@ def _examinee(task: Task, model: Model, bench: Bench) -> Examinee:
     from autoresearch.refereeing import Examinee
 
     assert task.evaluation is not None
-    hidden = {task.evaluation.text, *task.evaluation.withheld}
-    seen = {name: text for name, text in task.harness.items() if name not in hidden}
+    seen = {name: text for name, text in task.harness.items() if name not in task.hidden}
     return Examinee(
-        files={**seen, ENTRY: model.source.encode()},
+        files={**program_files(model.source), **seen},
         checkpoint=model.checkpoint,
         values=task.evaluation.values,
         level=bench.level,

@@ -15,22 +15,28 @@ from autoresearch.records import BlobRef, Proposer, Run
 from autoresearch.research import costs
 from autoresearch.research.bench import (
     Bench,
+    command_words,
     device_name,
     environment,
     fault_of_program,
     job_limits,
+    program_files,
     task_data,
 )
+from autoresearch.research.ceiling import MIB
+from autoresearch.research.evaluating import evaluate
 from autoresearch.research.examining import Model, examine, examine_on_new_text
 from autoresearch.research.texts import World
 from autoresearch.running import KILLED, Job, Level, Limits, Outcome, Progress, execute, without
-from autoresearch.tasks import ENTRY, Task, parse_summary, seed_for, source_digest
+from autoresearch.tasks import Task, evaluation_seed, parse_summary, seed_for, source_digest
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More of a reason than this does not fit the record's field and tells nobody more.
 REASON_CHARACTERS = 1000
 # How often the referee asks a model of one's own: a false share of 1 % shows with 99 %.
 OWN_CHALLENGES = 512
+# What stands in a log between what the program printed and what the task's evaluator did.
+EVALUATOR_MARK = b"--- the task's evaluator ---\n"
 # More digits than these differ between machines.
 VALUE_DIGITS = 6
 
@@ -121,6 +127,9 @@ def measure(
         outcome = replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
     if task.evaluation is not None and outcome.status is RunStatus.OK:
         outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
+    if task.evaluator is not None and outcome.status is RunStatus.OK:
+        seed = evaluation_seed(plan.seed) if world is None else world.seed
+        outcome = _evaluated(task, bench, outcome, seed, cancelled)
     return Measurement(
         status=outcome.status,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -194,13 +203,18 @@ def trained(
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
     """Train a plan's program in the sandbox, without judging what it cost or what it left."""
-    data, evaluation = task_data(task, bench) if world is None or world.data is None else world.data, task.evaluation
-    files = {**task.harness, ENTRY: plan.source.encode()}
-    if evaluation is not None and data is not None:
-        hidden = {evaluation.text, *evaluation.withheld}
-        data, files = without(data, hidden), {name: text for name, text in files.items() if name not in hidden}
+    data, hidden = task_data(task, bench) if world is None or world.data is None else world.data, task.hidden
+    files = {**program_files(plan.source), **task.harness}
+    files = {name: text for name, text in files.items() if name not in hidden}
+    if data is not None and hidden:
+        data = without(data, hidden)
+    if task.evaluator is not None:
+        limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
     job = Job(
         files=files,
+        build=command_words(task.recipe.build),
+        command=command_words(task.recipe.command),
+        copied=tuple(files),
         foreign=bench.foreign,
         data=data,
         mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
@@ -209,11 +223,12 @@ def trained(
         budget=plan.budget,
         threads=bench.threads,
         device=bench.device,
-        metric_source=task.metric.source,
-        metric_name=task.metric.name,
-        parse=lambda text: parse_summary(text, task.metric.name),
+        metric_source="stdout" if task.metric.source == "evaluator" else task.metric.source,
+        metric_name="" if task.evaluator else task.metric.name,  # of what it prints then nothing is a measurement
+        parse=lambda text: {} if task.evaluator else parse_summary(text, task.metric.name),
         checkpoint_to=bench.scratch,
         python=bench.python,
+        artifact=task.evaluator.artifact if task.evaluator else "",
     )
     return execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
 
@@ -232,7 +247,7 @@ def _refereed(
         return replace(outcome, status=RunStatus.INVALID, reason=reason)
     model = Model(source, outcome.checkpoint)
     draw, asked = os.urandom(32), OWN_CHALLENGES
-    if world is not None:
+    if world is not None and world.text is not None:
         found = examine_on_new_text(
             task, model, bench, draw=draw, challenges=asked, new=world.text, cancelled=cancelled
         )
@@ -243,6 +258,25 @@ def _refereed(
         status=found.status,
         reason=found.reason,
         value=None if found.value is None else round(found.value, VALUE_DIGITS),
+        duration_ms=outcome.duration_ms + found.duration_ms,
+        cpu_ms=outcome.cpu_ms + found.cpu_ms,
+    )
+
+
+def _evaluated(task: Task, bench: Bench, outcome: Outcome, seed: int, cancelled: Callable[[], bool] | None) -> Outcome:
+    """The outcome with the number of the task's evaluator, or with why there is none."""
+    assert task.evaluator is not None
+    if outcome.checkpoint is None:
+        reason = f"it left no plain file {task.evaluator.artifact} in its working folder"
+        return replace(outcome, status=RunStatus.INVALID, reason=reason)
+    found = evaluate(task, outcome.checkpoint, bench, seed, cancelled)
+    return replace(
+        outcome,
+        status=found.status,
+        reason=found.reason,
+        value=found.value,
+        metrics=found.metrics,
+        log=outcome.log + EVALUATOR_MARK + found.log,
         duration_ms=outcome.duration_ms + found.duration_ms,
         cpu_ms=outcome.cpu_ms + found.cpu_ms,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from autoresearch.research.bench import Bench, job_limits
+from autoresearch.research.bench import Bench, job_limits, program_files
 from autoresearch.running import Job, execute
 from autoresearch.tasks import Task
 from autoresearch.words import RunStatus
@@ -27,9 +27,10 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
     Raises:
         Refused: the task asks for more than this machine allows, or there is no sandbox for it.
     """
-    sources = [text for name, text in task.harness.items() if name.endswith(".py")]
-    own = {name.removesuffix(".py") for name in task.harness}
-    names = sorted(set().union(*map(_imported, [task.baseline, *sources])) - own)
+    files = {**program_files(task.baseline.decode()), **task.harness}
+    sources = [text for name, text in files.items() if name.endswith(".py")]
+    own = {name.removesuffix(".py") for name in files}
+    names = sorted(set().union(*map(_imported, sources)) - own)
     limits = job_limits(task, bench.ceiling)
     job = Job(
         {_ENTRY: _PROGRAM},

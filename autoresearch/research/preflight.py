@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from autoresearch.errors import CannotRunHere
-from autoresearch.research.bench import Bench, device_name, job_limits
+from autoresearch.research.bench import Bench, device_name, job_limits, missing_command
+from autoresearch.research.evaluating import evaluate
 from autoresearch.research.experiment import plan_as_it_stands, trained
 from autoresearch.running import Outcome, Progress
 from autoresearch.tasks import Task
@@ -40,6 +41,9 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
         raise CannotRunHere(
             f"there is no {bench.device} on this machine", hint="autoresearch config set work.device auto"
         )
+    evaluator = task.evaluator.command if task.evaluator else ""
+    if (name := missing_command(task.recipe.build, task.recipe.command, evaluator)) is not None:
+        raise CannotRunHere(f"{name} is not on this machine", hint=f"install {name}, then: autoresearch doctor task")
     if _is_known(task, bench):
         return
     began = False
@@ -55,6 +59,8 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
     limits = replace(limits, seconds=min(limits.seconds, LONG_ENOUGH_SECONDS))
     plan = plan_as_it_stands(task, task.baseline.decode())
     outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
+    if task.evaluator is not None and outcome.status is RunStatus.OK and outcome.checkpoint is not None:
+        outcome = evaluate(task, outcome.checkpoint, bench, 0, cancelled)
     if began or outcome.status in _GOOD:
         remember_run(task, bench)
     elif outcome.status is not RunStatus.CANCELLED:

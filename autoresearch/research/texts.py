@@ -38,10 +38,14 @@ class NewText(NamedTuple):
 
 
 class World(NamedTuple):
-    """What one pair of parent and child is trained and measured on. Without ``data`` they train on the task's own."""
+    """What one pair of parent and child is trained and measured on. Without ``data`` they train on the task's own.
 
-    text: NewText
+    The ``text`` is the referee's. An evaluator draws what it draws from ``seed``.
+    """
+
+    text: NewText | None
     data: Path | None = None
+    seed: int = 0
 
 
 def own_text(task: Task, bench: Bench) -> Tokens:
@@ -92,6 +96,8 @@ def drawn_world(task: Task, seed: int, bench: Bench) -> World | None:
         AutoresearchError: the task's ``prepare.py`` fails, or writes something else than the task says.
     """
     evaluation = task.evaluation
+    if task.evaluator is not None:
+        return World(None, seed=seed)
     if evaluation is None:
         return None
     if not evaluation.world:

@@ -19,16 +19,19 @@ from autoresearch.running.data import (
 from autoresearch.running.execute import execute, permit
 from autoresearch.running.interpreter import Interpreter, interpreter_in, made_interpreter, site_packages
 from autoresearch.running.job import Job, Limits, Outcome
-from autoresearch.running.layout import package_folders
+from autoresearch.running.layout import SEARCHED, package_folders
 from autoresearch.running.level import Level
 from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
 from autoresearch.running.removal import remove_tree
 from autoresearch.running.scratch import Scratch, scratch_folder, sweep
+from autoresearch.running.specification import PYTHON
 from autoresearch.running.verdict import KILLED
 
 __all__ = [
     "KILLED",
     "MOST_TEXT_BYTES",
+    "PYTHON",
+    "SEARCHED",
     "Interpreter",
     "Job",
     "Level",

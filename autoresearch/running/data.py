@@ -215,6 +215,7 @@ def _prepare(
         files,
         foreign=foreign,
         entry=_PROGRAM,
+        copied=tuple(files),
         data=made,
         writable_data=True,
         limits=limits,

@@ -69,12 +69,13 @@ def _check(job: Job) -> None:
     limits = job.limits
     if sys.platform != "linux":
         raise UsageError("programs can be run on Linux only", hint="on Windows use WSL2")
-    if job.entry not in job.files:
-        raise UsageError(f"the program {job.entry} is not among the job's files")
+    for name in (*job.copied, *job.linked, *(() if job.command else (job.entry,))):
+        if name not in job.files:
+            raise UsageError(f"the file {name} is not among the job's files")
     for name in job.files:
         if not name or "/" in name or "\0" in name or name in {".", ".."}:
             raise UsageError(f"{name!r} is not a plain file name")
-    if any("\0" in argument for argument in job.arguments):
+    if any("\0" in argument for argument in (*job.build, *job.command, *job.arguments)):
         raise UsageError("an argument of the program contains a zero byte")
     for folder in (*job.mounts, *([job.data] if job.data else [])):
         if not folder.expanduser().is_dir():
@@ -83,6 +84,8 @@ def _check(job: Job) -> None:
         raise UsageError("the limits of a run must be positive numbers")
     if min(limits.disk_bytes, limits.processes, limits.output_bytes, limits.checkpoint_bytes, job.threads) < 1:
         raise UsageError("the limits of a run must be positive numbers")
+    if job.artifact and ("/" in job.artifact or job.checkpoint_to is None):
+        raise UsageError(f"{job.artifact!r} is no file name, or there is no folder for it")
     if job.metric_source == "stdout" and job.parse is None:
         raise UsageError("a task measured by its printed text needs a parser")
 

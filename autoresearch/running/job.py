@@ -42,8 +42,12 @@ class Job:
     ``metric_source`` "stdout", ``parse`` turns the log into metrics and ``metric_name`` says which one is the value;
     with "referee" the result has no value yet.
     The checkpoint is written to ``checkpoint_to`` (a folder); without it the run gets no checkpoint channel.
+    With an ``artifact`` the checkpoint is the plain file of that name that a program which ends well leaves in its
+    working folder. Files ``linked`` are shown there by a link, to read.
     ``text`` is what a program is asked about: it comes on descriptor 0 after the program has written a byte there. From
     then on, but on graphics cards, it can only compute and answer: it opens no file and starts no process.
+    ``build`` and ``command`` are words, run in the working folder one after the other; without a command Python runs
+    ``entry``. Of the files ``copied`` the working folder has copies, which the program may change.
     ``foreign`` is False only where every line of the files is known to be this participant's own, or shipped.
     ``python`` runs the program; None: the node's own Python.
     """
@@ -51,6 +55,11 @@ class Job:
     files: Mapping[str, bytes]
     foreign: bool = True
     entry: str = "train.py"
+    build: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    artifact: str = ""
     data: Path | None = None
     writable_data: bool = False
     mounts: tuple[Path, ...] = ()

@@ -29,6 +29,8 @@ IDENTITIES = tuple(
         ),
     )
 )
+SEARCHED = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+"""Where a run finds programs by their name: first those beside this Python."""
 _THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM", "RAYON", "NUMBA")
 
 
@@ -118,7 +120,7 @@ def visible_device(device: str) -> str:
 def environment(*, home: str, threads: int, device: str) -> dict[str, str]:
     """The whole environment of a run, apart from the harness's own variables. Nothing is inherited."""
     variables = {
-        "PATH": "/usr/bin:/bin",
+        "PATH": SEARCHED,
         "HOME": home,
         "TMPDIR": home,
         "USER": "nobody",

@@ -118,8 +118,16 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
     # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
     go_read, go_write = descriptors.pipe()
     leash_read, _ = descriptors.pipe()
-    entry, held = f"{bubblewrap.INPUT}/{job.entry}", [leash_read, *_text(job, descriptors)]
-    told = specification(job, level, entry=entry, cwd=bubblewrap.SCRATCH, ready_fd=pipes.ready[1], keeper_fds=held)
+    held, folder, cwd = [leash_read, *_text(job, descriptors)], bubblewrap.INPUT, bubblewrap.SCRATCH
+    told = specification(
+        job,
+        level,
+        folder=folder,
+        cwd=cwd,
+        ready_fd=pipes.ready[1],
+        keeper_fds=held,
+        checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
+    )
     files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [launcher_python(job.python), "-I", "-S", bubblewrap.LAUNCHER, told]
@@ -154,10 +162,11 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         told = specification(
             job,
             level,
-            entry=str(input_folder / job.entry),
+            folder=str(input_folder),
             cwd=str(scratch),
             ready_fd=pipes.ready[1],
             keeper_fds=held,
+            checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
             rules=landlock_rules(job, input_folder, scratch),
             tasks_of_others=others,
         )

@@ -18,6 +18,8 @@ from autoresearch.running.level import Level
 
 GIB = 1 << 30
 _FIRST_UID = 1_900_000_000
+PYTHON = frozenset({"python", "python3"})
+"""The names of Python in a command."""
 _OPEN_FILES = 1024
 _LARGEST_LIMIT = 1 << 60
 _NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -61,7 +63,7 @@ def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd
         "AUTORESEARCH_THREADS": str(job.threads),
         "AUTORESEARCH_DEVICE": layout.visible_device(job.device),
     }
-    if checkpoint_fd is not None:
+    if checkpoint_fd is not None and not job.artifact:
         variables["AUTORESEARCH_CHECKPOINT_FD"] = str(checkpoint_fd)
     if job.data is not None:
         variables["AUTORESEARCH_DATA"] = data
@@ -79,18 +81,19 @@ def landlock_rules(job: Job, input_folder: Path, scratch: Path) -> list[tuple[st
     return landlock.rules(read, write, [*map(Path, _NULL_DEVICES), *layout.device_nodes(job.device)])
 
 
-def specification(
+def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     job: Job,
     level: Level,
     *,
-    entry: str,
+    folder: str,
     cwd: str,
     ready_fd: int,
     keeper_fds: Sequence[int],
+    checkpoint_fd: int | None = None,
     rules: Sequence[tuple[str, int]] = (),
     tasks_of_others: int = 0,
 ) -> str:
-    """The launcher's argument. The last two are for the levels below bubblewrap.
+    """The launcher's argument. The last two are for the levels below bubblewrap. ``folder`` holds the files inside.
 
     ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last.
     """
@@ -100,8 +103,12 @@ def specification(
     asking = walled and job.text is not None and job.device == "cpu"  # a card's driver opens files at any time
     return marshal.dumps(
         {
-            "argv": [str(job.python.executable) if job.python else sys.executable, entry, *job.arguments],
+            "argv": _words(job, job.command or ("python", f"{folder}/{job.entry}", *job.arguments)),
+            "build": _words(job, job.build),
             "cwd": cwd,
+            "copied": [f"{folder}/{name}" for name in job.copied],
+            "linked": [f"{folder}/{name}" for name in job.linked],
+            "artifact": (f"{cwd}/{job.artifact}", checkpoint_fd) if job.artifact else None,
             "ready": ready_fd,
             "kept": list(keeper_fds),
             "namespace": level is Level.BUBBLEWRAP,
@@ -114,6 +121,13 @@ def specification(
             "asking": seccomp.asking_filter(platform.machine()) if asking else b"",
         }
     ).hex()
+
+
+def _words(job: Job, command: Sequence[str]) -> list[str]:
+    """What is executed: of Python that of the job, of all else what a shell finds by its name."""
+    if command and command[0] in PYTHON:
+        return [str(job.python.executable) if job.python else sys.executable, *command[1:]]
+    return ["/bin/sh", "-c", 'exec "$@"', "sh", *command] if command else []
 
 
 def open_to_all(path: Path) -> bool:

@@ -14,6 +14,7 @@ _SIGNS = (
     (RunStatus.DISK_LIMIT, rb"No space left on device|\[Errno 27\] File too large"),
     (RunStatus.PROCESS_LIMIT, rb"BlockingIOError: \[Errno 11\]|can't start new thread|fork: retry"),
 )
+_SIGXFSZ = 25
 _SIGNALS = {
     9: "killed",
     11: "segmentation fault",
@@ -86,6 +87,8 @@ def failure(exit_status: int, log_tail: bytes) -> Stop | None:
     """What an exit status says, with the log's end as a hint; None for success."""
     if exit_status == 0:
         return None
+    if exit_status == 128 + _SIGXFSZ:
+        return Stop(RunStatus.DISK_LIMIT, "it wrote a file larger than its disk limit")
     for status, pattern in _SIGNS:
         if found := re.search(pattern, log_tail):
             return Stop(status, f"the program stopped: {found.group().decode()}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from autoresearch.tasks.guessing import PREPARE
 from autoresearch.tasks.loading import shipped_task
 from autoresearch.tasks.model import Task
-from autoresearch.tasks.writing import PREPARE
 
 
 def has_shipped_harness(task: Task) -> bool:

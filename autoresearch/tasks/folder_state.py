@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from autoresearch.errors import UsageError
+from autoresearch.tasks.program import is_lone
 
 STATE_FOLDER = ".autoresearch"
-_BASELINE = "baseline.py"
+_BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
 _PARENT = "parent"
 _KEPT = "kept"
 # So many edits that were put aside in one second.
@@ -18,23 +20,24 @@ _KEPT_AT_ONCE = 1000
 _ID_CHARACTERS = 128
 
 
-def kept_baseline(folder: Path) -> bytes | None:
-    """The copy of the baseline in a task folder, if it is readable text."""
-    try:
-        content = (folder / STATE_FOLDER / _BASELINE).read_bytes()
-        content.decode()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return content
+def kept_baselines(folder: Path) -> Iterator[bytes]:
+    """The copies of the baseline in a task folder that are readable text: at most one for each form of a program."""
+    for name in (_BASELINE, _BASELINE_OF_FILES):
+        try:
+            content = (folder / STATE_FOLDER / name).read_bytes()
+            content.decode()
+        except (OSError, UnicodeDecodeError):
+            continue
+        yield content
 
 
 def keep_baseline(folder: Path, baseline: bytes) -> None:
-    """Keep a copy of the baseline, so that ``train.py`` may change. Raises UsageError when it can't be written."""
-    _write(folder, _BASELINE, baseline)
+    """Keep a copy of the baseline, so that the program may change. Raises UsageError when it can't be written."""
+    _write(folder, _BASELINE if is_lone(baseline.decode("utf-8", "replace")) else _BASELINE_OF_FILES, baseline)
 
 
 def started_from(folder: Path) -> str:
-    """The id of the run that the ``train.py`` in a folder was edited from; empty: the baseline, or nobody knows."""
+    """The id of the run that the program in a folder was edited from; empty: the baseline, or nobody knows."""
     try:
         with (folder / STATE_FOLDER / _PARENT).open(encoding="ascii") as file:
             return file.read(_ID_CHARACTERS).strip()

@@ -5,25 +5,26 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.records import EncodingError, encode
-from autoresearch.tasks.folder_state import STATE_FOLDER, kept_baseline
+from autoresearch.tasks.folder_state import STATE_FOLDER, kept_baselines
 from autoresearch.tasks.lock import parse_lock
-from autoresearch.tasks.model import ENTRY, Evaluation, Header, Python, Section, Task
-from autoresearch.tasks.source import canonical_source, source_digest
+from autoresearch.tasks.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task
+from autoresearch.tasks.program import ENTRY, PLAIN_NAME, join_files, source_digest
 
+S = TypeVar("S", bound=Section)
 MANIFEST = "task.toml"
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 16
 
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = Path(__file__).parent
 
@@ -49,8 +50,8 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     header = _header(path, table)
-    program = _read(folder / ENTRY) if program is None else program
-    check_source(folder / ENTRY, program)
+    recipe = _recipe(path, header)
+    program = program_in(folder, recipe) if program is None else program
     harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
     task = Task(
         name=header.name,
@@ -59,7 +60,7 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
         budget=header.budget,
         limits=header.limits,
         harness=harness,
-        baseline=_baseline(path, header.baseline, program),
+        baseline=_baseline(path, header, program),
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
         mounts=_mounts(path, header.mounts),
         folder=folder,
@@ -67,6 +68,8 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
         is_pinned=bool(header.baseline),
         evaluation=_evaluation(path, header),
         python=_python(path, header.python, harness),
+        evaluator=_evaluator(path, header),
+        recipe=recipe,
     )
     try:
         encode(task.definition())
@@ -75,36 +78,59 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     return task
 
 
-def _baseline(path: Path, pin: str, program: bytes) -> bytes:
+def _baseline(path: Path, header: Header, program: bytes) -> bytes:
     """The program that ``task.toml`` pins: the one in the folder, or the copy that was kept when it was changed."""
+    pin, names = header.baseline, ", ".join(header.program.edit)
     if not pin or source_digest(program.decode()).hex() == pin:
         return program
-    kept = kept_baseline(path.parent)
-    if kept is None or source_digest(kept.decode()).hex() != pin:
-        raise UsageError(
-            f"{path} pins another {ENTRY} as its baseline, and that one is not in {path.parent / STATE_FOLDER}",
-            hint=f"get the task anew, then copy your {ENTRY} there: autoresearch task get NAME DIR",
-        )
-    return kept
+    for kept in kept_baselines(path.parent):
+        if source_digest(kept.decode()).hex() == pin:
+            return kept
+    raise UsageError(
+        f"{path} pins another {names} as its baseline, and that is not in {path.parent / STATE_FOLDER}",
+        hint=f"get the task anew, then copy your {names} there: autoresearch task get NAME DIR",
+    )
+
+
+def program_in(folder: Path, recipe: Recipe) -> bytes:
+    """The program in a folder as one text. Raises UsageError naming the file that is missing or is no program."""
+    files = {name: _text(folder / name, _read(folder / name)) for name in recipe.edit}
+    for name, content in files.items():
+        if name.endswith(".py"):
+            check_source(folder / name, content.encode())
+    try:
+        return join_files(files).encode()
+    except UsageError as error:
+        raise UsageError(f"{folder}: {error}", hint=error.hint) from error
 
 
 def check_source(path: Path, content: bytes) -> None:
-    """Refuse with a UsageError naming ``path`` what is not a Python source in UTF-8."""
+    """Refuse with a UsageError naming ``path`` what is no program: neither Python in UTF-8 nor the text of files."""
+    text = _text(path, content)
     try:
-        canonical_source(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
+        source_digest(text)
     except UsageError as error:
         raise UsageError(f"{path}: {error}", hint=error.hint) from error
 
 
-def _header(path: Path, table: dict[str, Any]) -> Header:
-    _refuse_unknown_keys(path, table, Header, "")
+def _text(path: Path, content: bytes) -> str:
     try:
-        return msgspec.convert(table, Header)
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
+
+
+def _header(path: Path, table: dict[str, Any]) -> Header:
+    return _converted(path, table, Header, "")
+
+
+def _converted(path: Path, table: Mapping[str, Any], kind: type[S], prefix: str) -> S:
+    _refuse_unknown_keys(path, table, kind, prefix)
+    try:
+        return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         sentence, _, where = str(error).partition(" - at `$")
-        key = where.strip("`.") or "the file"
+        key = prefix + where.strip("`.") or "the file"
         raise UsageError(f"{path}, {key}: {sentence}", hint=f"correct {key} in {MANIFEST}") from error
 
 
@@ -120,11 +146,34 @@ def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Sec
                 _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
 
 
+def _recipe(path: Path, header: Header) -> Recipe:
+    recipe = header.program
+    for name in recipe.edit:
+        if name in header.harness:
+            hint = f"remove it there, or from the files that may change: {', '.join(recipe.edit)}"
+            raise UsageError(f"{path}: {name} is not part of the harness", hint=hint)
+        if name == MANIFEST or recipe.edit.count(name) > 1:
+            raise UsageError(f"{path}: program.edit can't name {name}", hint="name each file that may change once")
+    if header.metric.source == "referee" and ENTRY not in recipe.edit:
+        raise UsageError(f"{path}: the referee asks the build_model() of {ENTRY}", hint=f"add {ENTRY} to program.edit")
+    _check_words(path, "program.command", recipe.command)
+    if recipe.build:
+        _check_words(path, "program.build", recipe.build)
+    return recipe
+
+
+def _check_words(path: Path, key: str, line: str) -> None:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{path}: {key} can't be read: {error}", hint="close its quotes") from error
+    if not words:
+        raise UsageError(f"{path}: {key} is empty", hint='such as "bash run.sh"')
+
+
 def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict[str, bytes]:
     if not declared and not is_optional:
         raise UsageError(f"{path}: [harness] names no file", hint='pin the fixed files, such as "prepare.py"')
-    if ENTRY in declared:
-        raise UsageError(f"{path}: {ENTRY} is not part of the harness", hint="remove it: it is the file that changes")
     contents: dict[str, bytes] = {}
     for name, pin in _pins(path, "harness", declared).items():
         contents[name] = _read(path.parent / name)
@@ -150,22 +199,44 @@ def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
 
 
 def _evaluation(path: Path, header: Header) -> Evaluation | None:
-    found, wanted = header.evaluation, header.metric.source == "referee"
-    if found is None and wanted:
-        raise UsageError(f"{path}: the referee needs to know what to ask", hint="add a table [evaluation]")
-    if found is not None and not wanted:
-        raise UsageError(f"{path}: [evaluation] is for the referee", hint='set metric.source = "referee"')
-    if found is None:
+    if header.metric.source != "referee":
         return None
+    found = _section(path, header, Evaluation)
     if header.metric.direction != "minimize":
         raise UsageError(f"{path}: the referee measures bits, fewer are better", hint='metric.direction = "minimize"')
     if found.text not in header.data:
         raise UsageError(f"{path}: evaluation.text, {found.text}, is not a file of [data]", hint="pin it there")
-    for name in found.withheld:
+    _check_withheld(path, header, found.withheld)
+    return found
+
+
+def _evaluator(path: Path, header: Header) -> Evaluator | None:
+    if header.metric.source != "evaluator":
+        if header.evaluation is not None and header.metric.source != "referee":
+            hint = 'set metric.source = "evaluator", or "referee" for a language model'
+            raise UsageError(f"{path}: [evaluation] is for the referee and for an evaluator", hint=hint)
+        return None
+    found = _section(path, header, Evaluator)
+    _check_withheld(path, header, found.withheld)
+    if found.artifact in (MANIFEST, *header.program.edit, *header.harness):
+        raise UsageError(f"{path}: evaluation.artifact, {found.artifact}, is a file of the task", hint="name another")
+    _check_words(path, "evaluation.command", found.command)
+    return found
+
+
+def _section(path: Path, header: Header, kind: type[S]) -> S:
+    """The table [evaluation], whose keys follow from who measures."""
+    if header.evaluation is None:
+        who = "referee needs to know what to ask" if kind is Evaluation else "evaluator needs to be named"
+        raise UsageError(f"{path}: the {who}", hint="add a table [evaluation]")
+    return _converted(path, header.evaluation, kind, "evaluation.")
+
+
+def _check_withheld(path: Path, header: Header, withheld: Sequence[str]) -> None:
+    for name in withheld:
         if name not in header.data and name not in header.harness:
             hint = "name files of [data] or [harness]"
             raise UsageError(f"{path}: evaluation.withheld names {name}, which the task doesn't have", hint=hint)
-    return found
 
 
 def _python(path: Path, found: Python | None, harness: Mapping[str, bytes]) -> Python | None:

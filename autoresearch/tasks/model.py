@@ -13,11 +13,10 @@ from msgspec import Meta
 
 from autoresearch.records import Run, encode
 from autoresearch.tasks.lock import Package, parse_lock
-from autoresearch.tasks.source import source_digest
-
-ENTRY = "train.py"
+from autoresearch.tasks.program import ENTRY, MAX_PROGRAM_FILES, source_digest
 
 _SEED_DOMAIN = b"autoresearch/seed/1"
+_EVALUATION_DOMAIN = b"autoresearch/evaluation-seed/1"
 # Keys of task.toml that came after tasks had been published.
 _LATER = frozenset({"world", "program_kib"})
 
@@ -36,13 +35,14 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Metric(Section, frozen=True, kw_only=True):
     """What is compared. ``floor`` is a bound that no honest run passes; ``noise`` the standard deviation over seeds.
 
-    ``source`` is where the number comes from: from the referee, which asks the trained model (see
-    :class:`Evaluation`); from the harness, which measures inside the run; or from what the program prints.
+    ``source`` is where the number comes from: from the referee, which asks the trained model (see :class:`Evaluation`);
+    from the task's evaluator (see :class:`Evaluator`); from the harness, which measures inside the run; or from what
+    the program prints.
     """
 
     name: _Identifier
     direction: Literal["minimize", "maximize"]
-    source: Literal["referee", "harness", "stdout"] = "harness"
+    source: Literal["referee", "evaluator", "harness", "stdout"] = "harness"
     floor: Annotated[float, Meta(ge=-1e24, le=1e24)] | None = None
     noise: Annotated[float, Meta(ge=0, le=1e24)] | None = None
 
@@ -82,6 +82,42 @@ class Evaluation(Section, frozen=True, kw_only=True):
     world: bool = False
 
 
+class Recipe(Section, frozen=True, kw_only=True):
+    """Which files a program has, and how it is started: ``build``, if there is one, then ``command``, in one sandbox.
+
+    Both are words as a shell would split them, without a shell. ``edit`` are the files that may change.
+    """
+
+    command: Annotated[_Line, Meta(min_length=1)] = "python train.py"
+    build: _Line = ""
+    edit: Annotated[tuple[_File, ...], Meta(min_length=1, max_length=MAX_PROGRAM_FILES)] = (ENTRY,)
+
+    def stated(self) -> dict[str, object]:
+        """What differs from a lone ``train.py``, as plain values."""
+        values = {"command": self.command, "build": self.build, "edit": list(self.edit)}
+        return {key: value for key, value in values.items() if getattr(USUAL, key) != getattr(self, key)}
+
+
+USUAL = Recipe()
+"""The recipe of a task that names none: Python runs a lone ``train.py``."""
+
+
+class Evaluator(Section, frozen=True, kw_only=True):
+    """How a task measures what a program leaves, where that is no language model.
+
+    The program leaves the file ``artifact``, of at most ``artifact_mib``, in its working folder. Then ``command`` runs
+    in a sandbox of its own, beside [harness] and the artifact, and prints the number. It reads all of [data], and draws
+    what it draws from AUTORESEARCH_SEED, which no program can know of a verifier. ``withheld`` are files of [data] and
+    [harness] that the program doesn't see. Two evaluations of one artifact lie within ``tolerance`` of each other.
+    """
+
+    command: Annotated[_Line, Meta(min_length=1)]
+    artifact: _File
+    artifact_mib: Annotated[int, Meta(ge=1, le=256)] = 64
+    tolerance: Annotated[float, Meta(gt=0, le=1e24)] = 0.0005
+    withheld: Annotated[list[_File], Meta(max_length=16)] = []
+
+
 class Limits(Section, frozen=True, kw_only=True):
     """Where the sandbox stops a run: wall-clock seconds, memory, disk, processes, captured output.
 
@@ -111,8 +147,8 @@ class Python(Section, frozen=True, kw_only=True):
 class Header(Section, frozen=True, kw_only=True):
     """The whole of ``task.toml``, before the files that it names are read.
 
-    ``baseline`` is the digest of the program that the task began with, in hex. Without it the ``train.py`` in the
-    folder is the baseline.
+    ``baseline`` is the digest of the program that the task began with, in hex. Without it the program in the folder is
+    the baseline.
     """
 
     name: _Slug
@@ -121,21 +157,23 @@ class Header(Section, frozen=True, kw_only=True):
     metric: Metric
     budget: Budget
     limits: Limits = Limits()
+    program: Recipe = USUAL
     harness: dict[str, str] = {}
     data: dict[str, str] = {}
     mounts: dict[str, _Line] = {}
-    evaluation: Evaluation | None = None
+    evaluation: dict[str, object] | None = None
     python: Python | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A fixed question: ``train.py`` may change, everything else here may not.
+    """A fixed question: the program may change, everything else here may not.
 
-    ``harness`` holds the fixed files by name, ``baseline`` the ``train.py`` that the task began with, ``data`` the
-    SHA-256 of each file that ``python prepare.py`` makes, ``mounts`` folders of this machine that a run may read (``~``
-    unexpanded). ``program`` is the ``train.py`` that is in the folder now, edited or not. Without ``is_pinned`` the two
-    are always the same: ``task.toml`` names no baseline, so an edit makes another task.
+    ``harness`` holds the fixed files by name, ``baseline`` the program that the task began with (one text, see
+    :mod:`autoresearch.tasks.program`), ``data`` the SHA-256 of each file that ``python prepare.py`` makes, ``mounts``
+    folders of this machine that a run may read (``~`` unexpanded). ``program`` is the one that is in the folder now,
+    edited or not. Without ``is_pinned`` the two are always the same: ``task.toml`` names no baseline, so an edit makes
+    another task.
     """
 
     name: str
@@ -152,6 +190,8 @@ class Task:
     is_pinned: bool = True
     evaluation: Evaluation | None = None
     python: Python | None = None
+    recipe: Recipe = USUAL
+    evaluator: Evaluator | None = None
 
     def definition(self) -> dict[str, object]:
         """What makes it this question, as plain values: the same on every machine, whoever publishes it.
@@ -168,8 +208,12 @@ class Task:
             "data": dict(self.data),
             "baseline": source_digest(self.baseline.decode()),
         }
+        if stated := self.recipe.stated():
+            definition["program"] = stated
         if self.evaluation is not None:
             definition["evaluation"] = _stated(self.evaluation)
+        if self.evaluator is not None:
+            definition["evaluation"] = _stated(self.evaluator)
         if self.packages:
             assert self.python is not None
             definition["python"] = {
@@ -187,6 +231,13 @@ class Task:
         return parse_lock(self.harness[name].decode("utf-8", "replace"), name)
 
     @property
+    def hidden(self) -> frozenset[str]:
+        """The files of harness and data that the program doesn't see."""
+        if self.evaluation is not None:
+            return frozenset({self.evaluation.text, *self.evaluation.withheld})
+        return frozenset(() if self.evaluator is None else self.evaluator.withheld)
+
+    @property
     def digest(self) -> bytes:
         """The task's identity: SHA-256 of the DAG-CBOR encoding of its definition."""
         return hashlib.sha256(encode(self.definition())).digest()
@@ -197,6 +248,11 @@ def _stated(section: Section) -> dict[str, object]:
     values = msgspec.to_builtins(section)
     unset = {field.name for field in msgspec.structs.fields(section) if values[field.name] == field.default}
     return {key: value for key, value in values.items() if key not in _LATER or key not in unset}
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of the evaluator in a run with this seed, below 2**63. A program can know it, but not a verifier's."""
+    return int.from_bytes(hashlib.sha256(_EVALUATION_DOMAIN + seed.to_bytes(8, "big")).digest()[:8], "big") >> 1
 
 
 def seed_for(task_digest: bytes, source_digest: bytes, replicate: int) -> int:

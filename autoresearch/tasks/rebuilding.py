@@ -9,9 +9,9 @@ from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.tasks.folder_state import keep_baseline
-from autoresearch.tasks.loading import MANIFEST, PLAIN_NAME, load_task
-from autoresearch.tasks.model import ENTRY, Task
-from autoresearch.tasks.source import source_digest
+from autoresearch.tasks.loading import MANIFEST, load_task
+from autoresearch.tasks.model import Task
+from autoresearch.tasks.program import PLAIN_NAME, source_digest, split_program
 
 
 def rebuild_task(
@@ -34,14 +34,15 @@ def rebuild_task(
     """
     if is_taken(folder):
         return _checked(folder, digest)
+    program = split_program(baseline.decode("utf-8", "replace"))
     for name in harness:
-        if not PLAIN_NAME.fullmatch(name) or name == ENTRY:
+        if not PLAIN_NAME.fullmatch(name) or name in program:
             raise UsageError(f"the task has a file with an impossible name: {name[:80]!r}")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        for name, content in {**harness, ENTRY: baseline}.items():
+        for name, content in {**harness, **{name: text.encode() for name, text in program.items()}}.items():
             (temporary / name).write_bytes(content)
         digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
         manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)

@@ -8,7 +8,6 @@ versions have left out; every constant carries its type and its length, so that 
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 import warnings
 
@@ -19,11 +18,6 @@ _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_params"})
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # PEP 263: Python would read the file in this encoding, and we as UTF-8.
 _ENCODING = re.compile(r"\A(?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
-
-
-def source_digest(source: str) -> bytes:
-    """SHA-256 of :func:`canonical_source`: what names a program. Raises UsageError like it."""
-    return hashlib.sha256(canonical_source(source)).digest()
 
 
 def canonical_source(source: str) -> bytes:

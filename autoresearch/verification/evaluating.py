@@ -33,7 +33,8 @@ class Findings(NamedTuple):
     than new text, None when not measured.
 
     ``shuffled`` is the value with shuffled weights, None when not measured or when the model could not answer.
-    ``unigram`` is the value that the frequencies of the tokens alone give.
+    ``unigram`` is the value that the frequencies of the tokens alone give. ``evaluated``: the task's evaluator measured
+    the author's artifact.
     """
 
     value: float
@@ -43,6 +44,7 @@ class Findings(NamedTuple):
     gap: float | None = None
     shuffled: float | None = None
     unigram: float | None = None
+    evaluated: bool = False
 
 
 def is_honest(challenges: float, mismatches: float, mean_difference: float) -> bool:
@@ -70,12 +72,12 @@ def gap(own: Sequence[float], new: Sequence[float]) -> float:
 def passes(claim: float | None, found: Findings, *, tolerance: float | None, noise: float) -> bool:
     """Whether the measured value agrees with the reported one (``claim``).
 
-    ``tolerance`` is how far two evaluations of one checkpoint may lie apart, None where no referee measures the task.
-    Without challenges the run was repeated; the ``noise`` over seeds then bounds the difference.
+    ``tolerance`` is how far two evaluations of one checkpoint may lie apart, None where neither referee nor evaluator
+    measures the task. Where neither was asked the run was repeated; ``noise`` over seeds then bounds the difference.
     """
     if claim is None or not math.isfinite(found.value):
         return False
-    if not found.challenges:
+    if not (found.challenges or found.evaluated):
         tolerance = None
     if not abs(found.value - claim) <= allowance(claim, tolerance=tolerance, noise=noise):
         return False

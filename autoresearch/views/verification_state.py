@@ -324,13 +324,14 @@ def bears_out(log: Log, run: Run, check: Verification) -> bool:
         gap=number("gap"),
         shuffled=number("shuffled"),
         unigram=number("unigram"),
+        evaluated=bool(asked.get("evaluated", 0)),
     )
     rules = log.tasks.rules(run.task)
     return passes(run.value, found, tolerance=tolerance_of(log, run.task), noise=rules.noise if rules else 0.0)
 
 
 def tolerance_of(log: Log, task: bytes) -> float | None:
-    """How far two evaluations of one checkpoint may lie apart on a task, or None when it has no referee."""
+    """How far two evaluations of one checkpoint may lie apart on a task, None where nobody evaluates one."""
     return cached(log, f"tolerance {task.hex()}", lambda: _tolerance(log, task), by=())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,15 +12,17 @@ from autoresearch.answers import run_source
 from autoresearch.errors import Refused, UsageError
 from autoresearch.ideas import run_on
 from autoresearch.records import format_id, short_id
+from autoresearch.research import fault_of_program
 from autoresearch.tasks import (
-    ENTRY,
     Task,
+    join_files,
     keep_edit,
-    kept_baseline,
+    kept_baselines,
     load_task,
     remember_start,
     replace_file,
     source_digest,
+    split_program,
 )
 from autoresearch.views import preferred, run_body, trust_context
 from autoresearch_cli import here
@@ -40,12 +43,15 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
     with open_notebook() as notebook:
         run = _start(notebook, task, reference)
         body = None if run is None else run_body(notebook.log, run)
-        program = task.baseline if run is None else _program(notebook, run)
+        program = task.baseline if run is None else _program(notebook, task, run)
         after, kept = load_task(folder, program=program), None
-        if there is not None and there != program and not _is_known(notebook, task, there):
-            kept = keep_edit(folder, ENTRY, there, _stamp())
-        if there != program:
-            replace_file(folder / ENTRY, program)
+        wanted = {name: content.encode() for name, content in split_program(program.decode()).items()}
+        others = {name: content for name, content in there.items() if content != wanted[name]}
+        if others and not _is_known(notebook, task, there):
+            kept, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
+        for name, content in wanted.items():
+            if there.get(name) != content:
+                replace_file(folder / name, content)
         remember_start(folder, "" if run is None else format_id(run))
         left = written(notebook, after)
     answer = NextAnswer(
@@ -53,7 +59,8 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         run=None if run is None else format_id(run),
         title="" if body is None else body.title,
         value=None if body is None else body.value,
-        changed=there != program,
+        edit=list(wanted),
+        changed=there != wanted,
         kept=None if kept is None else str(kept),
         history=str(folder / HISTORY),
     )
@@ -75,22 +82,22 @@ def refreshed(notebook: NotebookReader, task: Task) -> list[str]:
     return []
 
 
-def _opened(folder: Path) -> tuple[Task, bytes | None]:
-    """The task, and the program that is there: None where there is none. A broken one is no obstacle."""
-    try:
-        there = (folder / ENTRY).read_bytes()
-    except OSError:
-        there = None
+def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
+    """The task, and the files of the program that are there. A broken one is no obstacle."""
     try:
         task = load_task(folder)
     except UsageError:
-        baseline = kept_baseline(folder)
+        baseline = next(kept_baselines(folder), None)
         if baseline is None:
             raise
         task = load_task(folder, program=baseline)
+    there = {}
+    for name in task.recipe.edit:
+        with suppress(OSError):
+            there[name] = (folder / name).read_bytes()
     if not task.is_pinned:
         raise Refused(
-            "task.toml pins no baseline, so each edit of train.py is another task and no run leads back",
+            "task.toml pins no baseline, so each edit is another task and no run leads back",
             hint=f"autoresearch task pin {folder}",
         )
     return task, there
@@ -104,9 +111,11 @@ def _start(notebook: NotebookReader, task: Task, reference: str) -> bytes | None
     return None if found is None else found.row.first
 
 
-def _program(notebook: NotebookReader, run: bytes) -> bytes:
+def _program(notebook: NotebookReader, task: Task, run: bytes) -> bytes:
     """The program of a run, which anybody may have written."""
     source = with_blobs(lambda: run_source(notebook.log, notebook.blobs, run))
+    if (fault := fault_of_program(task, source)) is not None:
+        raise Refused(f"the program of {short_id(run)} can't be used: {fault}", hint="choose another run")
     try:
         source_digest(source)
     except UsageError as error:
@@ -114,8 +123,12 @@ def _program(notebook: NotebookReader, run: bytes) -> bytes:
     return source.encode()
 
 
-def _is_known(notebook: NotebookReader, task: Task, program: bytes) -> bool:
+def _is_known(notebook: NotebookReader, task: Task, files: dict[str, bytes]) -> bool:
     """Whether a program is the baseline or that of a run, to the last byte: it can be had again."""
+    try:
+        program = join_files({name: content.decode() for name, content in files.items()}).encode()
+    except (UnicodeDecodeError, UsageError):
+        return False
     return program == task.baseline or notebook.blobs.has(hashlib.sha256(program).digest())
 
 

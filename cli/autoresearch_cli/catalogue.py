@@ -16,7 +16,7 @@ class Entry:
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Look": {
         "status": Entry("status", "What this node does, and why."),
-        "best": Entry("best", "The best train.py of a task so far."),
+        "best": Entry("best", "The best program of a task so far."),
         "top": Entry("top", "The leaderboard of a task."),
         "log": Entry("log", "The newest records of the log."),
         "show": Entry("show", "One record, whole: numbers, source, training log."),

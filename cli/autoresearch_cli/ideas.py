@@ -16,7 +16,7 @@ from autoresearch.ideas import Idea
 from autoresearch.recalling import run_before
 from autoresearch.records import short_id
 from autoresearch.sanitise import one_line
-from autoresearch.tasks import ENTRY, Task, load_task, remember_start, source_digest, started_from
+from autoresearch.tasks import Task, load_task, remember_start, source_digest, started_from
 from autoresearch.views import run_body
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli.options import PARENT_HELP
@@ -52,7 +52,7 @@ def idea_in(folder: Path, *, parent: str = "", hypothesis: str = "", replicate: 
     """The program of a task folder, as the child of the run that it was edited from."""
     task = load_task(folder)
     if not task.is_pinned:
-        say("task.toml pins no baseline, so an edited train.py is another task: autoresearch task pin fixes this one")
+        say("task.toml pins no baseline, so an edited program is another task: autoresearch task pin fixes this one")
     if not parent:
         parent = started_from(folder)
         with open_notebook() as notebook:
@@ -70,6 +70,11 @@ def is_here(notebook: NotebookReader, run: str) -> bool:
     return True
 
 
+def _files(task: Task, folder: Path | None = None) -> str:
+    """The files of a task's program, as a sentence names them."""
+    return " and ".join(str(folder / name) if folder else name for name in task.recipe.edit)
+
+
 def refuse_repetition(idea: Idea) -> None:
     """Raise Refused where the same program was run with the same seed: it would give the same value."""
     with open_notebook() as notebook:
@@ -81,7 +86,8 @@ def refuse_repetition(idea: Idea) -> None:
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
-        hint=f"edit train.py; or measure it with another seed: --replicate {seed}; or run it all the same: --again",
+        hint=f"edit {_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
+        "or run it all the same: --again",
     )
 
 
@@ -97,7 +103,7 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
     if run.value is None:
         return [f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back]
     if run.parent is None:
-        return ["the baseline: other runs are compared with it", f"→ edit {task.folder / ENTRY} and run again"]
+        return ["the baseline: other runs are compared with it", f"→ edit {_files(task, task.folder)} and run again"]
     parent = notebook.show(run.parent).run
     if parent is None or parent.value is None:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
@@ -113,7 +119,7 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
     seed = f"--replicate {_free_seed(notebook, task, program)}"
     again = f"measure it again with another seed: autoresearch run {folder} {seed}"
     kept = f"keep: better than its parent{unsure}: {compared}: {change}"
-    return [kept, *_remember(task, shown.record.id), f"→ {again if unsure else 'edit train.py and run again'}"]
+    return [kept, *_remember(task, shown.record.id), f"→ {again if unsure else f'edit {_files(task)} and run again'}"]
 
 
 def _mean(notebook: NotebookReader, run: RunView) -> tuple[float, int]:

@@ -10,13 +10,13 @@ import typer
 
 from autoresearch_cli.group import CommandGroup, convert_no_text
 
-HELP = "Improve train.py together with other machines: one signed log, many participants."
+HELP = "Improve a program together with other machines: one signed log, many participants."
 
 EPILOG = """\b
 First steps:
   autoresearch up --work     start the daemon and work
   autoresearch status        what it does, and why
-  autoresearch best --code   the best train.py so far
+  autoresearch best --code   the best program so far
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 ambiguous id,
 6 refused, 7 timed out, 8 evidence does not hold, 130 interrupted.

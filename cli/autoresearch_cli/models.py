@@ -257,7 +257,8 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
 
     ``mounts`` are the folders of this machine that its programs may read, by name. ``packages`` are its own Python
     packages; ``venv`` is the environment of this machine that runs it instead of the node's own. ``search`` is what
-    the search changes in its program.
+    the search changes in its program. ``edit`` are the files of the program, ``build`` and ``command`` what starts it.
+    ``evaluator`` is the command that measures its ``artifact``.
     """
 
     schema: str = "autoresearch.task/1"
@@ -274,6 +275,11 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     budget: float
     limits: dict[str, int | float]
     files: list[str]
+    edit: list[str] = []
+    build: str = ""
+    command: str = ""
+    evaluator: str = ""
+    artifact: str = ""
     ceiling: dict[str, int | float] = {}
     mounts: dict[str, str] = {}
     packages: list[str] = []
@@ -315,7 +321,7 @@ class PackagesAnswer(Answer, frozen=True, kw_only=True):
 class NextAnswer(Answer, frozen=True, kw_only=True):
     """The program that a task folder holds now. ``run`` is null for the baseline, ``value`` the run's own.
 
-    ``changed``: its train.py was another one before. ``kept`` is the file with an edit that was never run. ``history``
+    ``changed``: its program was another one before. ``edit`` are its files. ``kept`` is the file with an edit that was never run. ``history``
     is the file with what is known of the task.
     """
 
@@ -324,6 +330,7 @@ class NextAnswer(Answer, frozen=True, kw_only=True):
     run: str | None = None
     title: str = ""
     value: float | None = None
+    edit: list[str] = []
     changed: bool = False
     kept: str | None = None
     history: str

@@ -61,7 +61,7 @@ class NotebookReader:
         return gather(self.log, self.blobs, task, now_ms=here.now_ms(), me=self.me)
 
     def source(self, reference: str) -> str:
-        """The train.py of a run."""
+        """The program of a run as one text."""
         return with_blobs(lambda: run_source(self.log, self.blobs, self.resolve(reference)))
 
     def training_log(self, reference: str) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.tasks import (
-    ENTRY,
+    Recipe,
     Task,
     fixed_files,
     guess_metric,
     is_taken,
     keep_baseline,
     load_task,
+    program_in,
     remember_start,
     shipped_task,
+    split_program,
 )
 from autoresearch_cli import here
 from autoresearch_cli.rendering.ids import short
@@ -35,8 +38,9 @@ PACKAGES_HINT = (
 def copy_task(task: Task, place: Path) -> None:
     """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
     place.mkdir(parents=True, exist_ok=True)
-    for name, content in {**task.harness, ENTRY: task.baseline}.items():
+    for name, content in task.harness.items():
         (place / name).write_bytes(content)
+    write_program(place, task.baseline.decode())
     keep_baseline(place, task.baseline)
     (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
 
@@ -64,12 +68,12 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         if not run:
             return _published(notebook, found.digest, place), ""
         if is_taken(place):
-            raise Refused(f"{place} exists already", hint="give a new folder, so that no train.py is overwritten")
+            raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
         start, program = notebook.show(run), notebook.source(run)
         if start.run is None or start.run.task != found.digest.hex():
             raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
         _published(notebook, found.digest, place)
-        (place / ENTRY).write_text(program, encoding="utf-8")
+        write_program(place, program)
         remember_start(place, start.record.id)
         return place, f", with the program of {short(start.record.id)} “{start.run.title}”"
 
@@ -96,33 +100,45 @@ def cached_folder(notebook: NotebookReader, digest: bytes) -> Path:
     return _published(notebook, digest, here.paths().published_tasks / digest.hex())
 
 
-def program_in(folder: Path) -> bytes:
-    """The ``train.py`` in a folder; nothing where there is none."""
-    try:
-        return (folder / ENTRY).read_bytes()
-    except OSError:
-        return b""
+def write_program(folder: Path, program: str) -> None:
+    """Write the files of a program into a folder."""
+    for name, content in split_program(program).items():
+        (folder / name).write_text(content, encoding="utf-8", newline="")
 
 
-def printed_once(folder: Path, *, seconds: float) -> tuple[str, float]:
-    """What the ``train.py`` in a folder prints when it is run once in the sandbox, and how many seconds that takes.
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a program printed, and what its run took."""
+
+    text: str
+    seconds: float
+    peak_memory_bytes: int
+
+
+def printed_once(folder: Path, recipe: Recipe, *, seconds: float, seed: int = 0) -> Printed:
+    """What the program in a folder prints when it is run once in the sandbox.
 
     Raises:
-        UsageError: it is not Python, it stops with an error, it takes longer, or there is no sandbox.
+        UsageError: it is no program, it stops with an error, it takes longer, or there is no sandbox.
     """
-    from autoresearch.research import Ceiling
+    from autoresearch.research import Ceiling, command_words, missing_command, program_files
     from autoresearch.running import Job, Level, Limits, detect_level, execute
     from autoresearch.words import RunStatus
 
-    fixed, ceiling, level = fixed_files(folder), Ceiling.of(here.settings().work), detect_level()[0]
-    if level < Level.LANDLOCK:  # nobody knows yet who wrote it
-        raise UsageError(
-            f"there is no sandbox here, so {folder / ENTRY} is not run to look at what it prints",
-            hint="name the number that it prints, and its time: --metric NAME --seconds N",
-        )
+    names, hint = " and ".join(str(folder / name) for name in recipe.edit), "name them: --metric NAME --seconds N"
+    if (missing := missing_command(recipe.build, recipe.command)) is not None:
+        raise UsageError(f"{missing} is not on this machine", hint=f"install {missing}, or {hint}")
+    if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
+        raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
+    files = {**program_files(program_in(folder, recipe).decode()), **fixed_files(folder, recipe.edit)}
+    ceiling = Ceiling.of(here.settings().work)
     job = Job(
-        files={**fixed, ENTRY: program_in(folder)},
+        files=files,
+        build=command_words(recipe.build),
+        command=command_words(recipe.command),
+        copied=tuple(files),
         limits=Limits(seconds=seconds, memory_bytes=ceiling.memory_mib << 20),
+        seed=seed,
         device=here.first_device(),
         metric_source="stdout",
         parse=lambda _: {},
@@ -130,14 +146,11 @@ def printed_once(folder: Path, *, seconds: float) -> tuple[str, float]:
     outcome = execute(job, level=level)
     text = outcome.log.decode("utf-8", "replace")
     if outcome.status is RunStatus.TIMED_OUT:
-        raise UsageError(
-            f"{folder / ENTRY} ran for {seconds:g} s without an end",
-            hint="name the number that it prints, and its time: --metric NAME --seconds N",
-        )
+        raise UsageError(f"{names} ran for {seconds:g} s without an end", hint=hint)
     if outcome.status is not RunStatus.OK and guess_metric(text) is None:
         hint = PACKAGES_HINT.format(folder=folder) if "No module named" in outcome.reason else PRINT_HINT
-        raise UsageError(f"{folder / ENTRY} printed no number: {outcome.reason}", hint=hint)
-    return text, outcome.duration_ms / 1000
+        raise UsageError(f"{names} printed no number: {outcome.reason}", hint=hint)
+    return Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
 
 
 def _shipped(place: Path) -> Path:

@@ -154,7 +154,7 @@ class ApiHandlers:
         folder = request.task and str(existing_folder(request.task))
         task = self._node.load(folder or self._node.settings.work.task)
         if (fault := fault_of_program(task, request.program)) is not None:
-            raise Refused(f"it can't be run: {fault}", hint="make the program smaller")
+            raise Refused(f"it can't be run: {fault}", hint="autoresearch task show DIR lists its files and limits")
         plan = await asyncio.to_thread(self._plan, task, request)
         names = [self._node.propose(folder, again(plan, request.replicate + number)) for number in range(request.seeds)]
         return ProposedAnswer(

@@ -14,6 +14,7 @@ import pytest
 
 from autoresearch.records import Run
 from autoresearch.tasks import pin_baseline
+from tests.cli.programs import cpp_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.scripted_model import Said, in_turn, openai, serving
 from tests.daemon.toy import write_toy_task
@@ -182,6 +183,24 @@ def test_a_command_does_the_research(start: Callable[..., Daemon], tmp_path: Pat
     assert runs[1].hypothesis.startswith("Halved the distance of X")
     assert "/home/somebody" not in runs[1].hypothesis
     assert daemon.status().proposers[1].cost == 1.0
+
+
+CPP_AGENT = """
+import pathlib
+here = pathlib.Path("bench.cpp")
+assert pathlib.Path("run.sh").exists() and "bench.cpp and run.sh" in pathlib.Path("PROMPT.md").read_text()
+here.write_text(here.read_text().replace("BLOCK = 8;", "BLOCK = 18;"))
+print("Larger blocks")
+"""
+
+
+def test_a_command_changes_one_of_several_files(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    folder = cpp_task(tmp_path / "bench")
+    pin_baseline(folder)
+    daemon = start(**command(tmp_path, CPP_AGENT, AUTORESEARCH_WORK_TASK=str(folder)))
+    runs = work(daemon, 2, "command")
+    assert [run.proposer.name.partition("/")[0] for run in runs] == ["search", "command"]
+    assert (runs[1].status, runs[1].value) == ("ok", pytest.approx(0.54))
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ def written(field: msgspec.structs.FieldInfo) -> str:
         return "none"
     if value == "":
         return "empty"
+    if isinstance(value, tuple):
+        return f"`{list(value)}`".replace("'", '"')
     return f"`{str(value).removesuffix('.0').lower() if isinstance(value, bool | float) else value}`"
 
 
@@ -46,6 +48,7 @@ def test_every_key_of_a_task_is_listed_with_its_default() -> None:
         "metric": model.Metric,
         "budget": model.Budget,
         "limits": model.Limits,
+        "program": model.Recipe,
         "evaluation": model.Evaluation,
         "python": model.Python,
     }
@@ -53,12 +56,15 @@ def test_every_key_of_a_task_is_listed_with_its_default() -> None:
     expected = {
         f"{name}.{f.name}": written(f) for name, section in sections.items() for f in msgspec.structs.fields(section)
     }
+    expected |= {f"evaluation.{f.name}": written(f) for f in msgspec.structs.fields(model.Evaluator)}
     expected |= {name: written(header[name]) for name in ("name", "summary", "baseline")}
 
     assert rows("task-toml.md") == expected
     assert set(header) == {*sections, "name", "summary", "baseline", "harness", "data", "mounts"}
 
 
-@pytest.mark.parametrize("name", ["metric", "budget", "limits", "harness", "data", "mounts", "evaluation", "python"])
+@pytest.mark.parametrize(
+    "name", ["metric", "budget", "limits", "program", "harness", "data", "mounts", "evaluation", "python"]
+)
 def test_every_table_of_a_task_has_a_heading(name: str) -> None:
     assert re.search(rf"^## \[{name}\]: ", (REFERENCE / "task-toml.md").read_text(), re.M)

@@ -31,8 +31,12 @@ VERIFY_SECONDS = 240
 
 @pytest.fixture
 def homes(tmp_path: Path) -> list[Path]:
+    return friends(tmp_path, PARTICIPANTS)
+
+
+def friends(place: Path, count: int) -> list[Path]:
     """Homes of participants who know each other: a private network names them all."""
-    made = [tmp_path / f"home{number}" for number in range(PARTICIPANTS)]
+    made = [place / f"home{number}" for number in range(count)]
     roots = []
     for home in made:
         paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})

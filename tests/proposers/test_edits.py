@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from autoresearch.proposers import Block, EditError, Value, apply_blocks, constants, set_constants
 from autoresearch.proposers.ranges import read_range
+from autoresearch.tasks import join_files
 from tests.proposers.conftest import TRAIN
 
 SOURCE = '''"""Größe: é 漢字."""
@@ -154,18 +155,32 @@ TWICE=2 # 1 .. 3
 # OLD=8 # 1 .. 64
 größe = -4; // -8 .. 8 Zoll
 """
-    found = constants(source, ".sh")
+    program = join_files({"run.sh": source})
+    found = constants(program)
 
     assert {name: (one.value, str(one.range)) for name, one in found.items()} == {
         "THREADS": (16, "1 .. 64 (log)"), "RATE": (0.5, "0.1 .. 0.9"), "größe": (-4, "-8 .. 8"),
     }  # fmt: skip
-    changed = set_constants(source, {"größe": 7, "RATE": 0.25}, ".sh")
-    assert changed == source.replace("RATE=0.5", "RATE=0.25").replace("= -4;", "= 7;")
+    changed = set_constants(program, {"größe": 7, "RATE": 0.25})
+    assert changed == program.replace("RATE=0.5", "RATE=0.25").replace("= -4;", "= 7;")
 
 
-@given(st.text(max_size=60), st.sampled_from([".py", ".cpp", ""]))
-def test_any_text_is_read_without_an_error(text: str, suffix: str) -> None:
-    constants(text, suffix)
+def test_each_file_of_a_program_has_its_constants_and_a_name_of_two_files_has_the_file_before_it() -> None:
+    program = join_files(
+        {"train.py": "LR = 0.1\nSIZE = 4\nprint(LR, SIZE)\n", "bench.cpp": "int SIZE = 8; // 1 .. 64\n"}
+    )
+
+    assert {name: one.value for name, one in constants(program).items()} == {
+        "LR": 0.1, "train.py:SIZE": 4, "bench.cpp:SIZE": 8,
+    }  # fmt: skip
+    changed = set_constants(program, {"bench.cpp:SIZE": 32, "LR": 0.2})
+    assert changed == program.replace("LR = 0.1", "LR = 0.2").replace("SIZE = 8", "SIZE = 32")
+
+
+@given(st.text(max_size=60), st.sampled_from(["train.py", "a.cpp", "run"]))
+def test_any_text_is_read_without_an_error(text: str, name: str) -> None:
+    constants(text)
+    constants(join_files({name: text}))
 
 
 def test_a_block_must_match_exactly_once() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import random
 import subprocess
 import sys
@@ -15,14 +14,10 @@ import pytest
 from autoresearch.proposers import NothingToTry, PastRun, Problem, Proposal, best_run, constants, propose, set_constants
 from autoresearch.proposers.replication import Replication
 from autoresearch.proposers.space import space_of
-from autoresearch.tasks import parse_summary, source_digest
+from autoresearch.tasks import join_files, parse_summary, source_digest, split_program
 from tests.proposers.conftest import no_source, problem
 
 STRANGERS = Path(__file__).parent / "strangers"
-
-
-def sha256(source: str) -> bytes:
-    return hashlib.sha256(source.encode()).digest()
 
 
 @dataclass(frozen=True)
@@ -35,12 +30,11 @@ class Stranger:
 
     @property
     def source(self) -> str:
-        return (STRANGERS / self.name).read_text(encoding="utf-8")
+        return join_files({self.name: (STRANGERS / self.name).read_text(encoding="utf-8")})
 
     @property
     def problem(self) -> Problem:
-        digest = source_digest if self.name.endswith(".py") else sha256
-        return Problem(b"task", self.source, "minimize", None, None, no_source, program=self.name, digest=digest)
+        return Problem(b"task", self.source, "minimize", None, None, no_source)
 
 
 GPT = Stranger(
@@ -96,39 +90,39 @@ ALL = pytest.mark.parametrize("stranger", [GPT, CLASSIFY, MATMUL], ids=lambda st
 
 @ALL
 def test_what_is_turned_and_within_which_ranges(stranger: Stranger) -> None:
-    found = constants(stranger.source, stranger.problem.suffix)
+    found = constants(stranger.source)
 
     assert {name: str(one.range) for name, one in found.items() if one.range} == stranger.ranges
     assert {name for name, one in found.items() if not one.range} == set(stranger.untouched)
-    assert set(space_of(stranger.source, stranger.problem.suffix).parameters) == set(stranger.ranges)
+    assert set(space_of(stranger.source).parameters) == set(stranger.ranges)
 
 
 @ALL
 def test_an_edit_changes_one_literal_and_nothing_else(stranger: Stranger) -> None:
-    source, suffix = stranger.source, stranger.problem.suffix
-    for name, parameter in space_of(source, suffix).parameters.items():
-        found = constants(source, suffix)[name]
+    source = stranger.source
+    for name, parameter in space_of(source).parameters.items():
+        found = constants(source)[name]
         for value in {parameter.at(unit) for unit in (0.0, 0.33, 0.66, 1.0)} - {parameter.default}:
-            changed = set_constants(source, {name: value}, suffix)
+            changed = set_constants(source, {name: value})
             old, new = source.encode().splitlines(), changed.encode().splitlines()
-            before, after = old.pop(found.line - 1), new.pop(found.line - 1)
+            before, after = old.pop(found.line), new.pop(found.line)  # below the boundary line
             assert old == new
             assert after.startswith(before[: found.start])
             assert after.endswith(before[found.end :])
-            others = {key: one.value for key, one in constants(changed, suffix).items()}
-            assert others == {key: one.value for key, one in constants(source, suffix).items()} | {name: value}
+            others = {key: one.value for key, one in constants(changed).items()}
+            assert others == {key: one.value for key, one in constants(source).items()} | {name: value}
 
 
 @ALL
 def test_fifty_proposals_in_a_row_are_different_programs_that_parse(stranger: Stranger) -> None:
     given, noise = stranger.problem, random.Random(1)
     runs: list[PastRun] = []
-    before = {name: one.value for name, one in constants(given.baseline, given.suffix).items()}
+    before = {name: one.value for name, one in constants(given.baseline).items()}
     for counter in range(50):
         made = propose(given, runs, [], worker="w", counter=counter, replication=Replication(most=1))
-        if given.suffix == ".py":
-            compile(made.source, given.program, "exec")
-        after = {name: one.value for name, one in constants(made.source, given.suffix).items()}
+        if stranger.name.endswith(".py"):
+            compile(split_program(made.source)[stranger.name], stranger.name, "exec")
+        after = {name: one.value for name, one in constants(made.source).items()}
         assert {name for name in before if after[name] != before[name]} <= set(stranger.ranges)
         assert list(before) == list(after)
         runs.append(run_of(made, counter, noise.uniform(1, 2)))
@@ -163,7 +157,7 @@ def test_a_search_of_fifteen_real_runs_improves_a_script_with_argparse(tmp_path:
     runs: list[PastRun] = []
     for counter in range(15):
         made = propose(given, runs, [], worker="w", counter=counter)
-        runs.append(run_of(made, counter, measured(made.source, tmp_path)))
+        runs.append(run_of(made, counter, measured(split_program(made.source)[CLASSIFY.name], tmp_path)))
 
     best = best_run(given, runs)
     assert best is not None

@@ -69,7 +69,7 @@ MEANS = {
     "run.value": "the metric; null: none",
     "run.metrics": "further numbers",
     "run.curve": "the loss over the run, evenly spaced",
-    "run.source": "the program's file",
+    "run.source": "the program as one text (“A program of several files”)",
     "run.source_digest": "the program's digest (“The dump of a program”)",
     "run.parent": "the run that it changes; null: none",
     "run.base": "digest of the program in which `genome` was set; null: none",

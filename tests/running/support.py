@@ -21,10 +21,10 @@ def succeed(value=1.0):
 """
 
 
-def job(source: str, *, limits: Limits = SMALL, **more: object) -> Job:
-    """A job of one small program, with the helpers ``report`` and ``succeed`` in scope."""
-    text = PREAMBLE + textwrap.dedent(source)
-    return Job(files={"train.py": text.encode()}, limits=limits, **more)  # type: ignore[arg-type]
+def job(source: str, *, limits: Limits = SMALL, beside: dict[str, bytes] | None = None, **more: object) -> Job:
+    """A job of one small program, with the helpers ``report`` and ``succeed`` in scope, and files ``beside`` it."""
+    files = {**(beside or {}), "train.py": (PREAMBLE + textwrap.dedent(source)).encode()}
+    return Job(files=files, copied=tuple(files), limits=limits, **more)  # type: ignore[arg-type]
 
 
 def run(source: str, level: Level, *, limits: Limits = SMALL, **more: object) -> Outcome:

@@ -188,12 +188,12 @@ def test_any_text_has_a_dump_or_a_sentence(source: str) -> None:
 
 
 SCRIPT = """
-import importlib.util, json, sys
+import hashlib, importlib.util, json, sys
 sys.path.insert(0, sys.argv[1])
 spec = importlib.util.spec_from_file_location("source", sys.argv[1] + "/autoresearch/tasks/source.py")
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-print(json.dumps([module.source_digest(source).hex() for source in json.load(sys.stdin)]))
+print(json.dumps([hashlib.sha256(module.canonical_source(source)).hexdigest() for source in json.load(sys.stdin)]))
 """
 
 

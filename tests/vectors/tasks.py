@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoresearch.records import encode
-from autoresearch.tasks import Task, source_digest
-from autoresearch.tasks.model import Budget, Evaluation, Limits, Metric
+from autoresearch.tasks import USUAL, Task, join_files, source_digest
+from autoresearch.tasks.model import Budget, Evaluation, Limits, Metric, Recipe
 
 PREPARE = b"print('tea')\n"
 BASELINE = "x = 1  # tea"
 
 
-def task(budget: Budget, evaluation: Evaluation | None = None) -> Task:
+FILES = {"bench.cpp": "int main() {}  \r\n\n", "model.py": BASELINE}
+
+
+def task(budget: Budget, evaluation: Evaluation | None = None, recipe: Recipe = USUAL) -> Task:
     """A task whose numbers are whole wherever they may be."""
     return Task(
         name="tea",
@@ -27,14 +30,22 @@ def task(budget: Budget, evaluation: Evaluation | None = None) -> Task:
         folder=Path(),
         program=BASELINE.encode(),
         evaluation=evaluation,
+        recipe=recipe,
     )
 
 
 def everything() -> dict[str, object]:
     asked = Evaluation(text="text.bin", vocabulary=128, length=256, values=1000, tolerance=1.0, fresh=True, world=True)
-    tasks = [task(Budget(unit="seconds", amount=300.0)), task(Budget(unit="work", amount=2.0**40), asked)]
+    built = Recipe(command="./bench", build="g++ -o bench bench.cpp", edit=tuple(FILES))
+    tasks = [
+        task(Budget(unit="seconds", amount=300.0)),
+        task(Budget(unit="work", amount=2.0**40), asked),
+        task(Budget(unit="seconds", amount=300.0), recipe=built),
+    ]
+    program = join_files(FILES)
     return {
         "prepare.py": PREPARE.hex(),
         "baseline": {"source": BASELINE, "digest": source_digest(BASELINE).hex()},
+        "program": {"files": FILES, "source": program, "digest": source_digest(program).hex()},
         "tasks": [{"definition": encode(made.definition()).hex(), "digest": made.digest.hex()} for made in tasks],
     }

@@ -27,7 +27,7 @@ from autoresearch.sync.frames import decode_hello
 from autoresearch.sync.ranges import REPLY_BYTES, RangeWriter
 from autoresearch.sync.responder import put_parts
 from autoresearch.sync.wire import MalformedError, Reader
-from autoresearch.tasks import source_digest
+from autoresearch.tasks import join_files, source_digest
 from autoresearch.words import AttestReason
 from tests.records.making import NOW_MS
 from tests.vectors.making import FOLDER, everything
@@ -139,6 +139,9 @@ def test_task_definitions() -> None:
     """Whole floats are floats, and no entry goes beside those of the document."""
     stored = STORED["tasks"]
     assert source_digest(stored["baseline"]["source"]).hex() == stored["baseline"]["digest"]
+    program = stored["program"]
+    assert join_files(program["files"]) == program["source"]
+    assert source_digest(program["source"]).hex() == program["digest"]
     for one in stored["tasks"]:
         raw = bytes.fromhex(one["definition"])
         assert hashlib.sha256(raw).hexdigest() == one["digest"]

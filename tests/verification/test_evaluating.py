@@ -63,6 +63,14 @@ def test_a_repetition_may_differ_by_what_seeds_and_machines_make_of_it() -> None
     assert check(1.0, Findings(1.0), noise=0.0)
 
 
+def test_an_artifact_that_is_evaluated_again_gives_the_same_number_within_the_tolerance_alone() -> None:
+    again = Findings(1.0004, evaluated=True)
+
+    assert check(1.0, again)
+    assert not check(1.0, again._replace(value=1.01))
+    assert check(1.0, again._replace(value=1.01), tolerance=None)
+
+
 def test_a_task_without_a_referee_takes_no_challenges_as_proof() -> None:
     assert not check(1.0, GOOD._replace(value=1.1), tolerance=None)
 

@@ -1,4 +1,4 @@
-"""``best``: the best train.py of a task so far."""
+"""``best``: the best program of a task so far."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ apps = {"best": app}
 def best(
     *,
     task: Task = "",
-    code: Annotated[bool, typer.Option("--code", help="Print its train.py, and nothing else.")] = False,
+    code: Annotated[bool, typer.Option("--code", help="Print its program, and nothing else.")] = False,
     json: Json = False,
 ) -> None:
-    """The best train.py of a task so far: the best confirmed run, and the best provisional and reported ones."""
+    """The best program of a task so far: the best confirmed run, and the best provisional and reported ones."""
     if not code:
         _report(_answer(task), json=json, named=bool(task))
         return

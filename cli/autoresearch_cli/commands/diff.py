@@ -42,7 +42,7 @@ def diff(
     task: Task = "",
     json: Json = False,
 ) -> None:
-    """The change of train.py between two runs, with their values and the constants that differ."""
+    """The change of the program between two runs, with their values and the constants that differ."""
     with open_notebook(task) as notebook:
         if other:
             old, new = notebook.resolve(reference), notebook.resolve(other)

@@ -23,7 +23,7 @@ apps = {"next": app}
 @app.command(
     name="next",
     epilog=examples(
-        ("autoresearch next ~/grammar", "train.py becomes the best program"),
+        ("autoresearch next ~/grammar", "its program becomes the best one"),
         ("autoresearch next . --run g3xk", "the program of another run, as the start of your next edit"),
         ("autoresearch next . --json | jq -r .kept", "where the edit lies that was there and never run"),
         see="run, task get, best, diff",
@@ -50,13 +50,14 @@ def next_program(
     if json:
         print_json(answer)
         return
+    files = " and ".join(answer.edit)
     named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
     measured = "" if answer.value is None else f": {value(answer.value)}"
-    say(f"train.py {'is now' if answer.changed else 'already is'} {named}{measured}")
+    say(f"{files} {'is now' if answer.changed else 'already is'} {named}{measured}")
     if answer.kept:
-        back = f"cp {shlex.quote(answer.kept)} {shlex.quote(f'{answer.folder}/train.py')}"
+        back = f"cp {shlex.quote(answer.kept)} {shlex.quote(f'{answer.folder}/{answer.edit[0]}')}"
         say(f"your edit was never run; it is kept: {back} brings it back")
     for line in lines:
         say(line)
     again = shlex.quote(folder or answer.folder)
-    say(f"→ read {answer.history}, edit train.py, then: autoresearch run {again} --hypothesis '…'")
+    say(f"→ read {answer.history}, edit {files}, then: autoresearch run {again} --hypothesis '…'")

@@ -11,7 +11,7 @@ from autoresearch.api import DropRequest, QueuedRun, operations
 from autoresearch.errors import UsageError
 from autoresearch.ideas import Idea
 from autoresearch.paths import typed_path
-from autoresearch.tasks import check_source, load_task
+from autoresearch.tasks import Task, check_source, is_lone, join_files, load_task
 from autoresearch_cli import here
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, request
 from autoresearch_cli.options import Json, command_app, examples
@@ -25,7 +25,7 @@ apps = {"propose": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch propose ~/grammar --hypothesis 'longer warm-up'", "the train.py of a task folder"),
+        ("autoresearch propose ~/grammar --hypothesis 'longer warm-up'", "the program of a task folder"),
         ("autoresearch propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
         ("autoresearch propose --drop proposal-3", "take it out of the queue"),
         see="run, status, task get, events",
@@ -71,14 +71,21 @@ def _idea(program: str, task: str, parent: str, hypothesis: str) -> Idea:
         if task:
             raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
         return idea_in(here.existing_folder(program), parent=parent, hypothesis=hypothesis)
-    return Idea(load_task(here.task_folder(task)), _text(place), parent, hypothesis)
+    known = load_task(here.task_folder(task))
+    return Idea(known, _text(place, known), parent, hypothesis)
 
 
-def _text(place: Path) -> str:
+def _text(place: Path, task: Task) -> str:
+    """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
     try:
         content = place.read_bytes()
     except OSError as error:
         raise UsageError(f"{place} can't be read: {error.strerror}", hint="give a task folder or a program") from error
+    first, *others = task.recipe.edit
+    if is_lone(content.decode("utf-8", "replace")):
+        if others:
+            raise UsageError(f"the program of {task.name} has several files", hint=f"propose a folder: {task.folder}")
+        content = join_files({first: ""}).encode() + content
     check_source(place, content)
     return content.decode()
 

@@ -29,7 +29,7 @@ apps = {"run": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch run", "the configured task's train.py"),
+        ("autoresearch run", "the configured task's program"),
         ("autoresearch run ~/grammar --hypothesis 'longer warm-up'", "your edit, as a change of a known run"),
         ("autoresearch run ~/grammar --parent @", "your edit, as a change of the best run"),
         see="next, propose, task get, show, diff",

@@ -47,7 +47,7 @@ apps = {"show": app}
 def show(
     reference: Reference,
     *,
-    code: Annotated[bool, typer.Option("--code", help="Print the run's train.py, and nothing else.")] = False,
+    code: Annotated[bool, typer.Option("--code", help="Print the run's program, and nothing else.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Print what the run printed, and nothing else.")] = False,
     checkpoint: Annotated[
         str,

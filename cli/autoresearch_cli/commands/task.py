@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -16,24 +14,21 @@ from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.proposers import constants, nothing_to_change
 from autoresearch.tasks import (
-    ENTRY,
     MANIFEST,
-    PREPARE,
     Task,
-    guess_direction,
-    guess_metric,
     load_task,
     pin_baseline,
     shipped_task,
-    write_task,
 )
+from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here, packages, task_archive
 from autoresearch_cli.completing import complete_task
 from autoresearch_cli.models import ConstantAnswer, TaskAnswer
+from autoresearch_cli.new_task import Given, asks, describe_program
 from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.task_folders import PRINT_HINT, copy_task, get_task, printed_once, program_in
+from autoresearch_cli.task_folders import copy_task, get_task
 
 if TYPE_CHECKING:
     from autoresearch.research import Ceiling
@@ -41,41 +36,34 @@ if TYPE_CHECKING:
 app = command_app("List tasks; make a task folder, or explain one.")
 apps = {"task": app}
 NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind one: LR = 0.01  # 0.001 .. 0.1"
-# Of a program whose time nobody measured.
-USUAL_SECONDS = 300.0
-_MEASURED_BY = {
-    "referee": "a referee, which evaluates the trained model",
-    "harness": "the harness, in the program's own process",
-    "stdout": "the program itself (self-reported)",
-}
 
 
 @app.callback(
     epilog=examples(
         ("autoresearch task list", "the tasks of this network"),
         ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
-        ("cd my-repo && autoresearch task new .", "describe your own train.py and prepare.py"),
+        ("cd my-repo && autoresearch task new .", "describe your own program"),
         see="run, work, config set work.task",
     )
 )
 def task() -> None:
-    """A task is a folder: task.toml, a fixed prepare.py that measures, and train.py, the file to improve."""
+    """A task is a folder: task.toml, fixed files that measure, and the program to improve, such as a train.py."""
 
 
 @app.command(
     epilog=examples(
         ("autoresearch task new ~/my-task", "copy the shipped task into a new folder"),
-        ("autoresearch task new .", "write task.toml beside your train.py: run it once and find its number"),
-        ("autoresearch task new . --metric accuracy --seconds 60", "name the number and the time of a run"),
+        ("autoresearch task new .", "write task.toml for the program here: run it twice and find its number"),
+        ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
         see="task show, run, work",
     )
 )
-def new(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with your train.py.")],
+def new(  # noqa: PLR0913 - what a person may say of a task
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with your program.")],
     *,
     metric: Annotated[
         str,
-        typer.Option("--metric", metavar="NAME", help="The number that train.py prints. Left out: run it and look."),
+        typer.Option("--metric", metavar="NAME", help="The number that the program prints. Left out: run it and look."),
     ] = "",
     direction: Annotated[
         Literal["minimize", "maximize"] | None,
@@ -83,20 +71,31 @@ def new(
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=1, max=86_400, help="How long a run may take. Left out: twice the first run."),
+        typer.Option("--seconds", min=1, max=86_400, help="How long a run may take. Left out: twice the longer run."),
     ] = None,
+    command: Annotated[
+        str, typer.Option("--command", metavar="LINE", help="What runs the program. Left out: by its files.")
+    ] = "",
+    build: Annotated[
+        str, typer.Option("--build", metavar="LINE", help="What builds it before. Left out: by its files.")
+    ] = "",
+    edit: Annotated[
+        list[str], typer.Option("--edit", metavar="FILE", help="A file that may change; repeatable. Left out: by name.")
+    ] = [],  # noqa: B006 - typer's way to say that it may be given any number of times
+    once: Annotated[bool, typer.Option("--once", help="Run the program once, so no noise is measured.")] = False,
     json: Json = False,
 ) -> None:
     """Make a task folder: a copy of the shipped task, or a task.toml for the program that is there."""
     place = typed_path(folder).absolute()
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your train.py")
+        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")
     if (place / MANIFEST).exists():
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if place.exists() and any(place.iterdir()):
-        found, most = (metric, seconds or USUAL_SECONDS) if metric else _printed_metric(place, seconds)
-        better = direction or guess_direction(found)
-        write_task(place, metric=found, direction=better, seconds=most, most_memory_mib=ceiling().memory_mib)
+        given = Given(metric, direction, seconds, command, build, tuple(edit), once)
+        describe_program(place, given, ask=asks(json=json))
+    elif command or build or edit:
+        raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
     else:
         copy_task(shipped_task(), place)
     task = load_task(place)
@@ -109,19 +108,6 @@ def new(
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
-
-
-def _printed_metric(place: Path, seconds: float | None) -> tuple[str, float]:
-    """The number by which a program most likely wants to be judged, and how many seconds a run may take."""
-    if (place / PREPARE).is_file() and b"val_bpb" in program_in(place):  # the shape of karpathy/autoresearch
-        return "val_bpb", seconds or USUAL_SECONDS
-    say(f"running {place / ENTRY} once to find its number")
-    text, took = printed_once(place, seconds=seconds or USUAL_SECONDS)
-    found = guess_metric(text)
-    if found is None:
-        raise UsageError(f"{place / ENTRY} printed no number with a name", hint=PRINT_HINT)
-    say(f"it printed {found[0]}: {value(found[1])}, after {duration(took * 1000)}")
-    return found[0], seconds or max(2.0, math.ceil(2 * took))
 
 
 @app.command(
@@ -139,7 +125,7 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
     if json:
         print_json(answer)
         return
-    print_labelled(_lines(answer))
+    print_labelled(_lines(answer, task))
     try:
         ceiling().check(task)
     except Refused as error:
@@ -151,20 +137,21 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch task pin .", "from now on your edits of train.py are runs of this task"),
+        ("autoresearch task pin .", "from now on your edits of the program are runs of this task"),
         ("autoresearch task pin ~/my-task", "the same for another folder"),
         ("autoresearch task pin . --json | jq -r .digest", "its identity"),
         see="task new, run, propose",
     )
 )
 def pin(folder: Folder = "", *, json: Json = False) -> None:
-    """Fix the train.py in a task folder as the task's baseline, so that an edit is a run and not another task."""
+    """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
     answer = describe(pin_baseline(here.task_folder(folder)))
     if json:
         print_json(answer)
         return
-    say(f"{answer.folder}/task.toml pins the {ENTRY} that is there now as its baseline")
-    say(f"→ edit {ENTRY}, then: autoresearch run {folder}".rstrip())
+    files = " and ".join(answer.edit)
+    say(f"{answer.folder}/task.toml pins the {files} there as its baseline")
+    say(f"→ edit {files}, then: autoresearch run {folder}".rstrip())
 
 
 @app.command(
@@ -239,7 +226,7 @@ def get(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Write a task as a folder to work in: task.toml, the fixed files, and train.py, which is yours to change."""
+    """Write a task as a folder to work in: task.toml, the fixed files, and the program, which is yours to change."""
     place, start = get_task(name, folder, run)
     task = load_task(place)
     answer, left = describe(task), _for_agents(task)
@@ -248,7 +235,8 @@ def get(
         return
     say(f"{place} is the task {answer.name}{start}")
     _say_all(left)
-    say(f"→ edit {place / ENTRY}, then: autoresearch run {folder or answer.name} --hypothesis '…'")
+    files = " and ".join(str(place / name) for name in answer.edit)
+    say(f"→ edit {files}, then: autoresearch run {folder or answer.name} --hypothesis '…'")
 
 
 app.command(
@@ -310,6 +298,11 @@ def describe(task: Task) -> TaskAnswer:
         mounts=dict(task.mounts),
         packages=[f"{package.name}=={package.version}" for package in task.packages],
         venv=task.python.venv if task.python else "",
+        edit=list(task.recipe.edit),
+        build=task.recipe.build,
+        command=task.recipe.command,
+        evaluator=task.evaluator.command if task.evaluator else "",
+        artifact=task.evaluator.artifact if task.evaluator else "",
         search=[
             ConstantAnswer(name=one.name, value=one.value, range=str(one.range))
             for one in constants(task.baseline.decode()).values()
@@ -319,8 +312,8 @@ def describe(task: Task) -> TaskAnswer:
     )
 
 
-def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
-    measured = f"{answer.metric}, {answer.direction}, measured by {_MEASURED_BY[answer.metric_source]}"
+def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
+    measured = f"{answer.metric}, {answer.direction}, measured by {MEASURED_BY[answer.metric_source]}"
     bounds = [f"{name} {value(bound)}" for name, bound in (("floor", answer.floor), ("noise", answer.noise)) if bound]
     budget = duration(answer.budget * 1000) if answer.budget_unit == "seconds" else f"{answer.budget:.3g} work units"
     return [
@@ -328,7 +321,11 @@ def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
         ("about", answer.summary),
         ("folder", answer.folder),
         ("digest", answer.digest),
+        *((("build", answer.build),) if answer.build else ()),
+        ("runs", answer.command),
+        ("may change", ", ".join(answer.edit)),
         ("metric", " · ".join([measured, *bounds])),
+        *((("evaluator", f"{answer.evaluator}, reads {answer.artifact}"),) if answer.evaluator else ()),
         ("budget", budget),
         ("limits", _amounts(answer.limits)),
         ("allowed here", _amounts(answer.ceiling)),
@@ -337,7 +334,7 @@ def _lines(answer: TaskAnswer) -> list[tuple[str, str]]:
         *((("python", answer.venv),) if answer.venv else ()),
         *(("fixed", file) for file in answer.files),
         *(("searched", f"{one.name} = {one.value}: {one.range}") for one in answer.search),
-        *(() if answer.search else [("searched", str(nothing_to_change(ENTRY)))]),
+        *(() if answer.search else [("searched", str(nothing_to_change(task.baseline.decode())))]),
     ]
 
 

@@ -15,7 +15,7 @@ from autoresearch.api import (
     VerificationStateView,
 )
 from autoresearch.records import format_id
-from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, RETEST, RETEST_SENTENCE, Mark, RunState
+from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, MEASURED_BY, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch_cli.rendering.ids import short, shortened
 from autoresearch_cli.rendering.names import person
@@ -68,6 +68,8 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     """One record, as label and text."""
     lines = record_lines(answer.record, now_ms)
     lines += run_lines(answer.run) if answer.run else body_lines(answer.body)
+    if answer.measured_by:
+        lines.append(("measured", f"by {MEASURED_BY[answer.measured_by]}"))
     lines += [("link", link) for link in answer.links]
     if is_rich():
         lines = for_people(lines)
@@ -229,6 +231,8 @@ def pairs(found: Measured) -> str:
 def asked(found: Measured) -> str:
     """What the referee found of a checkpoint, in a few words; empty where the run was repeated."""
     metrics = found.metrics
+    if "evaluated" in metrics:
+        return "by the task's evaluator"
     if "challenges" not in metrics:
         return ""
     gap = f", new text {metrics['gap']:+.1f} σ" if "gap" in metrics else ""

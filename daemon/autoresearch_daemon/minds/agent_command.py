@@ -19,10 +19,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from autoresearch.errors import UsageError
 from autoresearch.prompts import Known, history_text, plain_line
-from autoresearch.proposers import BadReply, Change, Rules, check_program
+from autoresearch.proposers import Change, Rules, check_program
+from autoresearch.research import program_files
 from autoresearch.settings import ENVIRONMENT_PREFIX, AgentCommand
-from autoresearch.tasks import ENTRY, Task
+from autoresearch.tasks import Task, join_files
 from autoresearch_daemon.minds.ledger import ModelFailed
 
 HISTORY, PROMPT = "history.md", "PROMPT.md"
@@ -54,13 +56,14 @@ def change_by_command(
     try:
         prompt = _furnish(place, known, task, rules.parent)
         said = _run(_command(settings.command, prompt, place), place, settings.seconds, cancelled)
-        source = _read_program(place / ENTRY, rules.largest_bytes)
+        files = {name: _read_file(place / name, rules.largest_bytes) for name in task.recipe.edit}
     finally:
         shutil.rmtree(place, ignore_errors=True)
     words = _last_words(said)
     try:
+        source = join_files(files)
         digest = check_program(source, rules)
-    except BadReply as error:
+    except UsageError as error:
         raise ModelFailed(f"the command left no program that can be run: {error}") from error
     title = words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1] + "…"
     return Change(source, digest, title or "changed by a command", words, None, "whole")
@@ -68,11 +71,11 @@ def change_by_command(
 
 def _furnish(place: Path, known: Known, task: Task, program: str) -> str:
     """Write what the command needs, as a git repository where there is git. Returns the prompt."""
-    for name, content in {**task.harness, ENTRY: program.encode()}.items():
+    for name, content in {**task.harness, **program_files(program)}.items():
         (place / name).write_bytes(content)
     (place / HISTORY).write_text(history_text(known, task, HISTORY_BYTES))
     better = "larger" if task.metric.direction == "maximize" else "smaller"
-    prompt = PROMPT_TEXT.format(entry=ENTRY, metric=task.metric.name, better=better)
+    prompt = PROMPT_TEXT.format(entry=" and ".join(task.recipe.edit), metric=task.metric.name, better=better)
     (place / PROMPT).write_text(prompt)
     if shutil.which("git"):
         _git(place, "init", "--quiet")
@@ -164,8 +167,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _read_program(file: Path, most: int) -> str:
-    """The program that the command left: a plain file in UTF-8, of no more than the allowed size."""
+def _read_file(file: Path, most: int) -> str:
+    """A file of the program that the command left: a plain file in UTF-8, of no more than the allowed size."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:

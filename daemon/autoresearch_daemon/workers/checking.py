@@ -16,12 +16,15 @@ from autoresearch.research import (
     abandoned,
     device_name,
     drawn_world,
+    evaluate,
     examine,
+    fault_of_artifact,
+    fault_of_program,
     measure,
     plan_as_it_stands,
 )
 from autoresearch.running import Progress
-from autoresearch.tasks import Task, source_digest
+from autoresearch.tasks import Task, evaluation_seed, seed_for, source_digest
 from autoresearch.verification import EVALUATE, REPLICATE, challenge_draw, ecvrf, text_seeds
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_daemon.workers import protocol
@@ -59,6 +62,8 @@ def carry_out_check(
             duration_ms=0,
             reason="its source is not the program that its record names",
         )
+    if model is not None and check.stage == EVALUATE and task.evaluator is not None:
+        return _evaluated(assignment, check, task, bench, model, cancelled)
     if model is not None and check.stage == EVALUATE:
         return _examined(assignment, check, task, bench, model, parent, cancelled)
     began = time.monotonic()
@@ -97,6 +102,25 @@ def _is_named(source: str, digest: bytes) -> bool:
         return source_digest(source) == digest
     except UsageError:
         return False
+
+
+def _evaluated(
+    assignment: str, check: protocol.Check, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]
+) -> protocol.Verified:
+    """Have the task's evaluator measure the author's artifact, with the seed that it had in the author's run."""
+    verified = protocol.Verified(
+        assignment=assignment, verdict="pass", device=device_name(bench.device), sandbox=int(bench.level)
+    )
+    seed = evaluation_seed(seed_for(task.digest, check.source_digest, check.replicate))
+    fault = fault_of_program(task, model.source) or fault_of_artifact(task, model.checkpoint)
+    if fault is not None:
+        return msgspec.structs.replace(verified, verdict="fail", reason=fault)
+    found = evaluate(task, model.checkpoint, bench, seed, cancelled)
+    verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms, value=found.value)
+    if found.status is RunStatus.OK:
+        return msgspec.structs.replace(verified, metrics={"evaluated": 1.0})
+    verdict = "error" if found.status in NOT_THE_MODELS_FAULT else "fail"
+    return msgspec.structs.replace(verified, verdict=verdict, reason=f"{found.status}: {found.reason}")
 
 
 def _examined(

@@ -1,0 +1,132 @@
+"""Task folders whose program is not one ``train.py``: C++ with a build, Python in two files, a shell script."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+CPP = """\
+#include <cstdio>
+const int BLOCK = 8;       // 1 .. 64
+const double RATE = 0.5;   // 0.1 .. 0.9
+int main() { std::printf("latency: %f\\n", (BLOCK - 20) * (BLOCK - 20) / 100.0 + RATE); }
+"""
+RUN = "cat note.txt\n./bench\n"
+CLASSIFIER = """\
+import csv
+from model import fit
+
+rows = [(float(x), int(label)) for x, label in csv.reader(open("points.csv"))]
+threshold = fit(rows)
+right = sum((x > threshold) == bool(label) for x, label in rows)
+print("accuracy:", right / len(rows))
+"""
+MODEL = """\
+STEPS = 4
+START = 0.0
+
+def fit(rows):
+    threshold = START
+    for _ in range(STEPS):
+        threshold += 0.1
+    return threshold
+"""
+POINTS = "".join(f"{x / 10},{int(x > 6)}\n" for x in range(12))
+SHELL = """\
+SIZE=3   # 1 .. 9
+i=0
+while [ $i -lt $SIZE ]; do i=$((i + 1)); done
+echo "score: $i"
+"""
+
+_MANIFEST = """\
+name = "{name}"
+[metric]
+name = "{metric}"
+direction = "{direction}"
+source = "stdout"
+noise = 0.001
+[budget]
+unit = "seconds"
+amount = 20
+[limits]
+seconds = 60
+memory_mib = 512
+[program]
+{program}
+[harness]
+{harness}
+"""
+
+
+def write_files(folder: Path, files: dict[str, str]) -> Path:
+    """A folder with these files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def _task(
+    folder: Path, program: str, metric: str, direction: str, files: dict[str, str], fixed: dict[str, str]
+) -> Path:
+    write_files(folder, {**files, **fixed})
+    pins = "\n".join(f'"{name}" = "{hashlib.sha256(text.encode()).hexdigest()}"' for name, text in fixed.items())
+    text = _MANIFEST.format(name=folder.name, metric=metric, direction=direction, program=program, harness=pins)
+    (folder / "task.toml").write_text(text)
+    return folder
+
+
+def cpp_task(folder: Path) -> Path:
+    """A C++ program with a build, started by a script that reads a pinned file."""
+    recipe = 'command = "bash run.sh"\nbuild = "g++ -O1 -o bench bench.cpp"\nedit = ["bench.cpp", "run.sh"]'
+    return _task(folder, recipe, "latency", "minimize", {"bench.cpp": CPP, "run.sh": RUN}, {"note.txt": "fixed\n"})
+
+
+def python_task(folder: Path) -> Path:
+    """A classifier in two files, which reads pinned data from beside it."""
+    files = {"train.py": CLASSIFIER, "model.py": MODEL}
+    return _task(
+        folder, 'edit = ["train.py", "model.py"]', "accuracy", "maximize", files, {"points.csv": POINTS}
+    )  # fmt: skip
+
+
+# It leaves a threshold. The evaluator counts on labelled points that it draws, and on some that nobody else sees.
+FIT = """\
+import json
+THRESHOLD = 0.5  # 0.0 .. 1.0
+print("accuracy: 0.25")
+json.dump({"threshold": THRESHOLD}, open("model.json", "w"))
+"""
+EVALUATE = """\
+import json, os, random
+threshold = float(json.load(open("model.json"))["threshold"])
+drawn = random.Random(int(os.environ["AUTORESEARCH_SEED"]))
+points = [drawn.random() for _ in range(200)] + [float(line) for line in open("hidden.csv")]
+print("accuracy:", sum((x > threshold) == (x > 0.7) for x in points) / len(points))
+"""
+HIDDEN = "0.1\n0.9\n"
+
+
+def evaluated_task(folder: Path, program: str = FIT) -> Path:
+    """A task whose number comes from an evaluator of its own, with a file that the program doesn't see."""
+    fixed = {"evaluate.py": EVALUATE, "hidden.csv": HIDDEN}
+    made = _task(folder, "", "accuracy", "maximize", {"train.py": program}, fixed)
+    manifest = made / "task.toml"
+    text = manifest.read_text().replace('source = "stdout"', 'source = "evaluator"').replace("0.001", "0.1")
+    evaluation = """
+[evaluation]
+command = "python evaluate.py"
+artifact = "model.json"
+artifact_mib = 1
+tolerance = 0.0001
+withheld = ["hidden.csv"]
+"""
+    manifest.write_text(text + evaluation)
+    return made
+
+
+def shell_task(folder: Path) -> Path:
+    """A shell script alone."""
+    recipe = 'command = "sh count.sh"\nedit = ["count.sh"]'
+    return _task(folder, recipe, "score", "maximize", {"count.sh": SHELL}, {})

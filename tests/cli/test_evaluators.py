@@ -1,0 +1,162 @@
+"""A task's own evaluator measures what the program left, and a program that cheats gains nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.api import ShowAnswer
+from autoresearch.errors import UsageError
+from autoresearch.research import Bench, Measurement, measure, plan_as_it_stands
+from autoresearch.running import Outcome
+from autoresearch.tasks import load_task, pin_baseline
+from tests.cli.conftest import Process
+from tests.cli.programs import FIT, HIDDEN, evaluated_task
+from tests.cli.test_ideas import ran
+from tests.cli.test_json import strictly
+from tests.running.conftest import level  # noqa: F401 - both levels of the sandbox
+
+
+@pytest.fixture
+def bench(level: object, tmp_path: Path) -> Bench:  # noqa: F811 - the fixture of that name
+    return Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")  # type: ignore[arg-type]
+
+
+def measured(tmp_path: Path, bench: Bench, program: str) -> tuple[Measurement, Outcome]:
+    """A program on the task whose baseline is the honest one."""
+    task = load_task(evaluated_task(tmp_path / "fit"))
+    return measure(task, plan_as_it_stands(task, program), bench, own=True)
+
+
+def honest(tmp_path: Path, bench: Bench) -> float:
+    value = measured(tmp_path, bench, FIT)[0].value
+    assert value is not None
+    return value
+
+
+def test_the_number_is_the_evaluators_and_not_what_the_program_prints(tmp_path: Path, bench: Bench) -> None:
+    found, outcome = measured(tmp_path, bench, FIT)
+
+    assert found.status == "ok", found.reason
+    assert found.value is not None
+    assert 0.6 < found.value < 0.95
+    assert "evaluator" in found.reason
+    assert outcome.checkpoint is not None
+    assert outcome.checkpoint.read_bytes() == b'{"threshold": 0.5}'
+    assert list(found.metrics) == ["accuracy"]
+
+
+CHEATS = {
+    "prints another number": 'print("accuracy: 1.0")\n',
+    "changes the evaluator's file": 'open("evaluate.py", "w").write("print(\'accuracy: 1.0\')")\n',
+    "puts its own in place": 'import os; os.remove("evaluate.py"); os.symlink("model.json", "evaluate.py")\n',
+    "writes modules for it": 'open("json.py", "w").write("raise SystemExit(print(\'accuracy: 1.0\'))")\n',
+    "writes to the given files": (
+        'import pathlib\nfor f in pathlib.Path(__file__).parent.iterdir():\n    try: f.write_text("x")\n'
+        "    except OSError: pass\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_cheat_gets_the_honest_number(tmp_path: Path, bench: Bench, cheat: str) -> None:
+    expected = honest(tmp_path, bench)
+    assert measured(tmp_path, bench, FIT + CHEATS[cheat])[0].value == pytest.approx(expected, abs=0.1)
+
+
+def test_a_withheld_file_is_nowhere_to_be_found(tmp_path: Path, bench: Bench) -> None:
+    search = """
+import os, pathlib
+places = [".", pathlib.Path(__file__).parent, "/in", "/tmp", os.environ.get("AUTORESEARCH_DATA", ".")]
+found = [name for place in places for _, _, names in os.walk(place) for name in names if name == "hidden.csv"]
+assert not found, found
+"""
+
+    found, _ = measured(tmp_path, bench, FIT + search)
+
+    assert found.status == "ok", found.reason
+
+
+OUTSIDE = "/etc/passwd"
+FAULTS = {
+    "nothing": "import os; os.remove('model.json')\n",
+    "a link": f"import os; os.remove('model.json'); os.symlink({OUTSIDE!r}, 'model.json')\n",
+    "a link to its own": "import os; os.rename('model.json', 'm'); os.symlink('m', 'model.json')\n",
+    "a second name": "import os; os.link('model.json', 'm')\n",
+    "a pipe": "import os; os.remove('model.json'); os.mkfifo('model.json')\n",
+    "a folder": "import os; os.remove('model.json'); os.mkdir('model.json')\n",
+    "nothing in it": "open('model.json', 'w')\n",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_plain_file_is_refused(tmp_path: Path, bench: Bench, fault: str) -> None:
+    program = FIT.replace('json.dump({"threshold": THRESHOLD}, open("model.json", "w"))', "").rstrip()
+    program += '\nwith open("model.json", "w") as out: json.dump({"threshold": THRESHOLD}, out)\n' + FAULTS[fault]
+
+    found, _ = measured(tmp_path, bench, program)
+
+    assert (found.status, found.value) == ("invalid", None), found.reason
+    assert "no plain file model.json" in found.reason
+
+
+def test_an_artifact_that_is_too_large_is_refused_without_reading_all_of_it(tmp_path: Path, bench: Bench) -> None:
+    found, _ = measured(tmp_path, bench, FIT + "open('model.json', 'ab').truncate(200 << 20)\n")
+
+    assert (found.status, found.value) == ("output_limit", None)
+    assert "larger than 1 MiB" in found.reason
+
+
+def test_an_artifact_that_the_evaluator_cannot_read_is_no_number(tmp_path: Path, bench: Bench) -> None:
+    found, _ = measured(tmp_path, bench, "open('model.json', 'w').write('{')\n")
+
+    assert (found.status, found.value) == ("crashed", None)
+    assert "the task's evaluator did not end well" in found.reason
+
+
+def test_an_artifact_for_its_own_eyes_is_handed_out(tmp_path: Path, bench: Bench) -> None:
+    found, _ = measured(tmp_path, bench, FIT + "import os; os.chmod('model.json', 0o600)\n")
+
+    assert found.status == "ok", found.reason
+
+
+@pytest.mark.parametrize(
+    ("found", "instead", "named"),
+    [
+        ('artifact = "model.json"', 'artifact = "../model.json"', "evaluation.artifact"),
+        ('artifact = "model.json"', 'artifact = "train.py"', "is a file of the task"),
+        ('artifact = "model.json"', 'artefact = "model.json"', "did you mean evaluation.artifact?"),
+        ('artifact = "model.json"\n', "", "artifact"),
+        ('command = "python evaluate.py"', 'command = "python \'x"', "evaluation.command can't be read"),
+        ('withheld = ["hidden.csv"]', 'withheld = ["other.csv"]', "names other.csv"),
+        ("artifact_mib = 1", "artifact_mib = 1000", "evaluation.artifact_mib"),
+        ('source = "evaluator"', 'source = "stdout"', "is for the referee and for an evaluator"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_name(tmp_path: Path, found: str, instead: str, named: str) -> None:
+    folder = evaluated_task(tmp_path / "fit")
+    manifest = folder / "task.toml"
+    assert found in manifest.read_text()
+    manifest.write_text(manifest.read_text().replace(found, instead, 1))
+    with pytest.raises(UsageError) as caught:
+        load_task(folder)
+    assert named in f"{caught.value}\n{caught.value.hint}"
+
+
+def test_task_and_run_say_who_measures(process: Process, tmp_path: Path) -> None:
+    folder = evaluated_task(tmp_path / "fit")
+    pin_baseline(folder)
+    assert HIDDEN
+    assert "measured by the task's evaluator" in process("task", "show", str(folder)).stdout
+    baseline = ran(process, folder)
+    assert baseline.run
+    assert baseline.measured_by == "evaluator"
+    (folder / "train.py").write_text(FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.7"))
+    told = process("run", str(folder))
+    assert "better than its parent: 1.0000" in told.stderr, told.stderr
+    shown = process("show", "@mine").stdout
+    assert "measured\tby the task's evaluator" in shown
+    answer = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
+    assert answer.run
+    assert answer.run.checkpoint

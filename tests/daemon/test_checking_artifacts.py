@@ -1,0 +1,81 @@
+"""A verifier's worker before somebody's artifact: the task's evaluator measures it again, and pairs draw a new test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.checking import carry_out_check
+
+from autoresearch.research import Bench, Model, measure, plan_as_it_stands
+from autoresearch.running import detect_level
+from autoresearch.tasks import Task, load_task, source_digest
+from autoresearch.verification import ecvrf, seeds
+from tests.cli.programs import FIT, evaluated_task
+
+PROOF = ecvrf.prove(bytes(32), b"")
+CHILD = FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6")
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    return load_task(evaluated_task(tmp_path / "fit"))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(detect_level()[0], 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+
+
+def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more: object) -> protocol.Verified:
+    """What a check of a run of this program reports."""
+    known = {"run": bytes(32), "task": task.digest, "stage": "evaluate", "round": 0, "proof": PROOF, "seeds": [99]}
+    known |= {"source": source, "source_digest": source_digest(source), "parent_source": None, "replicate": 0}
+    known |= {"checkpoint": None, "parent_checkpoint": None, "claim": 1.0}
+    wanted = protocol.Check(**{**known, **more})  # type: ignore[arg-type]
+    model = None if artifact is None else Model(source, artifact)
+    return carry_out_check(
+        "a", wanted, task, bench, model=model, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+    )
+
+
+def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench) -> None:
+    value = measure(task, plan_as_it_stands(task, FIT), bench, own=True)
+    found = checked(task, bench, FIT, value[1].checkpoint)
+
+    assert (found.verdict, found.value, found.metrics) == ("pass", value[0].value, {"evaluated": 1.0})
+
+
+def test_an_artifact_that_is_none_fails(task: Task, bench: Bench, tmp_path: Path) -> None:
+    bad, large = tmp_path / "bad", tmp_path / "large"
+    bad.write_bytes(b"{")
+    large.write_bytes(bytes(2 << 20))
+
+    assert "the task's evaluator did not end well" in checked(task, bench, FIT, bad).reason
+    assert checked(task, bench, FIT, large).reason == "its artifact is larger than 1 MiB"
+    assert {checked(task, bench, FIT, each).verdict for each in (bad, large)} == {"fail"}
+
+
+def test_a_program_of_other_files_fails(task: Task, bench: Bench, tmp_path: Path) -> None:
+    other = "==== autoresearch file: evaluate.py ====\nprint('accuracy: 1.0')\n"
+    artifact = tmp_path / "model.json"
+    artifact.write_text('{"threshold": 0.7}')
+
+    found = checked(task, bench, other, artifact)
+
+    assert (found.verdict, found.reason) == ("fail", "the program is evaluate.py; the task's is train.py")
+
+
+def test_a_pair_is_measured_with_a_seed_that_no_program_knows(task: Task, bench: Bench) -> None:
+    drawn = seeds(ecvrf.output(PROOF), 2)
+    pairs = checked(task, bench, CHILD, None, stage="replicate", parent_source=FIT, seeds=drawn)
+
+    assert pairs.verdict == "pass", pairs.reason
+    assert len(set(pairs.values)) == 2
+    assert all(child > parent for parent, child in zip(pairs.parent_values, pairs.values, strict=True))
+    here = replace(bench, scratch=bench.scratch / "known")
+    plans = [msgspec.structs.replace(plan_as_it_stands(task, CHILD), seed=seed) for seed in drawn]
+    assert [measure(task, plan, here, own=True)[0].value for plan in plans] != pairs.values
