@@ -321,8 +321,8 @@ class PackagesAnswer(Answer, frozen=True, kw_only=True):
 class NextAnswer(Answer, frozen=True, kw_only=True):
     """The program that a task folder holds now. ``run`` is null for the baseline, ``value`` the run's own.
 
-    ``changed``: its program was another one before. ``edit`` are its files. ``kept`` is the file with an edit that was never run. ``history``
-    is the file with what is known of the task.
+    ``changed``: its program was another one before. ``edit`` are its files. ``kept`` is the file with an edit that was
+    never run. ``history`` is the file with what is known of the task.
     """
 
     schema: str = "autoresearch.next/1"

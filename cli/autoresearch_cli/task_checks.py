@@ -89,7 +89,7 @@ def _device(task: Task) -> Check:
     wants = b"cuda" in task.baseline.lower() and b"cpu" not in task.baseline.lower()
     if device == "cpu" and wants:
         return Check(
-            name="device", result=WARNING, detail=f"{' and '.join(task.recipe.edit)} speaks of CUDA alone, and runs here are on the CPU",
+            name="device", result=WARNING, detail="the program speaks of CUDA alone, and runs here are on the CPU",
             fix="nvidia-smi shows whether there is a card; then: autoresearch config set work.device cuda",
         )  # fmt: skip
     return Check(name="device", result=OK, detail=f"{device}: {device_name(device)}")
