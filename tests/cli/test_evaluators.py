@@ -154,7 +154,7 @@ def test_task_and_run_say_who_measures(process: Process, tmp_path: Path) -> None
     assert baseline.measured_by == "evaluator"
     (folder / "train.py").write_text(FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.7"))
     told = process("run", str(folder))
-    assert "better than its parent: 1.0000" in told.stderr, told.stderr
+    assert ": 1.0000, its parent" in told.stderr, told.stderr
     shown = process("show", "@mine").stdout
     assert "measured\tby the task's evaluator" in shown
     answer = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
