@@ -108,7 +108,7 @@ def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | No
 
 def _measured_by(log: Log, body: object) -> str:
     """What measures on a run's task, by its definition; empty where that is not here."""
-    definition = log.definition(body.task) if isinstance(body, Run) else None
+    definition = log.tasks.definition(body.task) if isinstance(body, Run) else None
     metric = (definition or {}).get("metric")
     source = metric.get("source") if isinstance(metric, Mapping) else None
     return source if isinstance(source, str) and source in MEASURED_BY else ""
