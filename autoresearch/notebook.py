@@ -267,7 +267,7 @@ class Notebook:
         """Publish a task whose files are blobs here."""
         self._append("task", body, now_ms)
 
-    def publish_claim(self, plan: Plan, now_ms: int, *, seconds: int) -> None:
+    def publish_claim(self, plan: Plan, now_ms: int, *, seconds: int) -> Record:
         """Say that this device tries the plan, for as long as it may take."""
         body = Claim(
             task=plan.task,
@@ -278,7 +278,7 @@ class Notebook:
             title=plan.title[:120],
             until=now_ms + (seconds + CLAIM_MARGIN_SECONDS) * 1000,
         )
-        self._append("claim", body, now_ms)
+        return self._append("claim", body, now_ms)
 
     def publish_run(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -272,8 +272,8 @@ class Node:
                     self.events.tell(
                         "check_started", run.title, now_ms(), worker=worker, assignment=assignment.name, **about
                     )
-            case service.Approve(worker, assignment):
-                self._approve(worker, assignment)
+            case service.Announce() | service.Approve() | service.WithdrawClaim():
+                self._act_on_claim(effect)
             case service.Decline(worker, assignment):
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
             case service.Cancel(worker, assignment):
@@ -324,7 +324,9 @@ class Node:
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
                 taken = self.notebook.is_tried_elsewhere(plan, now_ms())
-                self.take(service.Proposed(worker, message.assignment, key, self._shown(plan), taken=taken))
+                has_peers = self.exchange is not None and bool(self.exchange.connected())
+                proposed = service.Proposed(worker, message.assignment, key, self._shown(plan), taken, has_peers)
+                self.take(proposed)
             case protocol.Progress():
                 self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
                 self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
@@ -351,17 +353,34 @@ class Node:
 
     # --- runs ---
 
-    def _approve(self, worker: str, assignment: str) -> None:
+    def _act_on_claim(self, effect: service.Announce | service.Approve | service.WithdrawClaim) -> None:
+        match effect:
+            case service.Announce(worker, assignment, key, settle_ms):
+                if self._write(worker, assignment, lambda proposal: self.runs.claim(worker, proposal)):
+                    settled = service.Settled(worker, key)
+                    asyncio.get_running_loop().call_later(settle_ms / 1000, self.take, settled)
+            case service.Approve(worker, assignment):
+
+                def begin(proposal: protocol.Proposal) -> None:
+                    self.runs.begin(worker, proposal, self._shown(proposal.plan))
+
+                if self._write(worker, assignment, begin):
+                    self.proposals.end(assignment)
+                    self.pool.send(worker, protocol.Approve(assignment=assignment))
+            case service.WithdrawClaim(assignment):
+                self._block(self.runs.withdraw_claim(assignment))
+
+    def _write(self, worker: str, assignment: str, write: Callable[[protocol.Proposal], None]) -> bool:
+        """Record what a worker proposed, and its task; or stop the worker, when that is not possible now."""
         proposal = self._planned[worker]
         try:
             self.notebook.publish_task(self._task_of(proposal.plan), now_ms())
-            self.runs.begin(worker, proposal, self._shown(proposal.plan))
-            self.proposals.end(assignment)
+            write(proposal)
         except AutoresearchError as error:
             self.pool.send(worker, protocol.Cancel(assignment=assignment))
             self._block(error)
-        else:
-            self.pool.send(worker, protocol.Approve(assignment=assignment))
+            return False
+        return True
 
     async def _close_lost(self, assignment: str) -> None:
         self._block(await self.runs.close_lost(assignment, "the worker process ended while it was in hand"))

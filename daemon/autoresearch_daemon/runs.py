@@ -13,7 +13,7 @@ import structlog
 from autoresearch.api import RunInHand
 from autoresearch.errors import AutoresearchError
 from autoresearch.notebook import Notebook, Published
-from autoresearch.records import short_id
+from autoresearch.records import Record, short_id
 from autoresearch.research import Plan, abandoned
 from autoresearch.running import remove_tree
 from autoresearch.words import RunStatus
@@ -47,22 +47,39 @@ class Runs:
         self._events = events
         self._keep_checkpoints = keep_checkpoints
         self._in_hand: dict[str, InHand] = {}
+        self._claims: dict[str, Record] = {}
         self._waiting: dict[str, InHand] = {}
         self._turn = asyncio.Lock()
 
-    def begin(self, worker: str, proposal: protocol.Proposal, shown: RunInHand) -> None:
-        """Publish the claim and note the run as in hand; ``shown`` is how people see it.
-
-        Raises AutoresearchError when nothing can be recorded now.
-        """
+    def claim(self, worker: str, proposal: protocol.Proposal) -> None:
+        """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
         plan = proposal.plan
-        self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
+        claim = self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
         folder = str(run_folder(self._spool, worker, proposal.assignment))
         run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan, folder=folder)
+        self._claims[run.assignment] = claim
         self._in_hand[run.assignment] = run
         self._local.keep(run)
+
+    def begin(self, worker: str, proposal: protocol.Proposal, shown: RunInHand) -> None:
+        """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
+        plan, assignment = proposal.plan, proposal.assignment
+        if assignment not in self._in_hand:
+            self.claim(worker, proposal)
         seen = msgspec.to_builtins(shown)
-        self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=run.assignment, **seen)
+        self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
+
+    def withdraw_claim(self, assignment: str) -> AutoresearchError | None:
+        """What is in hand does not begin here: nothing of it is recorded. An error means that its claim expires."""
+        claim = self._claims.pop(assignment, None)
+        if self._in_hand.pop(assignment, None) is None or claim is None:
+            return None
+        self._local.end(assignment)
+        try:
+            self._notebook.withdraw(claim, now_ms(), reason="not begun here")
+        except AutoresearchError as error:
+            return error
+        return None
 
     async def finish(self, result: protocol.Result) -> AutoresearchError | None:
         """Record how a run ended. An error means that the record waits, and why."""
@@ -127,6 +144,7 @@ class Runs:
         return None
 
     async def _ended(self, run: InHand) -> None:
+        self._claims.pop(run.assignment, None)
         self._local.end(run.assignment)
         if run.folder:
             await asyncio.to_thread(remove_tree, Path(run.folder))

@@ -25,7 +25,7 @@ from autoresearch.verification import REPLICATE
 from autoresearch.words import RunStatus
 from tests.records.making import key
 
-RUN_MS, CHECK_MS = 900_000, 180_000
+RUN_MS, CHECK_MS, CLAIM_SECONDS = 900_000, 180_000, 3600
 PROGRAMS = 200
 GAIN = 0.2
 
@@ -43,7 +43,7 @@ class Participant:
         write_key(self.paths.keys / "root.key", self.root)
         write_key(self.paths.keys / "device.key", device)
         save_manifest(self.paths.manifest, Manifest(world.network, trust=world.trust))
-        self.published, self.plans, self.begun = [], {}, {}
+        self.published, self.plans, self.begun, self.attempts, self.claims = [], {}, {}, {}, {}
         self._open()
 
     def _open(self):
@@ -61,12 +61,12 @@ class Participant:
 
     def crash(self):
         """Everything that only the process knew is gone; what was asked is asked again."""
-        begun = list(self.begun.values())
+        claimed = [self.plans[assignment] for assignment in self.claims]
         self.close()
-        self.plans.clear()
-        self.begun.clear()
+        for kept in (self.plans, self.begun, self.attempts, self.claims):
+            kept.clear()
         self._open()
-        for plan in begun:
+        for plan in claimed:
             self.notebook.publish_run(plan, abandoned("the daemon ended while it was in hand"), self.now_ms)
         self.work()
 
@@ -103,16 +103,15 @@ class Participant:
                     check = self.jobs.check(assignment.job)
                     self.later(CHECK_MS, lambda: self._verified(worker, assignment, check))
                 else:
-                    self.later(1000, lambda: self._proposed(worker, assignment.name))
+                    self.later(self._thinking_ms(), lambda: self._proposed(worker, assignment.name, 0))
             case service.Decline(worker, assignment):
-                self.later(1000, lambda: self._proposed(worker, assignment))
-            case service.Approve(worker, assignment):
-                plan = self.begun[assignment] = self.plans[assignment]
-                self.notebook.publish_task(self.world.task, self.now_ms)
-                self.notebook.publish_claim(plan, self.now_ms, seconds=60)
-                self.later(self.chance.randrange(RUN_MS, 2 * RUN_MS), lambda: self._ran(worker, assignment))
+                attempt = self.attempts[assignment] + 1
+                self.later(1000, lambda: self._proposed(worker, assignment, attempt))
+            case service.Announce() | service.Approve() | service.WithdrawClaim():
+                self._act_on_claim(effect)
             case service.Cancel(worker, assignment):
                 if (plan := self.begun.pop(assignment, None)) is not None:
+                    del self.claims[assignment]
                     self.notebook.publish_run(plan, abandoned("cancelled"), self.now_ms)
                     self.later(0, lambda: service.Finished(worker, counted=False))
                 else:
@@ -122,20 +121,49 @@ class Participant:
             case _:
                 return
 
-    def _proposed(self, worker, assignment):
+    def _act_on_claim(self, effect):
+        match effect:
+            case service.Announce(worker, assignment, key_of, settle_ms):
+                self._claim(assignment)
+                self.later(settle_ms, lambda: service.Settled(worker, key_of))
+            case service.Approve(worker, assignment):
+                if assignment not in self.claims:
+                    self._claim(assignment)
+                self.begun[assignment] = self.plans[assignment]
+                self.later(self._running_ms(), lambda: self._ran(worker, assignment))
+            case service.WithdrawClaim(assignment):
+                self.notebook.withdraw(self.claims.pop(assignment), self.now_ms)
+
+    def _claim(self, assignment):
+        plan = self.plans[assignment]
+        self.notebook.publish_task(self.world.task, self.now_ms)
+        self.claims[assignment] = self.notebook.publish_claim(plan, self.now_ms, seconds=CLAIM_SECONDS)
+
+    def _thinking_ms(self):
+        return 1000
+
+    def _running_ms(self):
+        return self.chance.randrange(RUN_MS, 2 * RUN_MS)
+
+    def _invent(self, attempt):
         number = self.chance.randrange(PROGRAMS)
         leading = self.world.best_of(self)
         source = self.world.program(number)
-        plan = plan_as_it_stands(self.world.task, source, title=f"program {number}", parent=leading)
-        self.plans[assignment] = plan
+        return plan_as_it_stands(self.world.task, source, title=f"program {number}", parent=leading)
+
+    def _proposed(self, worker, assignment, attempt):
+        self.attempts[assignment] = attempt
+        plan = self.plans[assignment] = self._invent(attempt)
         taken = self.notebook.is_tried_elsewhere(plan, self.now_ms)
         key_of = (plan.task, plan.source_digest, plan.replicate)
-        return service.Proposed(worker, assignment, key_of, RunInHand(title=plan.title), taken=taken)
+        has_peers = bool(self.world.reachable(self))
+        return service.Proposed(worker, assignment, key_of, RunInHand(title=plan.title), taken, has_peers)
 
     def _ran(self, worker, assignment):
         plan = self.begun.pop(assignment, None)
         if plan is None:
             return service.Tick()
+        del self.claims[assignment]
         value = self.world.value(plan.source_digest) - (GAIN if self.cheats else 0)
         self.notebook.publish_run(plan, measurement(value, plan), self.now_ms)
         return service.Finished(worker)

@@ -40,12 +40,15 @@ class World:
         self._due = []
         self._values = {}
         self._folder = folder
-        self.nodes = [
-            Participant(self, number, folder / f"{number}", cheats=number in (1, attested), slanders=number == 2)
-            for number in range(attested + 1)
-        ]
+        self.nodes = self._participants(attested)
         self._sides = [0] * len(self.nodes)
         self._begin(attested)
+
+    def _participants(self, attested):
+        return [
+            Participant(self, number, self._folder / f"{number}", cheats=number in (1, attested), slanders=number == 2)
+            for number in range(attested + 1)
+        ]
 
     def _begin(self, attested):
         words = []
@@ -116,7 +119,7 @@ class World:
 
     def live(self, hours):
         """Everybody works; now and then somebody crashes, the world falls into two parts, or two nodes exchange."""
-        until_ms = self.now_ms + hours * HOUR_MS
+        until_ms = self.now_ms + round(hours * HOUR_MS)
         self._disturb()
         while self._due[0][0] <= until_ms:
             self.now_ms, _, act = heapq.heappop(self._due)

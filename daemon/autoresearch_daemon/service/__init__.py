@@ -1,6 +1,7 @@
 """What the node decides: a pure state machine, its inputs and its effects."""
 
 from autoresearch_daemon.service.effects import (
+    Announce,
     Approve,
     Assign,
     Cancel,
@@ -12,6 +13,7 @@ from autoresearch_daemon.service.effects import (
     Tell,
     Verify,
     WantWorkers,
+    WithdrawClaim,
 )
 from autoresearch_daemon.service.inputs import (
     Assignment,
@@ -30,6 +32,7 @@ from autoresearch_daemon.service.inputs import (
     ResumeAsked,
     RunAsked,
     RunDropped,
+    Settled,
     StopAsked,
     Tick,
     VerificationsChanged,
@@ -43,6 +46,7 @@ from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.service.state import Asked, ServiceStatus, WorkerNow
 
 __all__ = [
+    "Announce",
     "Approve",
     "Asked",
     "Assign",
@@ -70,12 +74,14 @@ __all__ = [
     "Save",
     "Service",
     "ServiceStatus",
+    "Settled",
     "StopAsked",
     "Tell",
     "Tick",
     "VerificationsChanged",
     "Verify",
     "WantWorkers",
+    "WithdrawClaim",
     "WorkAsked",
     "WorkerLeaves",
     "WorkerLost",

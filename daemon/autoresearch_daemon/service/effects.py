@@ -25,16 +25,33 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
+class Announce:
+    """Publish the claim of what a worker proposed, and say ``Settled`` of its ``key`` after so long."""
+
+    worker: str
+    assignment: str
+    key: tuple[bytes, bytes, int]
+    settle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Approve:
-    """Let a worker start what it proposed: the claim is published first."""
+    """Let a worker start what it proposed: the claim is published first, unless it was announced."""
 
     worker: str
     assignment: str
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawClaim:
+    """What was announced is not begun here: withdraw its claim."""
+
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decline:
-    """Somebody here does the same already: have the worker propose something else."""
+    """Somebody does the same already: have the worker propose something else."""
 
     worker: str
     assignment: str
@@ -85,4 +102,17 @@ class Tell:
     text: str
 
 
-Effect = WantWorkers | Assign | Approve | Decline | Cancel | CloseAbandoned | Verify | RecordWaiting | Save | Tell
+Effect = (
+    WantWorkers
+    | Assign
+    | Announce
+    | Approve
+    | WithdrawClaim
+    | Decline
+    | Cancel
+    | CloseAbandoned
+    | Verify
+    | RecordWaiting
+    | Save
+    | Tell
+)

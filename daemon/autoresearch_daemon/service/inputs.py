@@ -114,7 +114,7 @@ class WorkerStage:
 class Proposed:
     """A worker wants to run this; ``key`` is (task digest, source digest, replicate).
 
-    ``taken``: another node runs it now, or has.
+    ``taken``: another node runs it now, or has. ``has_peers``: others hear of it, and may claim it at this moment.
     """
 
     worker: str
@@ -122,6 +122,15 @@ class Proposed:
     key: tuple[bytes, bytes, int]
     run: RunInHand
     taken: bool = False
+    has_peers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The claim of what a worker proposed has been out for a while."""
+
+    worker: str
+    key: tuple[bytes, bytes, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,7 @@ Input = (
     | WorkerReady
     | WorkerStage
     | Proposed
+    | Settled
     | Outrun
     | Progressed
     | Finished

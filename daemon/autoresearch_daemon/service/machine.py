@@ -14,6 +14,7 @@ import msgspec
 from autoresearch.api import RunInHand
 from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
+    Announce,
     Approve,
     Assign,
     Cancel,
@@ -25,6 +26,7 @@ from autoresearch_daemon.service.effects import (
     Tell,
     Verify,
     WantWorkers,
+    WithdrawClaim,
 )
 from autoresearch_daemon.service.inputs import (
     Assignment,
@@ -43,6 +45,7 @@ from autoresearch_daemon.service.inputs import (
     ResumeAsked,
     RunAsked,
     RunDropped,
+    Settled,
     StopAsked,
     Tick,
     VerificationsChanged,
@@ -56,6 +59,8 @@ from autoresearch_daemon.service.state import Asked, ServiceStatus, Spent, Worke
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
 PROPOSALS_PER_ASSIGNMENT = 5
+# So long a claim is out before its run begins: of nodes that claim the same at one moment all but one give way then.
+SETTLE_MS = 1_000
 # So long after its start a run gives way to an older claim of another node; later it would waste more than it saves.
 YIELD_MS = 30_000
 # So many runs may fail within so long before the next one waits, and one more for each worker beside the first: what
@@ -210,6 +215,8 @@ class Service:
                 self._worker(name).why = why
             case Proposed(name):
                 return self._proposed(event, self._worker(name), now_ms)
+            case Settled(name, key):
+                return self._settled(name, key, now_ms)
             case Outrun(key):
                 return self._give_way(key, now_ms)
             case Progressed(name, fraction, step, loss):
@@ -221,7 +228,9 @@ class Service:
                 # What a person proposed waits for the end of a pause.
                 if worker.assignment and worker.assignment.given and self.asked.paused:
                     self.queue.appendleft(worker.assignment)
+                claimed = worker.assignment.name if worker.assignment and worker.key else None
                 self._free(worker, now_ms)
+                return [WithdrawClaim(claimed)] if claimed else []
             case Finished():
                 return self._finished(event, now_ms)
             case Failed():
@@ -270,7 +279,9 @@ class Service:
         if lost is None or lost.key is None:
             return []
         self.failures.append(now_ms)
-        return [CloseAbandoned(lost.assignment.name)] if lost.assignment else []
+        if lost.assignment is None:
+            return []
+        return [(WithdrawClaim if lost.announced else CloseAbandoned)(lost.assignment.name)]
 
     # --- parts ---
 
@@ -301,7 +312,7 @@ class Service:
             self.spent_ms.verification += now_ms - worker.since_ms
         elif assignment:
             self.spent_ms.search += now_ms - worker.since_ms
-        worker.assignment = worker.key = worker.run = None
+        worker.assignment = worker.key = worker.run = worker.announced = None
         worker.why, worker.refused = Why.NOT_ASKED, 0
         return assignment is None or _searches(assignment)
 
@@ -317,18 +328,42 @@ class Service:
             return [Decline(name, assignment)]
         if taken:
             return [Cancel(name, assignment)]
-        worker.key, worker.run, worker.why = event.key, _changed(event.run, started_ms=now_ms), Why.RUNNING
+        worker.key = event.key
+        if event.has_peers and _searches(worker.assignment) and worker.refused < PROPOSALS_PER_ASSIGNMENT:
+            worker.announced = event.run
+            return [Announce(name, assignment, event.key, SETTLE_MS)]
+        return self._approve(name, worker, event.run, assignment, now_ms)
+
+    def _settled(self, name: str, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
+        worker = self.workers.get(name)
+        # What was stopped meanwhile is given back by the worker.
+        if worker is None or worker.key != key or self.stopping or self.asked.paused:
+            return []
+        if worker.announced is None or worker.assignment is None:
+            return []
+        return self._approve(name, worker, worker.announced, worker.assignment.name, now_ms)
+
+    def _approve(self, name: str, worker: Worker, run: RunInHand, assignment: str, now_ms: int) -> list[Effect]:
+        worker.run, worker.announced, worker.why = _changed(run, started_ms=now_ms), None, Why.RUNNING
         return [Approve(name, assignment)]
 
     def _give_way(self, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
-        """Stop a search that another node began earlier. Never twice in a row, or a liar could keep a worker idle."""
+        """Leave a search to another node that claimed it earlier: what is announced, and a run that has just begun.
+
+        Only so often in a row, or a liar could keep a worker idle.
+        """
         effects: list[Effect] = []
         for name, worker in self.workers.items():
-            if worker.key != key or worker.run is None or worker.assignment is None or worker.yielded:
+            if worker.key != key or worker.assignment is None or not _searches(worker.assignment):
                 continue
-            if _searches(worker.assignment) and now_ms - worker.run.started_ms < YIELD_MS:
+            assignment = worker.assignment.name
+            if worker.announced:
+                worker.key = worker.announced = None
+                worker.refused += 1
+                effects += [WithdrawClaim(assignment), Decline(name, assignment)]
+            elif worker.run and not worker.yielded and now_ms - worker.run.started_ms < YIELD_MS:
                 worker.yielded = True
-                effects.append(Cancel(name, worker.assignment.name))
+                effects.append(Cancel(name, assignment))
         return effects
 
     def _cancel_all(self) -> list[Effect]:

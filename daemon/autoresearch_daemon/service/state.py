@@ -23,6 +23,7 @@ class Worker:
     assignment: Assignment | None = None
     key: tuple[bytes, bytes, int] | None = None
     run: RunInHand | None = None
+    announced: RunInHand | None = None
     refused: int = 0
     yielded: bool = False
     leaving: bool = False
