@@ -21,10 +21,16 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from autoresearch.installing import install_command
+from autoresearch.networks import Manifest, save_manifest
+from autoresearch.paths import Paths
+from autoresearch.records import Run, Task, format_id
 from autoresearch.tasks import pin_baseline
 from tests.cli.conftest import Process
+from tests.cli.hostile import fill
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
+from tests.nasty import FORGED, harms
+from tests.records.making import NETWORK
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-a-coding-agent.md"
 OTHERS = "written_by_participants"
@@ -181,3 +187,55 @@ def test_without_the_package_the_command_says_what_to_install(process: Process, 
     assert ran.returncode == 2
     assert install_command("mcp") in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def outside(facts: object) -> Iterator[str]:
+    """All texts of an answer but those that are marked as others' words."""
+    match facts:
+        case dict():
+            for name, value in facts.items():
+                yield name
+                yield from () if name == OTHERS else outside(value)
+        case list():
+            for value in facts:
+                yield from outside(value)
+        case str():
+            yield facts
+
+
+@pytest.mark.slow
+def test_what_a_stranger_wrote_stands_nowhere_else_in_an_answer(paths: Paths, toy: Path) -> None:
+    paths.create()
+    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    records = fill(paths.log, paths.blobs)
+    task, crooked = (record.body.digest.hex() for record in records if isinstance(record.body, Task))
+    runs = [format_id(record.id) for record in records if isinstance(record.body, Run)]
+    asked: list[tuple[str, dict[str, object]]] = [
+        ("status", {}),
+        ("best", {"task": task}),
+        ("best", {"task": crooked}),
+        ("best", {"task": "no such task"}),
+        ("search_runs", {"task": task}),
+        ("search_runs", {"task": task, "order": "best"}),
+        ("diff", {"old": runs[0], "new": runs[1]}),
+        *[("show_run", {"run": run, "part": part}) for run in runs for part in ("facts", "source", "log")],
+        *[("lineage", {"run": run}) for run in runs],
+        ("show_run", {"run": format_id(records[0].id)}),
+    ]
+
+    async def talk(client: Client) -> None:
+        quoted = 0
+        for tool, arguments in asked:
+            result = await client.call_tool(tool, arguments)
+            facts: object = result.content[0].text if result.is_error else result.structured_content
+            assert not harms(json.dumps(facts, ensure_ascii=False)), (tool, arguments, facts)
+            for text in outside(facts):
+                assert FORGED not in text, (tool, arguments, facts)
+            quoted += FORGED in json.dumps(facts)
+        assert quoted >= 8
+
+    daemon = Daemon(paths.data.parent, {"AUTORESEARCH_NETWORK__ENABLED": "false"}).start()
+    try:
+        over_stdio(talk, str(toy))
+    finally:
+        daemon.stop()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
 
 from autoresearch.api import ProgramView, QueuedRun, RecordView, RunView, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.direction import MAXIMIZE, MINIMIZE
 from autoresearch.sanitise import sanitised
+from autoresearch.words import RunStatus
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
 OTHERS = "written_by_participants"
 LINE_CHARACTERS = 280
 PAGE_CHARACTERS = 12_000
 
-Facts = dict[str, object]
+Facts = dict[str, Any]
 
 
 def _filled(**facts: object) -> Facts:
@@ -20,9 +24,26 @@ def _filled(**facts: object) -> Facts:
     return {name: value for name, value in facts.items() if value not in (None, "", [], {})}
 
 
-def _quoted(**texts: str) -> Facts:
-    shown = {name: sanitised(text, lines=True)[:LINE_CHARACTERS] for name, text in texts.items() if text}
+def _quoted(**said: object) -> Facts:
+    """What others chose, apart: texts, and values with names that they gave."""
+    shown = {name: _clean(value) for name, value in said.items() if value}
     return {OTHERS: shown} if shown else {}
+
+
+def _clean(said: object) -> object:
+    match said:
+        case str():
+            return sanitised(said, lines=True)[:LINE_CHARACTERS]
+        case Mapping():
+            return {_clean(name): _clean(value) for name, value in said.items()}
+        case list() | tuple():
+            return [_clean(value) for value in said]
+    return said
+
+
+def _word(word: str, known: type[StrEnum] | tuple[str, ...]) -> str | None:
+    """A word of this program; None for another one, that a participant made up."""
+    return str(word) if word in tuple(known) else None
 
 
 def page(text: str, offset: int) -> Facts:
@@ -47,22 +68,20 @@ def status(answer: StatusAnswer) -> Facts:
         workers=[_worker(each) for each in answer.workers],
         queue=[queued(each) for each in answer.queue],
         to_count=answer.to_count,
-        warnings=list(answer.warnings),
+        warnings=[sanitised(text) for text in answer.warnings],
     )
 
 
 def task(found: TaskStatus) -> Facts:
     """The question and how far the network has come with it."""
     return _filled(
-        name=found.name,
-        metric=found.metric,
-        direction=found.direction,
+        direction=_word(found.direction, (MINIMIZE, MAXIMIZE)),
         floor=found.floor,
         baseline=found.baseline,
         best=found.best.value if found.best and found.best.value is not None else found.best and found.best.mean,
         runs=found.runs,
         failed=found.failed,
-    )
+    ) | _quoted(name=found.name, metric=found.metric)
 
 
 def _worker(worker: WorkerStatus) -> Facts:
@@ -75,7 +94,7 @@ def _worker(worker: WorkerStatus) -> Facts:
 
 def queued(waiting: QueuedRun) -> Facts:
     """A program that waits for a worker."""
-    return _filled(name=waiting.name, parent=waiting.parent, waits=waiting.reason) | _quoted(title=waiting.title)
+    return _filled(name=waiting.name, parent=waiting.parent) | _quoted(title=waiting.title, waits=waiting.reason)
 
 
 def program(found: ProgramView) -> Facts:
@@ -97,18 +116,22 @@ def run(found: RunView, parent: RunView | None = None) -> Facts:
     delta = None if parent is None or None in (found.value, parent.value) else found.value - parent.value  # type: ignore[operator]
     return _filled(
         id=found.id,
-        status=found.status,
+        status=_word(found.status, RunStatus) or "unknown",
         state=found.state,
         value=found.value,
         parent=found.parent,
         parent_value=parent.value if parent else None,
         delta=None if delta is None else round(delta, 6),
-        metrics=dict(found.metrics),
         seed=found.seed,
         replicate=found.replicate,
         seconds=round(found.duration_ms / 1000, 1),
+    ) | _quoted(
+        title=found.title,
+        hypothesis=found.hypothesis,
+        reason=found.reason,
         proposer=found.proposer,
-    ) | _quoted(title=found.title, hypothesis=found.hypothesis, reason=found.reason)
+        metrics=found.metrics,
+    )
 
 
 def record(found: RecordView) -> Facts:
@@ -124,4 +147,6 @@ def listed(rows: Sequence[Facts], *, limit: int) -> Facts:
 
 def change(old: str, new: str, values: Mapping[str, float | None], changed: Mapping[str, object], diff: str) -> Facts:
     """What changed between two runs."""
-    return {"old": old, "new": new, **_filled(**values), "change": dict(changed), **page(diff, 0)}
+    part = page(diff, 0)
+    quoted = {OTHERS: {**_quoted(change=changed).get(OTHERS, {}), **part[OTHERS]}}
+    return {"old": old, "new": new, **_filled(**values), **part, **quoted}

@@ -14,7 +14,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autoresearch import __version__
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.sanitise import one_line
 from autoresearch_cli.mcp.answers import OTHERS, Facts
 from autoresearch_cli.mcp.tools import Tools
 
@@ -54,8 +55,11 @@ def _answering(tool: Callable[..., Facts]) -> Callable[..., Facts]:
     def answer(*arguments: object, **named: object) -> Facts:
         try:
             return tool(*arguments, **named)
+        except NotFound as error:
+            # Its hint may name what others wrote, such as tasks.
+            raise ToolError(one_line(str(error))) from error
         except AutoresearchError as error:
-            raise ToolError(f"{error} → {error.hint}" if error.hint else str(error)) from error
+            raise ToolError(one_line(f"{error} → {error.hint}" if error.hint else str(error))) from error
 
     return answer
 
