@@ -36,7 +36,7 @@ class Size:
 FULL, QUICK = Size(6, 2_500, 20), Size(1, 650, 1)
 
 
-def _landscape(search: int, dice: random.Random) -> Callable[[Genome], float]:
+def landscape(search: int, dice: random.Random) -> Callable[[Genome], float]:
     """A quadratic bowl in some of the genes, with pairs that matter together."""
     parameters = list(space_of(shipped_task().baseline.decode()).parameters.values())
     best = anywhere(parameters, Draws(b"best", str(search).encode()))
@@ -56,7 +56,7 @@ def _landscape(search: int, dice: random.Random) -> Callable[[Genome], float]:
     return value
 
 
-def _history(search: int, runs: int, value: Callable[[Genome], float], dice: random.Random) -> list[PastRun]:
+def history(search: int, runs: int, value: Callable[[Genome], float], dice: random.Random) -> list[PastRun]:
     """Runs that each change a recent good one a little; every fifth is anywhere, and some fail."""
     baseline = shipped_task().baseline.decode()
     space, draws = space_of(baseline), Draws(b"history", str(search).encode())
@@ -89,8 +89,8 @@ def measure(*, quick: bool) -> dict[str, float]:
     values: dict[str, list[list[float]]] = {"all": [], "part": []}
     for search in range(size.searches):
         dice = random.Random(search)
-        value = _landscape(search, dice)
-        runs = _history(search, size.runs, value, dice)
+        value = landscape(search, dice)
+        runs = history(search, size.runs, value, dice)
         for name, known in (("all", runs), ("part", _part(runs))):
             made = [propose(problem, known, [], worker=f"{n}", counter=n) for n in range(size.proposals)]
             values[name].append([value(one.genome) for one in made if quick or one.kind in ("local", "model")])

@@ -18,9 +18,11 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import Network, format_id
 from autoresearch.research import Measurement, plan_as_it_stands
-from autoresearch.tasks import load_task
+from autoresearch.tasks import load_task, pin_baseline
 from autoresearch.words import RunStatus
 from tests.daemon.daemons import Daemon, stop_all, wait_for
+from tests.daemon.scripted_model import serving
+from tests.daemon.test_minds import nearer
 from tests.daemon.toy import write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -167,6 +169,33 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert [mark.mark for mark in caught.marks] == ["fabricator"]
     assert any(row.refutations for row in accounts)
     assert verifiers[0].status().verifying.today > 0
+
+
+def test_what_a_model_finds_is_verified_by_a_second_node(
+    daemons: list[Daemon], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    folder = write_toy_task(tmp_path / "task")
+    pin_baseline(folder)
+    author, verifier = daemons[:2]
+    with serving(nearer) as model:
+        author.settings |= {"AUTORESEARCH_LLM_URL": model.url, "AUTORESEARCH_LLM_MODEL": "scripted"}
+        start([author, verifier])
+        author.post("/v1/work", task=str(folder), runs=3, verify_share=0, proposer="llm")
+        wait_for(lambda: author.status().state == "idle")
+    verifier.post("/v1/work", task=str(folder), verify_share=1)
+    best = asked(author, "/v1/best", BestAnswer).run
+    assert best.proposer == "llm/scripted"
+    assert (best.title, best.hypothesis) == ("X 0.6 -> 0.45", "nearer")
+    assert best.value < 0.36 + 0.25
+
+    def measured() -> list[object]:
+        shown = asked(author, f"/v1/runs/{best.id}", ShowAnswer).verification
+        return [found for found in shown.measured if found.counts]
+
+    wait_for(lambda: bool(measured()), VERIFY_SECONDS)
+    assert state_of(author, best.id) == state_of(verifier, best.id)
+    assert asked(verifier, "/v1/best", BestAnswer).run.id == best.id
 
 
 def test_a_stranger_is_told_that_its_word_does_not_count(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -31,6 +32,9 @@ HISTORY, PROMPT = "history.md", "PROMPT.md"
 HISTORY_BYTES = 48 << 10
 OUTPUT_BYTES_MAX = 1 << 20
 WORDS_CHARACTERS, TITLE_CHARACTERS = 1000, 60
+# Variables whose value is a secret by their name; what is shorter stands in programs by chance.
+_SECRET = re.compile(r"(?i)key|token|secret|passw|credential")
+SECRET_CHARACTERS = 6
 POLL_SECONDS, GRACE_SECONDS = 0.2, 5.0
 PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -59,7 +63,13 @@ def change_by_command(
         files = {name: _read_file(place / name, rules.largest_bytes) for name in task.recipe.edit}
     finally:
         shutil.rmtree(place, ignore_errors=True)
+    private = _private(folder)
+    for value in private.values():
+        said = said.replace(value, "[removed]")
     words = _last_words(said)
+    held = next((name for name, value in private.items() if value in source and value not in rules.parent), "")
+    if held:
+        raise ModelFailed(f"the command left a program with {held} of this machine in it, which all would read")
     try:
         source = join_files(files)
         digest = check_program(source, rules)
@@ -67,6 +77,13 @@ def change_by_command(
         raise ModelFailed(f"the command left no program that can be run: {error}") from error
     title = words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1] + "…"
     return Change(source, digest, title or "changed by a command", words, None, "whole")
+
+
+def _private(folder: Path) -> dict[str, str]:
+    """What an agent can see here that nobody else is to read, by its name."""
+    secrets = {f"the value of {name}": os.environ[name] for name in os.environ if _SECRET.search(name)}
+    found = {"a path": str(folder), "a path in the home folder": f"{Path.home()}/", **secrets}
+    return {name: value for name, value in found.items() if len(value) >= SECRET_CHARACTERS}
 
 
 def _furnish(place: Path, known: Known, task: Task, program: str) -> str:
