@@ -360,11 +360,8 @@ class Node:
                     settled = service.Settled(worker, key)
                     asyncio.get_running_loop().call_later(settle_ms / 1000, self.take, settled)
             case service.Approve(worker, assignment):
-
-                def begin(proposal: protocol.Proposal) -> None:
-                    self.runs.begin(worker, proposal, self._shown(proposal.plan))
-
-                if self._write(worker, assignment, begin):
+                shown = self._shown(self._planned[worker].plan)
+                if self._write(worker, assignment, lambda proposal: self.runs.begin(worker, proposal, shown)):
                     self.proposals.end(assignment)
                     self.pool.send(worker, protocol.Approve(assignment=assignment))
             case service.WithdrawClaim(assignment):
