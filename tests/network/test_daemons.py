@@ -107,6 +107,21 @@ def work(daemon: Daemon, task: Path, runs: int) -> None:
     wait_for(lambda: daemon.status().state == "idle" and daemon.status().records > before)
 
 
+def test_nodes_that_begin_at_one_moment_run_nothing_twice(start: Start, tmp_path: Path) -> None:
+    folder = write_toy_task(tmp_path / "task")
+    one = start()
+    two = start(one)
+    wait_for(lambda: all(any(peer.connected for peer in peers_of(daemon).peers) for daemon in (one, two)))
+    for daemon in (one, two):
+        daemon.post("/v1/work", task=str(folder), runs=4, verify_share=0)
+    wait_for(lambda: all(daemon.status().state == "idle" for daemon in (one, two)))
+    wait_for(lambda: len(one.runs()) == len(two.runs()) >= 8)
+    ended = [(run.source_digest, run.replicate) for run in one.runs() if run.status == "ok"]
+    assert len(ended) == len(set(ended)) == 8
+    with Log.open(one.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        assert log.claims(load_task(folder).digest, now_ms=now_ms()) == []
+
+
 def test_an_old_copy_of_the_whole_data_folder_catches_up_before_anything_is_signed(
     start: Start, tmp_path: Path
 ) -> None:
