@@ -126,7 +126,7 @@ def published(daemon: Daemon) -> tuple[list[Record], bytes]:
     """This node's own records, and all bytes that others get to see: records and blobs."""
     author = bytes.fromhex(daemon.status().device_key)
     with Log.open(daemon.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        records = list(reversed(log.records(author=author, limit=1000)))
+        records = list(reversed(log.records.newest(author=author, limit=1000)))
     refs = [ref for record in records if isinstance(record.body, Run) for ref in (record.body.source, record.body.log)]
     with BlobStore(daemon.paths.blobs, read_only=True) as blobs:
         content = [blobs.get(ref.sha256) for ref in refs if ref]

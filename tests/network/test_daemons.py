@@ -119,7 +119,7 @@ def test_nodes_that_begin_at_one_moment_run_nothing_twice(start: Start, tmp_path
     ended = [(run.source_digest, run.replicate) for run in one.runs() if run.status == "ok"]
     assert len(ended) == len(set(ended)) == 8
     with Log.open(one.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-        assert log.claims(load_task(folder).digest, now_ms=now_ms()) == []
+        assert log.claims.open(load_task(folder).digest, now_ms=now_ms()) == []
 
 
 def test_an_old_copy_of_the_whole_data_folder_catches_up_before_anything_is_signed(

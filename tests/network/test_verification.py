@@ -171,15 +171,14 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert verifiers[0].status().verifying.today > 0
 
 
-def test_what_a_model_finds_is_verified_by_a_second_node(
-    daemons: list[Daemon], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+def test_what_a_model_finds_is_verified_by_a_second_node(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    author, verifier = (Daemon(home) for home in friends(tmp_path, 2))
+    request.addfinalizer(lambda: stop_all([author, verifier]))
     folder = write_toy_task(tmp_path / "task")
     pin_baseline(folder)
-    author, verifier = daemons[:2]
     with serving(nearer) as model:
         author.settings |= {"AUTORESEARCH_LLM_URL": model.url, "AUTORESEARCH_LLM_MODEL": "scripted"}
+        author.settings |= {"OPENAI_API_KEY": "sk-nothing"}
         start([author, verifier])
         author.post("/v1/work", task=str(folder), runs=3, verify_share=0, proposer="llm")
         wait_for(lambda: author.status().state == "idle")

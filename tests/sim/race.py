@@ -82,7 +82,7 @@ class Race(World):
 
     def ended(self):
         """(program, replicate) of what was run to its end, as the first log has it; and how many runs were stopped."""
-        runs = [record.body for record in self.nodes[0].log.records(kind="run", limit=10_000)]
+        runs = [record.body for record in self.nodes[0].log.records.newest(kind="run", limit=10_000)]
         done = [run for run in runs if run.status == RunStatus.OK]
         return [(run.source_digest, run.replicate) for run in done], len(runs) - len(done)
 

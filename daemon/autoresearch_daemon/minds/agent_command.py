@@ -67,14 +67,14 @@ def change_by_command(
     for value in private.values():
         said = said.replace(value, "[removed]")
     words = _last_words(said)
-    held = next((name for name, value in private.items() if value in source and value not in rules.parent), "")
-    if held:
-        raise ModelFailed(f"the command left a program with {held} of this machine in it, which all would read")
     try:
         source = join_files(files)
         digest = check_program(source, rules)
     except UsageError as error:
         raise ModelFailed(f"the command left no program that can be run: {error}") from error
+    held = next((name for name, value in private.items() if value in source and value not in rules.parent), "")
+    if held:
+        raise ModelFailed(f"the command left a program with {held} of this machine in it, which all would read")
     title = words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1] + "…"
     return Change(source, digest, title or "changed by a command", words, None, "whole")
 
