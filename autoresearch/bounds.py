@@ -7,3 +7,6 @@ ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
 PROOF_BYTES_MAX = 16 << 10
 # Of a text in a record.
 NOTE_CHARACTERS = 2048
+# So many runs are the evidence of a note.
+NOTE_EVIDENCE = 16
+QUESTION_CHARACTERS = 500

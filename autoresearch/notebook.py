@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autoresearch.bounds import NOTE_CHARACTERS
 from autoresearch.errors import Refused, UsageError
 from autoresearch.identity import (
     ADMITTED_MAX,
@@ -22,7 +23,7 @@ from autoresearch.identity import (
     is_due,
     make_identity,
 )
-from autoresearch.log import BlobStore, Log, lock_device
+from autoresearch.log import BlobStore, ClaimRow, Log, lock_device
 from autoresearch.networks import load_manifest
 from autoresearch.paths import Paths
 from autoresearch.records import (
@@ -46,7 +47,16 @@ from autoresearch.records import Task as TaskBody
 from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.sanitise import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.tasks import Task
-from autoresearch.views import Placed, contenders, participant_with_key, preferred, roster_of, to_link, trust_context
+from autoresearch.views import (
+    Placed,
+    contenders,
+    participant_with_key,
+    preferred,
+    roster_of,
+    runs_named_in,
+    to_link,
+    trust_context,
+)
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -61,6 +71,8 @@ NO_NAME = " "
 CLAIM_MARGIN_SECONDS = 60
 # So many of a task's best are evaluated by others, who need their checkpoints.
 KEPT_ROWS = 10
+# A model that says the same again says nothing new: so many of the last notes are compared.
+INSIGHTS_COMPARED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +280,14 @@ class Notebook:
         self._append("task", body, now_ms)
 
     def publish_claim(self, plan: Plan, now_ms: int, *, seconds: int) -> Record:
-        """Say that this device tries the plan, for as long as it may take."""
+        """Say that this device tries the plan, for as long as it may take; a claim of its own that lasts so long stays.
+
+        Returns the claim that holds.
+        """
+        until = now_ms + (seconds + CLAIM_MARGIN_SECONDS) * 1000
+        held = next((row.id for row in self._own_claims(plan, now_ms) if row.until >= until), None)
+        if held is not None:
+            return self.log.records.get(held)
         body = Claim(
             task=plan.task,
             source_digest=plan.source_digest,
@@ -276,7 +295,7 @@ class Notebook:
             parent=plan.parent,
             genome=plan.genome,
             title=plan.title[:120],
-            until=now_ms + (seconds + CLAIM_MARGIN_SECONDS) * 1000,
+            until=until,
         )
         return self._append("claim", body, now_ms)
 
@@ -300,7 +319,9 @@ class Notebook:
             log=self.blobs.put(log) if log else None,
             checkpoint=kept,
         )
-        return self._published(self.publish_run_body(body, now_ms), body, leader)
+        record = self.publish_run_body(body, now_ms)
+        self._publish_insight(plan, now_ms)
+        return self._published(record, body, leader)
 
     def publish_run_body(self, body: Run, now_ms: int) -> Record:
         """Append a run whose files are blobs here. It links its parent, and runs of others seen so far."""
@@ -387,14 +408,18 @@ class Notebook:
         """Whether another device's claim is older than the one that this device holds on the same: ours gives way."""
         claim = record.body
         assert isinstance(claim, Claim)
-        return any(
-            (record.time, record.id) < (row.time, row.id)
-            for row in self.log.claims.open(claim.task, now_ms=now_ms)
-            if row.author == self.author != record.author
-            and (row.source_digest, row.replicate) == (claim.source_digest, claim.replicate)
-        )
+        own = self._own_claims(claim, now_ms)
+        return record.author != self.author and bool(own) and (record.time, record.id) < (own[0].time, own[0].id)
 
     # --- parts ---
+
+    def _own_claims(self, on: Plan | Claim, now_ms: int) -> list[ClaimRow]:
+        """This device's claims on a program with a seed that hold now, the oldest first."""
+        return [
+            row
+            for row in self.log.claims.open(on.task, now_ms=now_ms)
+            if row.author == self.author and (row.source_digest, row.replicate) == (on.source_digest, on.replicate)
+        ]
 
     def _append(
         self,
@@ -410,6 +435,18 @@ class Notebook:
         record = self.log.writer.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
         self.announce(record)
         return record
+
+    def _publish_insight(self, plan: Plan, now_ms: int) -> None:
+        """Publish what the plan's proposer says that runs show, where it names some that are here, and only once.
+
+        The run is published already: where there is no more room for a note, there is none.
+        """
+        text = plan.insight[:NOTE_CHARACTERS]
+        evidence = runs_named_in(self.log, plan.task, text)
+        said = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
+        if evidence and not any(isinstance(record.body, Note) and record.body.text == text for record in said):
+            with suppress(Refused):
+                self.publish_note(Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
 
     def _leader(self, task: bytes) -> Placed | None:
         """What the next change would build upon."""

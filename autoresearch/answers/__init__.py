@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from autoresearch.answers.admissions import named_participant, voters_answer, with_voter
+from autoresearch.answers.asking import ask_answer
 from autoresearch.answers.attestation import attest_answer, confirmation_subject, confirmations
+from autoresearch.answers.claims import claims_answer
 from autoresearch.answers.conditions import parse_conditions
 from autoresearch.answers.credit import credit_answer
 from autoresearch.answers.diffs import (
@@ -18,7 +20,7 @@ from autoresearch.answers.evidence import evidence_list_answer
 from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.manual_verification import check_asked, check_new, will_count
-from autoresearch.answers.notes import note_on, note_view, notes_answer
+from autoresearch.answers.notes import heard_authors, note_on, note_view, notes_answer
 from autoresearch.answers.own_verifications import verifying_status
 from autoresearch.answers.peers import with_participants
 from autoresearch.answers.published_tasks import published_task
@@ -32,10 +34,12 @@ from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 __all__ = [
     "FoundTask",
     "Untold",
+    "ask_answer",
     "attest_answer",
     "best_answer",
     "check_asked",
     "check_new",
+    "claims_answer",
     "confirmation_subject",
     "confirmations",
     "credit_answer",
@@ -43,6 +47,7 @@ __all__ = [
     "evidence_answer",
     "evidence_list_answer",
     "find_task",
+    "heard_authors",
     "lineage_answer",
     "log_answer",
     "measured_evidence",

@@ -1,35 +1,92 @@
-"""Notes on a task: found by their words, or by the run that is their evidence; and the body of a new one."""
+"""Notes on a task: found by words or by the run that is their evidence, the best first; and the body of a new one."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from autoresearch.answers.references import resolve_reference
-from autoresearch.answers.task_lookup import FoundTask, task_of
+from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.api import NoteRequest, NotesAnswer, NoteView
 from autoresearch.bounds import NOTE_CHARACTERS
 from autoresearch.errors import UsageError
-from autoresearch.log import Log
+from autoresearch.log import FoundText, Log
 from autoresearch.records import Note, Record, Run, format_id, short_id
-from autoresearch.views import in_snapshot, participant_of
+from autoresearch.views import Citations, TrustContext, citations, in_snapshot, is_heard, participant_of, trust_context
 from autoresearch.words import with_article
 
 DEFAULT_NOTES = 20
-# So many notes of a task are looked through at most, the newest first.
-SEARCHED_MOST = 10_000
-# A run's own notes are looked for among fewer: its page is opened often.
+# A run's own notes are looked for among so many: its page is opened often.
 SEARCHED_OF_RUN = 500
+# Of so many that fit the words best, what became of the runs that cite them is asked.
+WEIGHED = 200
 
 
 @in_snapshot
-def notes_answer(log: Log, task: FoundTask, *, query: str = "", limit: int = DEFAULT_NOTES) -> NotesAnswer:
-    """The newest notes of a task, of those that hold all words of ``query``, in any case."""
-    words = query.casefold().split()
-    found = [
-        record
-        for record in log.records.newest(kind="note", task=task.digest, limit=SEARCHED_MOST)
-        if _holds(record, words) and not log.records.is_withdrawn(record)
-    ]
-    views = [note_view(log, record) for record in found[:limit]]
+def notes_answer(
+    log: Log, task: FoundTask, *, query: str = "", limit: int = DEFAULT_NOTES, me: bytes | None = None
+) -> NotesAnswer:
+    """Notes of a task: without ``query`` the newest, else those with all of its words, or if none has all, with some.
+
+    Those come first that fit best and whose citing runs were better than their parents; strangers' come last, where
+    trust names anybody. Any text may be asked for.
+    """
+    here = trust_context(log, me)
+    found = _newest(log, task, here, me, limit)
+    if query.strip():
+        found = found_notes(log, task, query, here, me=me, limit=limit)
+        found = found or found_notes(log, task, query, here, me=me, limit=limit, every=False)
+    cited = citations(log, task.digest, [one.id for one in found], here, me=me)
+    views = [note_view(log, log.records.get(one.id), cited.get(one.id)) for one in found]
     return NotesAnswer(task=task.name, query=query, notes=views)
+
+
+def found_notes(
+    log: Log,
+    task: FoundTask,
+    words: str,
+    here: TrustContext,
+    *,
+    me: bytes | None,
+    limit: int,
+    every: bool = True,
+    strangers: bool = True,
+) -> list[FoundText]:
+    """The notes with these words, the most useful first; ``every``: with all of them."""
+    most = max(limit, WEIGHED)
+
+    def read(authors: Collection[bytes] | None) -> list[FoundText]:
+        return log.texts.search(task.digest, "note", words, limit=most, authors=authors, every=every)
+
+    found = read(heard_authors(here, me))
+    if not strangers:
+        found = [one for one in found if is_heard(one.author, one.time, here, me)]
+    elif len(found) < most:
+        found += _others(read(None), found)
+    cited = citations(log, task.digest, [one.id for one in found], here, me=me)
+
+    def order(one: FoundText) -> tuple[bool, float, int, bytes]:
+        better, worse = cited.get(one.id, Citations())
+        useful = (1 + better) / (1 + worse)
+        return not is_heard(one.author, one.time, here, me), one.distance * useful, -one.time, one.id
+
+    return sorted(found, key=order)[:limit]
+
+
+def heard_authors(here: TrustContext, me: bytes | None) -> frozenset[bytes] | None:
+    """Whose words come first: attested participants' and one's own. None: everybody's, where trust names nobody."""
+    return here.roster.keys | here.mine | ({me} if me else set()) if here.naming else None
+
+
+def _newest(log: Log, task: FoundTask, here: TrustContext, me: bytes | None, limit: int) -> list[FoundText]:
+    heard = log.texts.newest_notes(task.digest, limit=limit, authors=heard_authors(here, me))
+    if len(heard) >= limit:
+        return heard
+    return [*heard, *_others(log.texts.newest_notes(task.digest, limit=limit + len(heard)), heard)][:limit]
+
+
+def _others(found: Collection[FoundText], known: Collection[FoundText]) -> list[FoundText]:
+    ids = {one.id for one in known}
+    return [one for one in found if one.id not in ids]
 
 
 def notes_of(log: Log, run: Record) -> list[NoteView]:
@@ -40,8 +97,8 @@ def notes_of(log: Log, run: Record) -> list[NoteView]:
     return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
 
 
-def note_view(log: Log, record: Record) -> NoteView:
-    """One note as people see it."""
+def note_view(log: Log, record: Record, cited: Citations | None = None) -> NoteView:
+    """One note as people see it, with what became of the runs that cite it."""
     body = record.body
     assert isinstance(body, Note)
     task = task_of(log, body.task) if body.task else None
@@ -56,32 +113,48 @@ def note_view(log: Log, record: Record) -> NoteView:
         metrics=dict(body.metrics),
         author=record.author.hex(),
         participant=participant_of(log, record.author, record.time),
+        better=cited.better if cited else 0,
+        worse=cited.worse if cited else 0,
     )
 
 
 def note_on(
     log: Log, request: NoteRequest, *, author: bytes | None, archived: frozenset[bytes] = frozenset()
-) -> tuple[Note, bytes]:
-    """The body of a note, and the run that is its evidence.
+) -> tuple[Note, tuple[bytes, ...]]:
+    """The body of a note, and the runs that are its evidence. It is on their task, or else on the one that is named.
 
     Raises:
-        NotFound: there is no such run.
-        UsageError: it is no run, or the note has no text, or too much.
+        NotFound: there is no such run or task.
+        UsageError: the evidence is no run, or of several tasks; or the note has no text, or too much.
     """
-    record = log.records.get(resolve_reference(log, request.run, author=author, archived=archived))
-    if not isinstance(record.body, Run):
-        hint = "autoresearch top lists runs"
-        raise UsageError(f"{short_id(record.id)} is {with_article(record.kind)}, not a run", hint=hint)
+    named = find_task(log, request.task, author=author, archived=archived) if request.task else None
+    evidence = tuple(
+        dict.fromkeys(
+            _run(log, resolve_reference(log, run, task=named, author=author, archived=archived))
+            for run in request.evidence
+        )
+    )
+    tasks = {_task_of_run(log, run) for run in evidence} | ({named.digest} if named else set())
+    if len(tasks) > 1:
+        raise UsageError("the evidence is on several tasks", hint="a note is on one task: leave --task or a run out")
     text = request.text.strip()
     if not text:
         raise UsageError("the note has no text", hint='autoresearch note RUN "what the run shows"')
     if len(text) > NOTE_CHARACTERS:
         raise UsageError(f"the note has {len(text)} characters, of {NOTE_CHARACTERS} at most", hint="write less")
-    return Note(topic=request.topic, text=text, task=record.body.task), record.id
+    task = next(iter(tasks), None) or find_task(log, author=author, archived=archived).digest
+    return Note(topic=request.topic, text=text, task=task), evidence
 
 
-def _holds(record: Record, words: list[str]) -> bool:
-    if not isinstance(record.body, Note):
-        return False
-    text = f"{record.body.topic} {record.body.text}".casefold()
-    return all(word in text for word in words)
+def _run(log: Log, found: bytes) -> bytes:
+    record = log.records.get(found)
+    if not isinstance(record.body, Run):
+        hint = "autoresearch top lists runs"
+        raise UsageError(f"{short_id(record.id)} is {with_article(record.kind)}, not a run", hint=hint)
+    return found
+
+
+def _task_of_run(log: Log, run: bytes) -> bytes:
+    body = log.records.get(run).body
+    assert isinstance(body, Run)
+    return body.task

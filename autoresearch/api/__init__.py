@@ -1,6 +1,7 @@
 """The local API as types: what the node is asked, and what it and the commands answer. Fills nothing, reads nothing."""
 
 from autoresearch.api import operations
+from autoresearch.api.asking import AskAnswer, RunFound, TriedParameter, TriedValue
 from autoresearch.api.attestation import (
     AllowRequest,
     AttestAnswer,
@@ -15,6 +16,7 @@ from autoresearch.api.attestation import (
 )
 from autoresearch.api.base import Answer, Failure
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TaskStatus, TopAnswer
+from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer, OpenClaim
 from autoresearch.api.credit import CreditAnswer, CreditView, ImprovementView, TaskCredit
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
 from autoresearch.api.node import (
@@ -68,8 +70,10 @@ from autoresearch.api.records import (
 )
 from autoresearch.api.requests import (
     AdmitRequest,
+    AskRequest,
     BlockRequest,
     BringRequest,
+    ClaimRequest,
     DialRequest,
     DropRequest,
     FetchRequest,
@@ -92,6 +96,8 @@ __all__ = [
     "AdmitRequest",
     "AllowRequest",
     "Answer",
+    "AskAnswer",
+    "AskRequest",
     "AttestAnswer",
     "AttestRefusal",
     "AttestRequest",
@@ -103,6 +109,9 @@ __all__ = [
     "BringRequest",
     "BroughtAnswer",
     "CandidateView",
+    "ClaimAnswer",
+    "ClaimRequest",
+    "ClaimsAnswer",
     "CodeView",
     "ConfirmRequest",
     "CreditAnswer",
@@ -143,6 +152,7 @@ __all__ = [
     "OfTaskAndParticipant",
     "OneEvidence",
     "OneRecord",
+    "OpenClaim",
     "Operation",
     "Parameters",
     "ParticipantView",
@@ -158,6 +168,7 @@ __all__ = [
     "RecordView",
     "Records",
     "RunAccepted",
+    "RunFound",
     "RunInHand",
     "RunView",
     "ShowAnswer",
@@ -170,6 +181,8 @@ __all__ = [
     "Text",
     "TopAnswer",
     "TopOf",
+    "TriedParameter",
+    "TriedValue",
     "TrustAnswer",
     "VerificationStateView",
     "VerifyRequest",

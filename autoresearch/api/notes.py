@@ -7,7 +7,10 @@ from autoresearch.api.participants import NOBODY, ParticipantView
 
 
 class NoteView(Answer, frozen=True, kw_only=True):
-    """One note: ``topic`` is "insight", "hypothesis" or "history" (past work). ``evidence`` are record ids."""
+    """One note: ``topic`` is "insight", "hypothesis" or "history" (past work). ``evidence`` are record ids.
+
+    ``better`` and ``worse`` count the runs that cite it: better than their parent run, or failed or not better.
+    """
 
     id: str
     time_ms: int
@@ -19,10 +22,12 @@ class NoteView(Answer, frozen=True, kw_only=True):
     metrics: dict[str, int | float] = {}
     author: str
     participant: ParticipantView = NOBODY
+    better: int = 0
+    worse: int = 0
 
 
 class NotesAnswer(Answer, frozen=True, kw_only=True):
-    """Notes, newest first. ``task`` is the name of the task that they are on, ``query`` the words that they hold."""
+    """Notes: without ``query`` newest first, else those that fit its words best. ``task`` is the name of their task."""
 
     schema: str = "autoresearch.notes/1"
     task: str

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from autoresearch.api.asking import AskAnswer
 from autoresearch.api.attestation import (
     AllowRequest,
     AttestAnswer,
@@ -23,6 +24,7 @@ from autoresearch.api.attestation import (
 )
 from autoresearch.api.base import Answer
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TopAnswer
+from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer
 from autoresearch.api.credit import CreditAnswer
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
 from autoresearch.api.node import (
@@ -54,8 +56,10 @@ from autoresearch.api.parameters import (
 from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, WithdrawnAnswer
 from autoresearch.api.requests import (
     AdmitRequest,
+    AskRequest,
     BlockRequest,
     BringRequest,
+    ClaimRequest,
     DialRequest,
     DropRequest,
     FetchRequest,
@@ -79,6 +83,9 @@ VERIFY_SECONDS = 150.0
 BRING_SECONDS = 150.0
 # Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
 ATTEST_SECONDS = 300.0
+
+# As long as the setting `llm.seconds` lets a model think at most.
+ASK_SECONDS = 3600.0
 
 
 class Text(str):
@@ -187,7 +194,10 @@ SOURCE = Operation(
 TRAINING_LOG = Operation("GET /v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain")
 LINEAGE = Operation("GET /v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run.")
 DIFF = Operation("GET /v1/diff", Difference, DiffAnswer, "What changed between two runs.")
-NOTES = Operation("GET /v1/notes", NotesOf, NotesAnswer, "The notes on a task, newest first.")
+NOTES = Operation(
+    "GET /v1/notes", NotesOf, NotesAnswer, "The notes on a task: the newest, or those that fit words best."
+)
+CLAIMS = Operation("GET /v1/claims", OfTask, ClaimsAnswer, "What is being tried on a task now, by whom, until when.")
 EVENTS = Operation(
     "GET /v1/events",
     EventsSince,
@@ -272,8 +282,19 @@ WITHDRAW = Operation(
     WithdrawnAnswer,
     "Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's.",
 )
-NOTE = Operation(
-    "POST /v1/notes", NoteRequest, NoteAnswer, "Publish a note on a run: what it shows, or what it suggests."
+NOTE = Operation("POST /v1/notes", NoteRequest, NoteAnswer, "Publish a note: what runs show, or what is worth trying.")
+CLAIM = Operation(
+    "POST /v1/claims",
+    ClaimRequest,
+    ClaimAnswer,
+    "Claim a program, so that no other node tries it; 409 when one does, or has run it.",
+)
+ASK = Operation(
+    "POST /v1/ask",
+    AskRequest,
+    AskAnswer,
+    "What the log says to a question: values tried, notes, runs and failures; in sentences where a model is set up.",
+    seconds=ASK_SECONDS,
 )
 IMPORT_HISTORY = Operation(
     "POST /v1/history",

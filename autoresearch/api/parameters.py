@@ -78,7 +78,7 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
 class NotesOf(OfTask, frozen=True, kw_only=True):
     """Which notes."""
 
-    query: Annotated[str, Meta(max_length=500, description="only notes that hold all of these words")] = ""
+    query: Annotated[str, Meta(max_length=500, description="only notes with these words, the best fit first")] = ""
     limit: Limit = 20
 
 

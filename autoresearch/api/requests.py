@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from autoresearch.api.base import Answer
-from autoresearch.bounds import NOTE_CHARACTERS
+from autoresearch.bounds import NOTE_CHARACTERS, NOTE_EVIDENCE, QUESTION_CHARACTERS
 
 # Bounds of what a request may say, so that no number is too large for what keeps it.
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
@@ -67,11 +67,36 @@ class WithdrawRecordRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class NoteRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Publish a note, an insight or a hypothesis, with a run as its evidence: an id, a beginning of one, or ``@``."""
+    """Publish a note, an insight or a hypothesis, with runs as its evidence: ids, beginnings of ids, or ``@``.
 
-    run: Annotated[str, Meta(min_length=1, max_length=128)]
+    Without evidence it is on the task that is named, by its name or digest, or on the one worked on last.
+    """
+
     text: Annotated[str, Meta(min_length=1, max_length=NOTE_CHARACTERS)]
+    evidence: Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=NOTE_EVIDENCE)] = []
     topic: Literal["insight", "hypothesis"] = "insight"
+    task: Annotated[str, Meta(max_length=128)] = ""
+
+
+class ClaimRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say for all to read that this node tries a program on a task folder (empty: the configured one), for ``minutes``.
+
+    ``parent`` and ``hypothesis`` are those of the run that is to come, as for a proposal.
+    """
+
+    task: FolderPath = ""
+    program: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
+    parent: Annotated[str, Meta(max_length=128)] = ""
+    hypothesis: Annotated[str, Meta(max_length=2048)] = ""
+    minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
+
+
+class AskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question about a task: by its name or digest, or the one worked on last. ``model`` false asks no model."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=QUESTION_CHARACTERS)]
+    task: Annotated[str, Meta(max_length=128)] = ""
+    model: bool = True
 
 
 class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -33,7 +33,7 @@ from autoresearch.log.partial import PartialBlob
 from autoresearch.log.projection import MENTIONS_MOST, task_of
 from autoresearch.log.reader import in_parts
 from autoresearch.log.scoring import CountedRun, TaskRules, mean, pool, rank, task_rules
-from autoresearch.log.tables import FirstEntries
+from autoresearch.log.tables import FirstEntries, FoundText, TextKind
 from autoresearch.log.unattested import NAMING
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "EntryRow",
     "FirstEntries",
     "Fork",
+    "FoundText",
     "FraudRow",
     "Head",
     "HeardRow",
@@ -69,6 +70,7 @@ __all__ = [
     "StoredRun",
     "TaskRow",
     "TaskRules",
+    "TextKind",
     "Verdict",
     "VerificationRow",
     "decode_manifest",

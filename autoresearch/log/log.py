@@ -20,6 +20,7 @@ from autoresearch.log.tables import (
     Records,
     Runs,
     Tasks,
+    Texts,
     Verifications,
 )
 from autoresearch.log.writer import Writer
@@ -50,6 +51,7 @@ class Log:
         self.entries = Entries(self.reader)
         self.verifications = Verifications(self.reader, self.records)
         self.mentions = Mentions(self.reader)
+        self.texts = Texts(self.reader)
         self.evidence = Evidence(self.reader)
         self.changes = Changes(self.reader, self.runs)
         if not is_up_to_date(self.reader.connection):

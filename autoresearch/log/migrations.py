@@ -59,3 +59,9 @@ def tables_named_for_what_they_hold(database: Database) -> None:
 def entries_in_order(database: Database) -> None:
     """What an entry is ordered by, and how many devices measured a run of it; runs with a parent on another task."""
     _take(database, 7)
+
+
+@migrations()
+def words(database: Database) -> None:
+    """What participants wrote, found by its words."""
+    _take(database, 8)

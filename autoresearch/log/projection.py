@@ -24,9 +24,10 @@ from autoresearch.records import (
 )
 from autoresearch.tasks import has_chosen_seed
 from autoresearch.verification import ecvrf, question, seeds
+from autoresearch.words import RunStatus
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
-WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4}
+WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4, "text_index": 2}
 # Tables that a withdrawal leaves alone. Who verified wrongly, or made up a lineage, can't make it unsaid.
 EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage", "mention")
 # So many links of a run, besides its parent, say what its author had seen.
@@ -49,6 +50,8 @@ COLUMNS = {
     "mention": 2,
 }
 INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
+# Id and author of its rows stand with the record.
+INSERTS["text_index"] = "INSERT INTO text_index(rowid, marks, text) VALUES(?1, ?4, ?5)"
 
 Row = tuple[object, ...]
 _json = msgspec.json.Encoder()
@@ -70,12 +73,14 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
         named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
         seen = dict.fromkeys(link for link in record.links if link != body.parent)
         named += [("mention", (run, n)) for run in list(seen)[:MENTIONS_MOST]]
-        return [("run", _run(n, record, body)), *_fraud(n, record, holds=has_chosen_seed(body)), *named]
+        shown = [("run", _run(n, record, body)), ("text_index", _words_of_run(n, record, body))]
+        return [*shown, *_fraud(n, record, holds=has_chosen_seed(body)), *named]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]
     if isinstance(body, Note):
-        return [("note", (n, record.id, body.task, body.topic, record.author, record.time))]
+        row = (n, record.id, body.task, body.topic, record.author, record.time)
+        return [("note", row), ("text_index", _words_of_note(n, record, body))]
     if isinstance(body, Verification):
         return _verification(n, record, body)
     if isinstance(body, Commitment):
@@ -112,6 +117,18 @@ def _run(n: int, record: Record, body: Run) -> Row:
         body.checkpoint.sha256 if body.checkpoint else None,
         body.device,
     )
+
+
+def _words_of_run(n: int, record: Record, body: Run) -> Row:
+    """What a run's author wrote of it, and why it failed."""
+    worked = body.status == RunStatus.OK
+    text = "\n".join(part for part in (body.title, body.hypothesis, "" if worked else body.reason) if part)
+    kind = "worked" if worked else "failed"
+    return (n, record.id, record.author, f"{kind} {body.task.hex()}", text)
+
+
+def _words_of_note(n: int, record: Record, body: Note) -> Row:
+    return (n, record.id, record.author, f"note {body.task.hex() if body.task else ''}".strip(), body.text)
 
 
 def _verification(n: int, record: Record, body: Verification) -> list[tuple[str, Row]]:

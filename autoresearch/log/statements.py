@@ -153,8 +153,13 @@ CREATE TABLE stray(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
 CREATE INDEX stray_parent ON stray(parent)
 """
 
+# What participants wrote, by its words; the row number is that of the record. ``marks`` has the kind and the task.
+TEXT_INDEX = """
+CREATE VIRTUAL TABLE text_index USING fts5(marks, text, tokenize = 'porter unicode61 remove_diacritics 2')
+"""
+
 # Each step makes the next version of the schema.
 STEPS = tuple(
     step.strip().removesuffix(";").split(";\n")
-    for step in (_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES, _ORDERED)
+    for step in (_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES, _ORDERED, TEXT_INDEX)
 )

@@ -129,7 +129,7 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
     touched.programs.update(connection.execute(query, (n,)).fetchall())
     for table in WITHDRAWABLE:
-        connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
+        connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
 
 
 def _touch_programs_of(connection: sqlite3.Connection, runs: Iterable[object], touched: Touched) -> None:

@@ -1,6 +1,7 @@
 """What is known of a task, as a text for a model or an agent: gathered from a log, written within a byte budget."""
 
 from autoresearch.prompts.agents import AGENTS_MARK, agents_text
+from autoresearch.prompts.asking import cited_text, question_prompt
 from autoresearch.prompts.fencing import fenced, plain_line
 from autoresearch.prompts.gathering import gather, reply_rules
 from autoresearch.prompts.values import Attempt, Best, Known, Said
@@ -15,10 +16,12 @@ __all__ = [
     "Known",
     "Said",
     "agents_text",
+    "cited_text",
     "fenced",
     "gather",
     "history_text",
     "plain_line",
     "prompt_text",
+    "question_prompt",
     "reply_rules",
 ]

@@ -55,6 +55,7 @@ Propose ONE change of {file_names(task)} that you expect to improve {task.metric
 TITLE: at most 60 characters; for constants NAME old -> new
 HYPOTHESIS: one or two sentences: why it should help
 EXPECT: the value of {task.metric.name} that you expect, a number
+INSIGHT: only if the runs above show something new: one sentence that names the ids of the runs that show it
 <<<<<<< SEARCH
 lines copied exactly from {file_names(task)}, enough of them to occur once
 =======

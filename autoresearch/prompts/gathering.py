@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autoresearch.answers import heard_authors
 from autoresearch.direction import sign_of
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log import BlobStore, Log
@@ -20,7 +21,16 @@ from autoresearch.recalling import ended_trials, known_as, past_run
 from autoresearch.records import Note, Run, short_id
 from autoresearch.sanitise import one_line
 from autoresearch.tasks import MAX_FILE_BYTES, Task, has_shipped_harness, source_digest, split_program
-from autoresearch.views import Trial, TrustContext, in_snapshot, preferred, trust_context, whose
+from autoresearch.views import (
+    Citations,
+    Trial,
+    TrustContext,
+    citations,
+    in_snapshot,
+    is_heard,
+    preferred,
+    trust_context,
+)
 from autoresearch.words import RunStatus
 
 # So many of each are gathered; a byte budget leaves out more.
@@ -41,7 +51,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
     """
     here = trust_context(log, me)
     ended = ended_trials(log, task, me or b"")
-    heard = [trial for trial in ended if _is_heard(trial, here, me)]
+    heard = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, here, me)]
     runs = [past_run(trial) for trial in heard]
     evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
     desk = _Desk(log, blobs, task, evidence, {trial.row.id: trial for trial in heard})
@@ -51,6 +61,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
     failed = [trial for trial in newest if trial.row.status != RunStatus.OK]
     found = next((trial.row.time for trial in heard if best.id and short_id(trial.row.id) == best.id), None)
     notes = _notes(log, task, here, me)
+    cited = citations(log, task.digest, [note for note, _ in notes], here, me=me)
     return Known(
         best=best,
         baseline=desk.mean_of(source_digest(task.baseline.decode())),
@@ -61,21 +72,16 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
         failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
         effects=tuple(effects(runs, direction=task.metric.direction)[:EFFECTS]),
-        hypotheses=tuple(desk.open_notes(notes)[:NOTES]),
-        insights=tuple(desk.insights(notes)[:NOTES]),
-        past=tuple(desk.past(notes)[:NOTES]),
+        hypotheses=tuple(_open_hypotheses(notes, cited)[:NOTES]),
+        insights=tuple(_insights(notes, cited)[:NOTES]),
+        past=tuple(_past(notes, task)[:NOTES]),
         claims=tuple(
             row.title or "a change without a title"
             for row in log.claims.open(task.digest, now_ms=now_ms)
-            if row.author != me and any(whose(row.author, row.time, here))
+            if row.author != me and is_heard(row.author, row.time, here, me)
         )[:CLAIMS],
         is_linted=has_shipped_harness(task),
     )
-
-
-def _is_heard(trial: Trial, here: TrustContext, me: bytes | None) -> bool:
-    """Whether what an author wrote may stand in a prompt: an attested participant's, or one's own."""
-    return trial.row.author == me or any(whose(trial.row.author, trial.row.time, here))
 
 
 def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
@@ -111,16 +117,10 @@ def _code(line: str) -> str:
 
 def _notes(log: Log, task: Task, here: TrustContext, me: bytes | None) -> list[tuple[bytes, Note]]:
     """The newest notes on a task that may stand in a prompt, the newest first."""
-    # Of each author by itself, so that strangers who write many take no places.
-    authors = sorted({*here.roster.keys, *here.mine, *([me] if me else [])}) if here.naming else [None]
-    found = [
-        record
-        for author in authors
-        for record in log.records.newest(kind="note", task=task.digest, author=author, limit=NOTES_READ)
-        if not log.records.is_withdrawn(record)
-    ]
-    newest = sorted(found, key=lambda record: (-record.time, record.id))[:NOTES_READ]
-    return [(record.id, record.body) for record in newest if isinstance(record.body, Note)]
+    # Strangers who write many take no places.
+    found = log.texts.newest_notes(task.digest, limit=NOTES_READ, authors=heard_authors(here, me))
+    bodies = [(one.id, log.records.get(one.id).body) for one in found]
+    return [(note, body) for note, body in bodies if isinstance(body, Note)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,41 +188,32 @@ class _Desk:
         spread = self.evidence.noise * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
         return value - self.sign * before.mean, _WIDE * spread
 
-    def open_notes(self, notes: Iterable[tuple[bytes, Note]]) -> list[Said]:
-        """The hypotheses that no run has cited yet, the newest first."""
-        return [
-            Said(short_id(note), body.text)
-            for note, body in notes
-            if body.topic == "hypothesis" and not self._citing(note)
-        ]
 
-    def insights(self, notes: Sequence[tuple[bytes, Note]]) -> list[Said]:
-        """The insights, those first whose citing runs were better than their parents; then the newest first."""
-        found = [self._judged(note, body) for note, body in notes if body.topic == "insight"]
-        return sorted(found, key=lambda said: said.worse - said.better)
+def _open_hypotheses(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
+    """The hypotheses that no run has cited yet, the newest first."""
+    found = [(note, body) for note, body in notes if body.topic == "hypothesis" and note not in cited]
+    return [Said(short_id(note), body.text) for note, body in found]
 
-    def past(self, notes: Iterable[tuple[bytes, Note]]) -> list[Said]:
-        """The results from elsewhere, the best first, those without a value last."""
-        name = self.task.metric.name
-        past = [(body.metrics.get(name), note, body) for note, body in notes if body.topic == "history"]
-        past.sort(key=lambda one: (one[0] is None, self.sign * (one[0] or 0), one[1]))
-        return [
-            Said(short_id(note), f"{body.status}{'' if value is None else f' {value:.6g}'}: {body.text}")
-            for value, note, body in past
-        ]
 
-    def _judged(self, note: bytes, body: Note) -> Said:
-        better = worse = 0
-        for trial in self._citing(note):
-            delta, _ = self._change(trial, trial.value, 1)
-            if trial.row.status != RunStatus.OK or (delta is not None and self.sign * delta >= 0):
-                worse += 1
-            elif delta is not None:
-                better += 1
-        return Said(short_id(note), body.text, better, worse)
+def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:
+    """The results from elsewhere, the best first, those without a value last."""
+    name, sign = task.metric.name, sign_of(task.metric.direction)
+    past = [(body.metrics.get(name), note, body) for note, body in notes if body.topic == "history"]
+    past.sort(key=lambda one: (one[0] is None, sign * (one[0] or 0), one[1]))
+    return [
+        Said(short_id(note), f"{body.status}{'' if value is None else f' {value:.6g}'}: {body.text}")
+        for value, note, body in past
+    ]
 
-    def _citing(self, note: bytes) -> list[Trial]:
-        return [self.trials[run] for run in self.log.mentions.runs_that_link(note) if run in self.trials]
+
+def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
+    """The insights, those first whose citing runs were better than their parents; then the newest first."""
+    found = [
+        Said(short_id(note), body.text, *cited.get(note, Citations()))
+        for note, body in notes
+        if body.topic == "insight"
+    ]
+    return sorted(found, key=lambda said: said.worse - said.better)
 
 
 def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:

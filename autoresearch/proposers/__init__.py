@@ -5,10 +5,12 @@ from autoresearch.proposers.edits import Block, EditError, apply_blocks, constan
 from autoresearch.proposers.effects import Effect, effects
 from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.guard import HARNESS_CALLS, IMPORTS, static_guard
+from autoresearch.proposers.known_names import named_in
 from autoresearch.proposers.mixing import Brought, choose, shares
 from autoresearch.proposers.proposal import LiveClaim, NothingToTry, Problem, Proposal, ProposalKind, nothing_to_change
 from autoresearch.proposers.ranges import Constant, Range, Value
 from autoresearch.proposers.reply import BadReply, Change, Rules, check_program, read_reply
+from autoresearch.proposers.reply_parts import parts_of
 from autoresearch.proposers.search import best_run, propose
 
 __all__ = [
@@ -41,7 +43,9 @@ __all__ = [
     "constants",
     "effects",
     "gather",
+    "named_in",
     "nothing_to_change",
+    "parts_of",
     "propose",
     "read_reply",
     "set_constants",

@@ -202,6 +202,45 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
     return _around(value)
 
 
+def named_in(text: str, names: Iterable[str]) -> list[str]:
+    """Those of some parameters that a text speaks of: by their own words, or by words for the same well-known setting.
+
+    “batch sizes” are BATCH_SIZE and bs, “learning rate” is LR, “bigram” is the patch +bigram.
+    """
+    words = _plain(" ".join(map(_singular, _plain(text).strip("_").split("_"))))
+    meant = _rules_in(words)
+    return sorted(name for name in set(names) if _is_named(name, words, meant))
+
+
+def _is_named(name: str, words: str, meant: list[re.Pattern[str]]) -> bool:
+    whole, last = _plain(name), _plain(re.split(r"\.|--", name)[-1])
+    if any(_has_all(words, plain) for plain in (whole, last)):
+        return True
+    return next((rule.words for rule in KNOWN if rule.words.search(last)), None) in meant
+
+
+def _has_all(words: str, plain: str) -> bool:
+    parts = [part for part in plain.split("_") if part]
+    return bool(parts) and all(f"_{_singular(part)}_" in words for part in parts)
+
+
+def _rules_in(words: str) -> list[re.Pattern[str]]:
+    """The well-known settings that a text names; “rate” in “learning rate” names no other one."""
+    spans = {rule.words: found.span() for rule in KNOWN if (found := rule.words.search(words))}
+    return [
+        rule
+        for rule, (start, end) in spans.items()
+        if not any(low <= start and end <= high and high - low > end - start for low, high in spans.values())
+    ]
+
+
+def _singular(word: str) -> str:
+    """A word without the ending of the plural."""
+    if re.search(r"(?:ch|sh|ss|x)es$", word):
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
 def _plain(name: str) -> str:
     """A name as words: ``maxDepth``, ``--max-depth`` and ``MAX_DEPTH`` are all ``_max_depth_``."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)

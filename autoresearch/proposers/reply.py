@@ -53,6 +53,8 @@ class Change:
     hypothesis: str
     expected: float | None
     form: Literal["blocks", "whole"]
+    insight: str = ""
+    """What the model says that the runs show; it names them by their ids."""
 
 
 def read_reply(answer: str, rules: Rules) -> Change:
@@ -74,7 +76,8 @@ def read_reply(answer: str, rules: Rules) -> Change:
     title = one_line(parts.title or hypothesis, TITLE_CHARACTERS)
     if not title:
         raise BadReply("The answer has neither a line TITLE: nor a line HYPOTHESIS:; say what is changed and why.")
-    return Change(source, digest, title, hypothesis or title, _expected(parts.expect), form)
+    insight = one_line(parts.insight, HYPOTHESIS_CHARACTERS)
+    return Change(source, digest, title, hypothesis or title, _expected(parts.expect), form, insight)
 
 
 def _changed(parts: Parts, rules: Rules) -> tuple[str, Literal["blocks", "whole"]]:

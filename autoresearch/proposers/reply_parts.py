@@ -14,7 +14,7 @@ _THOUGHT_ENDS = "</think>"
 _SEARCH = re.compile(r"<{5,9} ?SEARCH\b.*")
 _MIDDLE = re.compile(r"={5,9}")
 _REPLACE = re.compile(r">{5,9} ?REPLACE\b.*")
-_FIELD = re.compile(r"[\s>*#_-]{0,8}(TITLE|HYPOTHESIS|EXPECT)[*_]{0,3}\s?:[*_]{0,3}(.*)", re.IGNORECASE)
+_FIELD = re.compile(r"[\s>*#_-]{0,8}(TITLE|HYPOTHESIS|EXPECT|INSIGHT)[*_]{0,3}\s?:[*_]{0,3}(.*)", re.IGNORECASE)
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})(.*)")
 _FILE = re.compile(
     r"[\s*#`_]{0,8}(?:(?:FILE|PATH)\s?:\s?)?[`*]{0,3}"
@@ -32,6 +32,7 @@ class Parts:
     title: str = ""
     hypothesis: str = ""
     expect: str = ""
+    insight: str = ""
     blocks: list[Block] = field(default_factory=list)
     fences: list[str] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
@@ -124,6 +125,8 @@ class _Reader:
                 self._parts.title = said
             elif name == "EXPECT":
                 self._parts.expect = said
+            elif name == "INSIGHT":
+                self._parts.insight = said
             else:
                 self._parts.hypothesis = said
         elif not line.strip():

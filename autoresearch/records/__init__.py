@@ -1,7 +1,7 @@
 """What a record is: kinds, strict encoding, ids, signatures, admission. Pure."""
 
 from autoresearch.records.encoding import EncodingError, decode, encode
-from autoresearch.records.ids import ID_BYTES, format_id, parse_id, prefix_range, short_id
+from autoresearch.records.ids import COMMON, ID_BYTES, SHORT, format_id, parse_id, prefix_range, short_id
 from autoresearch.records.kinds import (
     KINDS,
     Admission,
@@ -36,10 +36,12 @@ from autoresearch.records.record import (
 )
 
 __all__ = [
+    "COMMON",
     "DAY_MS",
     "DEFAULT_NETWORK",
     "ID_BYTES",
     "KINDS",
+    "SHORT",
     "Admission",
     "Attestation",
     "BlobRef",

@@ -58,6 +58,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     expected: float | None = None
     proposer: str = "by hand"
     kind: str = "given"
+    # What its proposer says that earlier runs show; published as a note beside the run.
+    insight: str = ""
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):

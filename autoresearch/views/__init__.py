@@ -15,6 +15,7 @@ from autoresearch.views.base_selection import (
     tier,
 )
 from autoresearch.views.cache import endings_of, in_snapshot, kept_answer, roster_of
+from autoresearch.views.citations import Citations, citations, is_heard, runs_named_in
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.display_names import participant_of, participant_with_key
@@ -75,6 +76,7 @@ __all__ = [
     "CHECKING_AUTHORS",
     "OPEN",
     "Change",
+    "Citations",
     "ClaimView",
     "EvidenceItem",
     "HistoryEntry",
@@ -96,6 +98,7 @@ __all__ = [
     "board_hardware",
     "buildable",
     "checked",
+    "citations",
     "committed",
     "confirmed_until",
     "contenders",
@@ -114,6 +117,7 @@ __all__ = [
     "is_banned",
     "is_counted",
     "is_drawn",
+    "is_heard",
     "is_own_program",
     "is_own_run",
     "is_own_task",
@@ -151,6 +155,7 @@ __all__ = [
     "run_body",
     "run_view",
     "runs",
+    "runs_named_in",
     "same_models",
     "spent_uses",
     "state_of",

@@ -25,6 +25,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "credit": Entry("credit", "What each participant has done, with the records."),
         "evidence": Entry("evidence", "Signed records that prove misbehaviour; check them here."),
         "notes": Entry("note", "The notes on a task: insights, hypotheses, past work."),
+        "claims": Entry("claims", "What is being tried now, by whom, until when."),
+        "ask": Entry("ask", "What the log says to a question, with the records."),
         "events": Entry("events", "What happens on this node, as it happens."),
     },
     "Work": {

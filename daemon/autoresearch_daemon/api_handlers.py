@@ -11,10 +11,14 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.answers import (
+    ask_answer,
+    claims_answer,
+    find_task,
     named_participant,
     note_on,
     note_view,
     own_record,
+    task_of,
     voters_answer,
     way_to_count,
     with_participants,
@@ -24,12 +28,16 @@ from autoresearch.answers import (
 from autoresearch.api import (
     AdmitRequest,
     AllowRequest,
+    AskAnswer,
+    AskRequest,
     AttestAnswer,
     AttestorAnswer,
     AttestRequest,
     BlockRequest,
     BringRequest,
     BroughtAnswer,
+    ClaimAnswer,
+    ClaimRequest,
     ConfirmRequest,
     DialRequest,
     DropRequest,
@@ -70,7 +78,7 @@ from autoresearch.views import roster_of
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import existing_folder
-from autoresearch_daemon.minds import check_proposer, proposers_status
+from autoresearch_daemon.minds import check_proposer, in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
 from autoresearch_daemon.status import followed_task, status_answer, verifying_part
 
@@ -152,7 +160,7 @@ class ApiHandlers:
     async def propose(self, request: ProposeRequest) -> ProposedAnswer:
         """Queue the runs of a program."""
         folder = request.task and str(existing_folder(request.task))
-        task = self._node.load(folder or self._node.settings.work.task)
+        task = self._task_of(request.task)
         if (fault := fault_of_program(task, request.program)) is not None:
             raise Refused(f"it can't be run: {fault}", hint="autoresearch task show DIR lists its files and limits")
         plan = await asyncio.to_thread(self._plan, task, request)
@@ -164,7 +172,11 @@ class ApiHandlers:
             queue=self._node.queued(),
         )
 
-    def _plan(self, task: Task, request: ProposeRequest) -> Plan:
+    def _task_of(self, folder: str) -> Task:
+        """The task of a folder; of the configured one where none is named."""
+        return self._node.load(str(existing_folder(folder)) if folder else self._node.settings.work.task)
+
+    def _plan(self, task: Task, request: ProposeRequest | ClaimRequest) -> Plan:
         """The plan for a program, from connections of its own: many programs may be compared with it."""
         log = Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust)
         with log, BlobStore(self._node.paths.blobs, read_only=True) as blobs:
@@ -256,9 +268,9 @@ class ApiHandlers:
         return withdrawn_answer(record, withdrawal)
 
     def note(self, request: NoteRequest) -> NoteAnswer:
-        """Publish a note on a run."""
-        body, run = note_on(self.log, request, author=self.author(), archived=self._node.archived())
-        record = self._node.notebook.publish_note(body, now_ms(), links=(run,))
+        """Publish a note."""
+        body, evidence = note_on(self.log, request, author=self.author(), archived=self._node.archived())
+        record = self._node.notebook.publish_note(body, now_ms(), links=evidence)
         return NoteAnswer(note=note_view(self.log, record))
 
     async def voters(self) -> VotersAnswer:
@@ -273,6 +285,36 @@ class ApiHandlers:
         notebook.publish_admission(participant, now_ms(), admits=request.admits, reason=request.reason)
         self._node.admitting.notice()
         return await self.voters()
+
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
+        """Publish that this node tries a program."""
+        task, notebook = self._task_of(request.task), self._node.notebook
+        plan = await asyncio.to_thread(self._plan, task, request)
+        if notebook.is_tried_elsewhere(plan, now_ms()):
+            raise Refused("another node tries this program, or has run it", hint="autoresearch claims")
+        notebook.publish_task(task, now_ms())
+        notebook.publish_claim(plan, now_ms(), seconds=request.minutes * 60)
+        found = task_of(self.log, task.digest)
+        assert found, "it was published"
+        return ClaimAnswer(
+            claim=next(
+                one
+                for one in claims_answer(self.log, found, now_ms=now_ms(), me=self.author()).claims
+                if one.is_own and one.source_digest == plan.source_digest.hex()
+            )
+        )
+
+    async def ask(self, request: AskRequest) -> AskAnswer:
+        """What the log says to a question, in a model's sentences where one is set up."""
+        return await asyncio.to_thread(self._ask, request)
+
+    def _ask(self, request: AskRequest) -> AskAnswer:
+        """The same from connections of its own: a question reads many records, and a model thinks for minutes."""
+        log = Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust)
+        with log, BlobStore(self._node.paths.blobs, read_only=True) as blobs:
+            task = find_task(log, request.task or None, author=self.author(), archived=self._node.archived())
+            plain = ask_answer(log, blobs, task, request.question, me=self.author())
+        return in_sentences(plain, self._settings_now(), self._node.paths.proposers) if request.model else plain
 
     def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""

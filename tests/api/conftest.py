@@ -14,14 +14,16 @@ from autoresearch_daemon.api import make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import attest_answer, find_task, note_on, note_view, task_status
+from autoresearch.answers import ask_answer, attest_answer, find_task, note_on, note_view, task_status
 from autoresearch.api import (
     AttestorAnswer,
     BroughtAnswer,
+    ClaimAnswer,
     Health,
     HistoryAnswer,
     NetworkStatus,
     NoteAnswer,
+    OpenClaim,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
@@ -118,9 +120,27 @@ class SmallNode:
         self.asked.append(("fetch", blob))
 
     def note(self, request):
-        body, run = note_on(self.log, request, author=self.author())
-        record = self.log.records.get(self.notebook.append("note", body, links=[run]))
+        body, evidence = note_on(self.log, request, author=self.author())
+        record = self.log.records.get(self.notebook.append("note", body, links=evidence))
         return NoteAnswer(note=note_view(self.log, record))
+
+    def claim(self, request):
+        self.asked.append(("claim", request))
+        return ClaimAnswer(
+            claim=OpenClaim(
+                id="bafy",
+                title="x = 1",
+                source_digest="00",
+                replicate=0,
+                time_ms=0,
+                until_ms=1,
+                author=self.author().hex(),
+            )
+        )
+
+    def ask(self, request):
+        task = find_task(self.log, request.task or None, author=self.author())
+        return ask_answer(self.log, self.blobs, task, request.question, me=self.author())
 
     def set_name(self, request):
         return self._note("named", request)

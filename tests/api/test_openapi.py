@@ -24,7 +24,9 @@ BODIES = {
     "/v1/name": {"name": "ann"},
     "/v1/admissions": {"participant": "ann"},
     "/v1/verify": {"run": "bafyrei"},
-    "/v1/notes": {"run": "@", "text": "what it shows"},
+    "/v1/notes": {"evidence": ["@"], "text": "what it shows"},
+    "/v1/claims": {"program": "x = 1"},
+    "/v1/ask": {"question": "which depths were tried?"},
     "/v1/peers/block": {"peer": "12D3KooW"},
     "/v1/fetch": {"sha256": "0" * 64, "size": 1},
 }

@@ -28,7 +28,7 @@ async def test_best_and_top_are_those_of_the_log(client, story):
 
 async def test_notes_are_published_and_found(client, story):
     text = "depth helps more than width"
-    made = (await client.post("/v1/notes", {"run": "@", "text": text}))["note"]
+    made = (await client.post("/v1/notes", {"evidence": ["@"], "text": text}))["note"]
     assert (made["topic"], made["evidence"], made["task"]) == ("insight", [format_id(story.faster)], "grammar")
     found = await client.get("/v1/notes?query=WIDTH%20depth")
     assert [note["text"] for note in found["notes"]] == [text]

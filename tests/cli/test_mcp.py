@@ -85,7 +85,18 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
     async def talk(client: Client) -> None:
         listed = await client.list_tools()
         names = {tool.name for tool in listed.tools}
-        assert {"status", "best", "search_runs", "show_run", "diff", "lineage", "run"} <= names
+        assert {
+            "status",
+            "best",
+            "search_runs",
+            "show_run",
+            "diff",
+            "lineage",
+            "run",
+            "notes",
+            "note",
+            "claim",
+        } <= names
         assert len(names) <= 10
         assert all(tool.description for tool in listed.tools)
         assert "the daemon is not running → autoresearch up" in await refusal(client, "status")
@@ -126,6 +137,39 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert "no record" in await refusal(client, "show_run", run="bnothere")
 
     over_stdio(talk, str(toy))
+
+
+@pytest.mark.slow
+def test_an_agent_reads_and_writes_notes_and_claims_what_it_tries(daemon: Daemon, toy: Path) -> None:
+    async def talk(client: Client) -> None:
+        first = await answer(client, "run", hypothesis="as it was", program=(toy / "train.py").read_text())
+        edits = [{"search": "X = 0.9", "replace": "X = 0.5"}]
+        assert "either edits or" in await refusal(client, "claim", hypothesis="?")
+        claimed = await answer(client, "claim", hypothesis="nearer", edits=edits, minutes=20)
+        assert claimed[OTHERS]["title"] == "nearer"
+        assert json.loads(cli_json("claims"))["claims"][0]["is_own"]
+        again = await answer(client, "claim", hypothesis="nearer", edits=edits, minutes=5)
+        assert (again["id"], again["until_ms"]) == (claimed["id"], claimed["until_ms"])
+        second = await answer(client, "run", hypothesis="nearer", edits=edits)
+        assert second["status"] == "ok"
+        assert json.loads(cli_json("claims"))["claims"] == []  # its own run took the claim over
+
+        assert (await answer(client, "notes"))["rows"] == []
+        told = await answer(client, "note", text=f"X helps. {ORDER}", evidence=[first["id"], second["id"]])
+        assert told["evidence"] == [first["id"], second["id"]]
+        idea = await answer(client, "note", text="try X below 0.3", topic="hypothesis")
+        assert [row["id"] for row in (await answer(client, "notes"))["rows"]] == [idea["id"], told["id"]]
+        [row] = (await answer(client, "notes", query='helping "( X'))["rows"]
+        assert row[OTHERS]["text"] == f"X helps. {ORDER}"
+        assert ORDER not in str({name: value for name, value in row.items() if name != OTHERS})
+        assert "no record" in await refusal(client, "note", text="of nothing", evidence=["aaaaaaaa"])
+
+    over_stdio(talk, str(toy))
+
+
+def cli_json(*words: str) -> str:
+    program = [sys.executable, "-m", "autoresearch_cli", *words, "--json"]
+    return subprocess.run(program, env=environment(), capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow

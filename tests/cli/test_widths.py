@@ -90,6 +90,8 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("credit", NAMES[2]): (best,),
         ("credit", "eve"): (lucky,),
         ("notes",): (),
+        ("claims",): (),
+        ("ask", "which", "LR", "was", "tried?"): (best,),
         ("evidence",): (refuted, lucky),
         ("evidence", lucky): ("banned",),
         ("evidence", parent): (parent,),

@@ -81,6 +81,11 @@ class Daemon:
         with self.client() as client:
             return client.post(path, json=body)
 
+    def get(self, path: str) -> httpx.Response:
+        """Ask the daemon for something."""
+        with self.client() as client:
+            return client.get(path)
+
     def runs(self) -> list[Run]:
         """Runs in the log, oldest first."""
         with Log.open(self.paths.log, DEFAULT_NETWORK, read_only=True) as log:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from autoresearch.records import Run
+from autoresearch.records import Run, parse_id, short_id
 from autoresearch.tasks import pin_baseline
 from tests.cli.programs import cpp_task
 from tests.daemon.daemons import Daemon, wait_for
@@ -92,6 +92,72 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
     assert str(tmp_path) not in prompts
     for run in runs:
         assert KEY not in repr(run)
+
+
+def insightful(body: dict[str, Any]) -> Said:
+    """A model that says what the runs in the prompt show, and names one of them and one that it made up."""
+    prompt = body["messages"][0]["content"]
+    run = re.findall(r"^([a-z2-7]{8})  0\.", prompt, flags=re.MULTILINE)[0]
+    found = re.findall(r"^X = ([0-9.e-]+) ", prompt, flags=re.MULTILINE)[-1]
+    new = round((float(found) + 0.3) / 2, 6)
+    block = f"<<<<<<< SEARCH\nX = {found}{RANGE}\n=======\nX = {new}{RANGE}\n>>>>>>> REPLACE"
+    said = f"INSIGHT: {run} shows that X near 0.3 is better, like aaaabbbb; see /home/ann/notes"
+    return openai(f"TITLE: X {found} -> {new}\nHYPOTHESIS: nearer\n{said}\n\n{block}\n")
+
+
+def test_what_a_model_found_out_becomes_a_note_with_the_runs_that_it_names(start: Callable[..., Daemon]) -> None:
+    with serving(insightful) as model:
+        daemon = start(**with_model(model.url))
+        work(daemon, 3, "llm")
+        notes = daemon.get("/v1/notes").json()["notes"]
+    runs = daemon.get("/v1/records?kind=run").json()["records"]
+    assert 1 <= len(notes) <= 2  # one for each run of the model
+    for note in notes:
+        assert "shows that X near 0.3 is better" in note["text"]
+        assert "/home/ann" not in note["text"]
+        assert len(note["evidence"]) == 1
+        assert note["evidence"][0] in [run["id"] for run in runs]
+
+
+def answering(body: dict[str, Any]) -> Said:
+    """A model that proposes, or answers a question with an id of the records, and with one that it made up."""
+    prompt = body["messages"][0]["content"]
+    if "## The question" not in prompt:
+        return nearer(body)
+    run = re.findall(r"^([a-z2-7]{8}) X = 0\.9", prompt, flags=re.MULTILINE)[0]
+    return openai(f"X of 0.9 was the first [{run}, aaaabbbb]. Nothing else is known [bbbbcccc].\x1b[2J")
+
+
+def test_a_question_is_answered_in_sentences_that_cite_records_within_the_limits(start: Callable[..., Daemon]) -> None:
+    with serving(answering) as model:
+        settings = with_model(model.url, AUTORESEARCH_LLM_PRICE_OUT="1000", AUTORESEARCH_LLM_DAY_COST="0.03")
+        daemon = start(**settings)
+        work(daemon, 1, "search")
+        asked = {"question": "which X were tried?"}
+        answer = daemon.post("/v1/ask", **asked).json()
+        plain = daemon.post("/v1/ask", **asked, model=False).json()
+        assert (plain["text"], len(model.asked)) == ("", 1)
+        [run] = daemon.get("/v1/records?kind=run").json()["records"]
+        assert answer["cited"] == [run["id"]]
+        assert answer["text"].startswith(f"X of 0.9 was the first [{short_id(parse_id(run['id']))}].")
+        assert "bbbb" not in answer["text"]
+        assert "\x1b" not in answer["text"]
+        assert answer["model"] == "scripted"
+        assert daemon.status().proposers[1].cost_today == pytest.approx(0.02)
+        assert daemon.post("/v1/ask", **asked).json()["text"]
+        refused = daemon.post("/v1/ask", **asked).json()
+        assert (refused["text"], refused["parameters"]) == ("", plain["parameters"])
+        assert "llm.day_cost is reached" in refused["reason"]
+    assert len(model.asked) == 2
+
+
+def test_a_model_that_fails_leaves_the_records(start: Callable[..., Daemon]) -> None:
+    with serving(in_turn(Said(b"<html>", kind="text/html"))) as model:
+        daemon = start(**with_model(model.url))
+        work(daemon, 1, "search")
+        answer = daemon.post("/v1/ask", question="which X were tried?").json()
+    assert answer["parameters"][0]["name"] == "X"
+    assert "text/html" in answer["reason"]
 
 
 def test_a_useless_answer_goes_back_with_its_reason(start: Callable[..., Daemon]) -> None:

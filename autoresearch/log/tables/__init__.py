@@ -10,6 +10,7 @@ from autoresearch.log.tables.programs import Programs
 from autoresearch.log.tables.records import Records
 from autoresearch.log.tables.runs import Runs
 from autoresearch.log.tables.tasks import Tasks
+from autoresearch.log.tables.texts import FoundText, TextKind, Texts
 from autoresearch.log.tables.verifications import Verifications
 
 __all__ = [
@@ -19,10 +20,13 @@ __all__ = [
     "Entries",
     "Evidence",
     "FirstEntries",
+    "FoundText",
     "Mentions",
     "Programs",
     "Records",
     "Runs",
     "Tasks",
+    "TextKind",
+    "Texts",
     "Verifications",
 ]

@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from autoresearch.api import ProgramView, QueuedRun, RecordView, RunView, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.api import (
+    NoteView,
+    OpenClaim,
+    ProgramView,
+    QueuedRun,
+    RecordView,
+    RunView,
+    StatusAnswer,
+    TaskStatus,
+    WorkerStatus,
+)
 from autoresearch.direction import MAXIMIZE, MINIMIZE
 from autoresearch.sanitise import sanitised
 from autoresearch.words import RunStatus
@@ -137,6 +147,18 @@ def run(found: RunView, parent: RunView | None = None) -> Facts:
 def record(found: RecordView) -> Facts:
     """A record in a line."""
     return _filled(id=found.id, kind=found.kind, state=found.state) | _quoted(summary=found.summary)
+
+
+def note(found: NoteView) -> Facts:
+    """A note, with what became of the runs that cite it."""
+    return _filled(
+        id=found.id, topic=found.topic, evidence=list(found.evidence), better=found.better, worse=found.worse
+    ) | _quoted(text=found.text)
+
+
+def claim(found: OpenClaim) -> Facts:
+    """What is being tried, and until when (milliseconds since 1970)."""
+    return _filled(id=found.id, until_ms=found.until_ms, source_digest=found.source_digest) | _quoted(title=found.title)
 
 
 def listed(rows: Sequence[Facts], *, limit: int) -> Facts:

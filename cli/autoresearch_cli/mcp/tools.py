@@ -10,8 +10,11 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from autoresearch.api import (
+    ClaimRequest,
     Difference,
     Event,
+    NoteRequest,
+    NotesOf,
     OfTask,
     OneRecord,
     ProposeRequest,
@@ -121,12 +124,8 @@ class Tools:
         `hypothesis` says why it should help; everybody reads it. If the run takes longer than `wait_seconds`, this
         answers with its name in the queue, and later `show_run` with `@mine` or `search_runs` has the result.
         """
-        if bool(edits) == bool(program):
-            raise UsageError("give either edits or a whole program")
         client, folder = self._client(), self._folder()
-        parent, source = self._source(client, folder, parent)
-        if edits:
-            program = apply_blocks(source, [Block(edit["search"], edit["replace"]) for edit in edits])
+        parent, program = self._program(client, folder, edits, program, parent)
         asked = ProposeRequest(task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds)
         waiting = _Waiting(client, asked)
         ended = waiting.wait(max(0.0, min(wait_seconds, WAIT_SECONDS_MAX)))
@@ -136,6 +135,56 @@ class Tools:
         if not isinstance(record, str) or not record:
             raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
         return self.show_run(record)
+
+    def notes(self, query: str = "", limit: int = 20, task: str = "") -> Facts:
+        """What participants found out or suppose about a task: the newest, or the best fit to the words of `query`.
+
+        Read these before you propose: `better` and `worse` count what became of the runs that cite a note.
+        """
+        limit = max(1, min(limit, ROWS_MAX))
+        found = self._client().ask(operations.NOTES, NotesOf(task=task or None, query=query, limit=limit)).notes
+        return {"rows": [answers.note(each) for each in found]}
+
+    def note(
+        self, text: str, evidence: list[str] | None = None, topic: Literal["insight", "hypothesis"] = "insight"
+    ) -> Facts:
+        """Publish a note for everybody: an insight with the runs that show it, or a hypothesis to try.
+
+        `evidence` are ids of runs. One or two sentences; it cannot be changed, only withdrawn.
+        """
+        task = "" if evidence else load_task(self._folder()).digest.hex()
+        asked = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
+        return answers.note(self._client().ask(operations.NOTE, asked).note)
+
+    def claim(
+        self,
+        hypothesis: str,
+        edits: list[Edit] | None = None,
+        program: str = "",
+        parent: str = "@",
+        minutes: int = 30,
+    ) -> Facts:
+        """Announce the program that you are about to `run`, so that no other node tries it for so many minutes.
+
+        Give the same `edits` or `program` as to `run`. Refused when another node tries it or has run it.
+        """
+        client, folder = self._client(), self._folder()
+        parent, program = self._program(client, folder, edits, program, parent)
+        asked = ClaimRequest(
+            task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
+        )
+        return answers.claim(client.ask(operations.CLAIM, asked).claim)
+
+    def _program(
+        self, client: Client, folder: Path, edits: list[Edit] | None, program: str, parent: str
+    ) -> tuple[str, str]:
+        """The parent run's id, and the program that edits of its program make, or the whole one that was given."""
+        if bool(edits) == bool(program):
+            raise UsageError("give either edits or a whole program")
+        parent, source = self._source(client, folder, parent)
+        if edits:
+            program = apply_blocks(source, [Block(edit["search"], edit["replace"]) for edit in edits])
+        return parent, program
 
     def _source(self, client: Client, folder: Path, parent: str) -> tuple[str, str]:
         """A run and its program; before the first run the baseline and no parent."""

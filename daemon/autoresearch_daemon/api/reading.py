@@ -8,6 +8,7 @@ from typing import Any
 from autoresearch.answers import (
     FoundTask,
     best_answer,
+    claims_answer,
     credit_answer,
     diff_answer,
     evidence_answer,
@@ -26,6 +27,7 @@ from autoresearch.answers import (
 from autoresearch.api import (
     Answer,
     BestAnswer,
+    ClaimsAnswer,
     CreditAnswer,
     DiffAnswer,
     Difference,
@@ -52,6 +54,7 @@ from autoresearch.errors import UsageError
 from autoresearch.records import KINDS
 from autoresearch.words import with_article
 from autoresearch_daemon.api.readers import Readers
+from autoresearch_daemon.clock import now_ms
 
 KEY_BYTES = 32
 Reading = Callable[[Readers, Any], Answer | Text]
@@ -128,7 +131,11 @@ def _diff(readers: Readers, asked: Difference) -> DiffAnswer:
 
 
 def _notes(readers: Readers, asked: NotesOf) -> NotesAnswer:
-    return notes_answer(readers.log, _task(readers, asked), query=asked.query, limit=asked.limit)
+    return notes_answer(readers.log, _task(readers, asked), query=asked.query, limit=asked.limit, me=readers.author)
+
+
+def _claims(readers: Readers, asked: OfTask) -> ClaimsAnswer:
+    return claims_answer(readers.log, _task(readers, asked), now_ms=now_ms(), me=readers.author)
 
 
 def _task(readers: Readers, asked: OfTask) -> FoundTask:
@@ -166,4 +173,5 @@ READERS: dict[Operation[Any], Reading] = {
     operations.LINEAGE: _lineage,
     operations.DIFF: _diff,
     operations.NOTES: _notes,
+    operations.CLAIMS: _claims,
 }

@@ -76,20 +76,30 @@ def change_by_model(
     endpoint = endpoint_of(settings, os.environ)
     messages = [Message("user", prompt_text(known, task, settings.prompt_kib << 10))]
     for _ in range(CORRECTIONS + 1):
+        answer = _answer(endpoint, messages, settings, spend)
         try:
-            answer = asyncio.run(ask(endpoint, messages))
-        except ModelFailed as error:
-            spend(error.tokens, error.tokens * settings.price_out / 1e6)
-            raise
-        spend(*_cost(answer, messages, settings))
-        try:
-            return read_reply(answer.text, rules)
+            return read_reply(answer, rules)
         except BadReply as error:
             said = str(error)
         if not may_go_on():
             break
-        messages += [Message("assistant", answer.text), Message("user", _correction(said))]
+        messages += [Message("assistant", answer), Message("user", _correction(said))]
     raise ModelFailed(f"{settings.model} gave no program that can be run: {said}")
+
+
+def ask_once(prompt: str, settings: LanguageModel, environment: Mapping[str, str], spend: Spend) -> str:
+    """The model's answer to one question; ``spend`` is told what it costs. Raises ModelFailed."""
+    return _answer(endpoint_of(settings, environment), [Message("user", prompt)], settings, spend)
+
+
+def _answer(endpoint: Endpoint, messages: list[Message], settings: LanguageModel, spend: Spend) -> str:
+    try:
+        answer = asyncio.run(ask(endpoint, messages))
+    except ModelFailed as error:
+        spend(error.tokens, error.tokens * settings.price_out / 1e6)
+        raise
+    spend(*_cost(answer, messages, settings))
+    return answer.text
 
 
 def _correction(said: str) -> str:

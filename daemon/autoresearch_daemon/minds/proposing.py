@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoresearch.log import BlobStore, Log
-from autoresearch.prompts import Known, gather, reply_rules
+from autoresearch.prompts import Known, gather, plain_line, reply_rules
 from autoresearch.proposers import Change
 from autoresearch.proposers.draws import Draws
 from autoresearch.research import Plan, plan_as_it_stands
@@ -21,6 +21,7 @@ from autoresearch_daemon.minds.gains import brought_by
 from autoresearch_daemon.minds.ledger import DAY_MS, Asked, Ledger, ModelFailed, not_before_ms
 
 NAME_CHARACTERS = 64
+INSIGHT_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         title=change.title,
         parent=building_on.row.first,
         hypothesis=change.hypothesis,
+        insight=plain_line(change.insight, INSIGHT_CHARACTERS),
         expected=change.expected,
         proposer=_name(chosen, settings)[:NAME_CHARACTERS],
         kind=chosen,
