@@ -99,10 +99,10 @@ def test_the_search_improves_a_cpp_program_and_the_daemon_takes_proposed_files(
     folder, script = made(cpp_task, tmp_path / "bench"), made(shell_task, tmp_path / "count")
     assert process("up").returncode == 0
     try:
-        assert process("work", str(folder), "--runs", "12").returncode == 0
+        assert process("work", str(folder), "--runs", "60").returncode == 0
 
         def best() -> float:
-            programs = strictly(process("top", "bench", "--json").stdout, TopAnswer).programs
+            programs = strictly(process("top", "--task", "bench", "--json").stdout, TopAnswer).programs
             return programs[0].mean if programs else 1.94
 
         wait_for(lambda: process("task", "list").stdout.startswith("bench"))

@@ -85,12 +85,12 @@ def give_orders(log: Log, blobs: BlobStore, folder: Path) -> None:
             title=order[:120],
             hypothesis=order,
         )
-        log.append(STRANGER, "run", body, now_ms=(now_ms := now_ms + 1000))
+        log.writer.append(STRANGER, "run", body, now_ms=(now_ms := now_ms + 1000))
         for topic in ("insight", "hypothesis"):
             note = Note(topic=topic, text=order, task=task.digest)
-            log.append(STRANGER, "note", note, now_ms=(now_ms := now_ms + 1000))
+            log.writer.append(STRANGER, "note", note, now_ms=(now_ms := now_ms + 1000))
         claim = Claim(task=task.digest, source_digest=bytes([number]) * 32, title=order[:120], until=now_ms + 10**12)
-        log.append(STRANGER, "claim", claim, now_ms=(now_ms := now_ms + 1000))
+        log.writer.append(STRANGER, "claim", claim, now_ms=(now_ms := now_ms + 1000))
 
 
 def obeyed(text: str) -> list[str]:
