@@ -240,10 +240,7 @@ class Notebook:
             named = ", ".join(sorted(participant_with_key(self.log, founder).short for founder in founders))
             raise Refused(f"only a founder decides who counts; this network's: {named}",
                           hint=f"ask one to run it with your key: {self.identity.root.public.hex()}")  # fmt: skip
-        self.publish_identity(now_ms)
-        device = self.device(now_ms)
-        if device is None or device.state is not DeviceState.ACTIVE:
-            raise Refused("no root key speaks for this device: nobody would heed it", hint="autoresearch id renew")
+        self.speak_for_root(now_ms)
 
     def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:
         """Let a device, this one if none is named, speak for the root key for a while from now on."""
