@@ -403,9 +403,9 @@ class BundleImportAnswer(Answer, frozen=True, kw_only=True):
 class DemoAnswer(Answer, frozen=True, kw_only=True):
     """What a demo reached: runs finished, how many of them failed, and the best value before and after.
 
-    With several daemons: how many there were and are left, whether those hold the same records and the same best, how
-    many runs repeat what another had measured, and the home of the first; how many participants were attested at the
-    end, and how many runs had which state.
+    With several daemons it says how many there were and are left, and whether those hold the same records and the same
+    best. It counts the runs that repeat what another had measured. At the end it has the home of the first daemon, how
+    many participants were attested, and how many runs had which state.
     """
 
     schema: str = "autoresearch.demo/1"
