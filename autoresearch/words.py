@@ -91,6 +91,28 @@ class Counts(StrEnum):
     ATTESTED = "attested"
 
 
+class RunMark(StrEnum):
+    """How a run is shown in a table or chart: its state, or what says more than “reported”."""
+
+    FAILED = "failed"
+    REPORTED = "reported"
+    LEADING = "leading"
+    PROVISIONAL = "provisional"
+    CONFIRMED = "confirmed"
+    NOT_REPLICATED = "not replicated"
+    DISPUTED = "disputed"
+    REFUTED = "refuted"
+    FRAUD = "fraud"
+    BANNED = "banned"
+
+
+RUN_MARK_SENTENCES: dict[RunMark, str] = {
+    **{RunMark(state.value): sentence for state, sentence in RUN_STATE_SENTENCES.items()},
+    RunMark.FAILED: "it ended without a value",
+    RunMark.LEADING: "the best reported value when it came; only its author has measured it",
+}
+
+
 class JobReason(StrEnum):
     """Why this node verifies a run."""
 

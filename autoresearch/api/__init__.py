@@ -16,6 +16,7 @@ from autoresearch.api.attestation import (
 )
 from autoresearch.api.base import Answer, Failure
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TaskStatus, TopAnswer
+from autoresearch.api.changes import ChangeView, EffectsAnswer, EffectView
 from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer, OpenClaim
 from autoresearch.api.credit import CreditAnswer, CreditView, ImprovementView, TaskCredit
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
@@ -46,6 +47,7 @@ from autoresearch.api.parameters import (
     Difference,
     EventsSince,
     EvidenceOf,
+    Filtered,
     NotesOf,
     Nothing,
     OfParticipant,
@@ -54,7 +56,9 @@ from autoresearch.api.parameters import (
     OneEvidence,
     OneRecord,
     Parameters,
+    ProgressOf,
     Records,
+    RunsOf,
     TopOf,
 )
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
@@ -87,6 +91,19 @@ from autoresearch.api.requests import (
     WithdrawRecordRequest,
     WorkRequest,
 )
+from autoresearch.api.run_rows import (
+    MarkCounts,
+    PathAnswer,
+    PathStep,
+    ProgressAnswer,
+    ProgressDots,
+    ProgressMark,
+    RunContextAnswer,
+    RunnersAnswer,
+    RunnerView,
+    RunRow,
+    RunsAnswer,
+)
 from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
@@ -109,6 +126,7 @@ __all__ = [
     "BringRequest",
     "BroughtAnswer",
     "CandidateView",
+    "ChangeView",
     "ClaimAnswer",
     "ClaimRequest",
     "ClaimsAnswer",
@@ -120,6 +138,8 @@ __all__ = [
     "DiffAnswer",
     "Difference",
     "DropRequest",
+    "EffectView",
+    "EffectsAnswer",
     "Event",
     "EventsSince",
     "EvidenceAnswer",
@@ -129,6 +149,7 @@ __all__ = [
     "EvidenceView",
     "Failure",
     "FetchRequest",
+    "Filtered",
     "Health",
     "HistoryAnswer",
     "HistoryNote",
@@ -137,6 +158,7 @@ __all__ = [
     "LineageAnswer",
     "LineageStep",
     "LogAnswer",
+    "MarkCounts",
     "MarkView",
     "Measured",
     "NameRequest",
@@ -156,10 +178,16 @@ __all__ = [
     "Operation",
     "Parameters",
     "ParticipantView",
+    "PathAnswer",
+    "PathStep",
     "PauseRequest",
     "PeerView",
     "PeersAnswer",
     "ProgramView",
+    "ProgressAnswer",
+    "ProgressDots",
+    "ProgressMark",
+    "ProgressOf",
     "ProposeRequest",
     "ProposedAnswer",
     "ProposerStatus",
@@ -168,9 +196,15 @@ __all__ = [
     "RecordView",
     "Records",
     "RunAccepted",
+    "RunContextAnswer",
     "RunFound",
     "RunInHand",
+    "RunRow",
     "RunView",
+    "RunnerView",
+    "RunnersAnswer",
+    "RunsAnswer",
+    "RunsOf",
     "ShowAnswer",
     "StateChange",
     "StatusAnswer",

@@ -14,6 +14,7 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     metric: str
     direction: str
     floor: float | None = None
+    noise: float = 0.0  # the standard deviation of the value over seeds
     baseline: float | None = None
     best: ProgramView | None = None
     closed: float | None = None  # share of the way from the baseline to the floor, 0..1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -108,6 +108,45 @@ class Difference(OfTask, frozen=True, kw_only=True):
 
     old: Reference
     new: Reference
+
+
+State = Annotated[str, Meta(max_length=200, description="only runs with these marks, with commas between them")]
+By = Annotated[str, Meta(max_length=64, description="only runs of this participant: a beginning of its key, or me")]
+Has = Annotated[str, Meta(max_length=64, description="only runs that change this setting or part")]
+Words = Annotated[str, Meta(max_length=200, description="only runs with this text in id, title or hypothesis")]
+Hardware = Annotated[str, Meta(max_length=128, description="only runs on this kind of hardware")]
+Axis = Literal["number", "time", "cost"]
+Sort = Annotated[str, Meta(max_length=16, description="number, time, value, change or cost; with -: largest first")]
+Until = Annotated[int, Meta(ge=0, le=2**53, description="only records that were here then: see `until` of page 1")]
+
+
+class Filtered(OfTask, frozen=True, kw_only=True):
+    """Which runs of a task."""
+
+    state: State = ""
+    by: By = ""
+    has: Has = ""
+    q: Words = ""
+    hardware: Hardware = ""
+
+
+class RunsOf(Filtered, frozen=True, kw_only=True):
+    """Which runs, in which order, which page."""
+
+    sort: Sort = "-time"
+    page: Annotated[int, Meta(ge=1, le=2**31, description="the page, from 1")] = 1
+    size: Limit = 50
+    until: Until = 0
+
+
+class ProgressOf(Filtered, frozen=True, kw_only=True):
+    """Which runs, over what. ``since`` and ``to`` bound the axis in its unit: number or milliseconds."""
+
+    x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
+    since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
+    to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
+    columns: Annotated[int, Meta(ge=10, le=2000, description="cells across, where runs are too many")] = 420
+    rows: Annotated[int, Meta(ge=10, le=1000, description="cells from top to bottom")] = 140
 
 
 class EventsSince(Parameters, frozen=True, kw_only=True):
