@@ -146,11 +146,17 @@ class Attestor(Section, frozen=True, kw_only=True):
 
 
 class Api(Section, frozen=True, kw_only=True):
-    """The local HTTP API."""
+    """The local HTTP API and the pages."""
 
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="also listen on this loopback TCP port, with a token; 0: off")
-    ] = 0
+        int,
+        Meta(ge=0, le=65535, description="TCP port of the pages, and of the API with a token; 0: off"),
+    ] = 8420
+    address: Annotated[
+        str, Meta(description="IPv4 address of that port; other machines than this one can only read pages")
+    ] = "127.0.0.1"
+    names: Annotated[str, Meta(description="host names by which others reach that address, with commas")] = ""
+    read_only: Annotated[bool, Meta(description="serve only pages there, without controls")] = False
 
 
 class Logging(Section, frozen=True, kw_only=True):

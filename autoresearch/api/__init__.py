@@ -25,6 +25,7 @@ from autoresearch.api.node import (
     Event,
     Health,
     HistoryAnswer,
+    LimitView,
     NetworkStatus,
     PeersAnswer,
     PeerView,
@@ -59,6 +60,7 @@ from autoresearch.api.parameters import (
     ProgressOf,
     Records,
     RunsOf,
+    TasksOf,
     TopOf,
 )
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
@@ -155,6 +157,7 @@ __all__ = [
     "HistoryNote",
     "HistoryRequest",
     "ImprovementView",
+    "LimitView",
     "LineageAnswer",
     "LineageStep",
     "LogAnswer",
@@ -212,6 +215,7 @@ __all__ = [
     "TaskCredit",
     "TaskStatus",
     "TasksAnswer",
+    "TasksOf",
     "Text",
     "TopAnswer",
     "TopOf",

@@ -174,12 +174,21 @@ class ProposerStatus(Answer, frozen=True, kw_only=True):
     failures_today: int = 0
 
 
+class LimitView(Answer, frozen=True, kw_only=True):
+    """A limit that is in force on this node, in words, and the setting that gives it."""
+
+    name: str
+    value: str
+    setting: str
+
+
 class StatusAnswer(Answer, frozen=True, kw_only=True):
     """What the node does, and why.
 
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
     ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
-    ``note`` says how many more participants it takes so that runs can be confirmed.
+    ``note`` says how many more participants it takes so that runs can be confirmed. ``pages`` is the address of the
+    local pages, empty where they are off.
     """
 
     schema: str = "autoresearch.status/1"
@@ -213,6 +222,8 @@ class StatusAnswer(Answer, frozen=True, kw_only=True):
     queue: list[QueuedRun] = []
     proposers: list[ProposerStatus] = []
     warnings: list[str] = []
+    pages: str = ""
+    limits: list[LimitView] = []
 
 
 class Health(Answer, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from autoresearch.api.attestation import (
     WithdrawRequest,
 )
 from autoresearch.api.base import Answer
-from autoresearch.api.boards import BestAnswer, LineageAnswer, TopAnswer
+from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
 from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer
 from autoresearch.api.credit import CreditAnswer
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
@@ -51,6 +51,7 @@ from autoresearch.api.parameters import (
     OneRecord,
     Parameters,
     Records,
+    TasksOf,
     TopOf,
 )
 from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, WithdrawnAnswer
@@ -154,6 +155,7 @@ BEST = Operation(
     BestAnswer,
     "The best confirmed run of a task, and beside it the best provisional and the best reported one.",
 )
+TASKS = Operation("GET /v1/tasks", TasksOf, TasksAnswer, "The tasks of the log, those with the most runs first.")
 TOP = Operation("GET /v1/top", TopOf, TopAnswer, "The leaderboard of a task.")
 CREDIT = Operation(
     "GET /v1/credit",

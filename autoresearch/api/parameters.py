@@ -42,6 +42,12 @@ class OfTask(Parameters, frozen=True, kw_only=True):
     task: TaskName | None = None
 
 
+class TasksOf(Parameters, frozen=True, kw_only=True):
+    """Which tasks."""
+
+    archived: Annotated[bool, Meta(description="those too that are archived on this machine")] = False
+
+
 class TopOf(OfTask, frozen=True, kw_only=True):
     """Which task, and how many rows."""
 

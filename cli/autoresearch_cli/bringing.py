@@ -9,12 +9,12 @@ from autoresearch.answers import record_view
 from autoresearch.api import BringRequest, BroughtAnswer, RecordView, operations
 from autoresearch.bringing import bring, runs_to_bring
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, Refused
+from autoresearch.figures import counted
 from autoresearch.home_networks import HomeNetwork
 from autoresearch.log import Log
 from autoresearch.notebook import Notebook
 from autoresearch_cli import here
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.figures import counted
 
 # At a time: how often a person sees how far it is.
 RUNS_AT_ONCE = 20

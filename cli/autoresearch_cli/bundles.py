@@ -8,11 +8,11 @@ from pathlib import Path
 
 from autoresearch.bundles import BrokenBundle, Carried, Imported, Written, import_bundle, write_bundle
 from autoresearch.errors import AutoresearchError, Refused, UsageError
+from autoresearch.figures import counted
 from autoresearch.log import BlobStore, Log
 from autoresearch.networks import load_manifest
 from autoresearch_cli import here
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.figures import counted
 
 
 def write(path: Path, *, task: str, carried: Carried) -> Written:

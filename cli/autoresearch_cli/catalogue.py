@@ -27,6 +27,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "notes": Entry("note", "The notes on a task: insights, hypotheses, past work."),
         "claims": Entry("claims", "What is being tried now, by whom, until when."),
         "ask": Entry("ask", "What the log says to a question, with the records."),
+        "open": Entry("open", "The local pages in a browser: progress, runs, leaderboard."),
         "events": Entry("events", "What happens on this node, as it happens."),
     },
     "Work": {

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.figures import counted, duration, size
 from autoresearch.identity import load_identity
 from autoresearch.log import BlobStore, Log
 from autoresearch.running import Level, ProbeResult, detect_level
@@ -18,7 +19,6 @@ from autoresearch.tasks import load_task
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import Check
 from autoresearch_cli.reading import device_key
-from autoresearch_cli.rendering.figures import counted, duration, size
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
 OLDEST_PYTHON = (3, 11)

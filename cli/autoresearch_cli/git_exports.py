@@ -10,13 +10,13 @@ from typing import NoReturn
 import typer
 
 from autoresearch.errors import DaemonNotRunning
+from autoresearch.figures import counted
 from autoresearch.git_export import Exported, export_task, exported_task, open_repository
 from autoresearch.paths import typed_path
 from autoresearch.records import format_id, short_id
 from autoresearch_cli import here
 from autoresearch_cli.models import GitExportAnswer
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
-from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, say
 
 

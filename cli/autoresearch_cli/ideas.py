@@ -12,6 +12,7 @@ import typer
 from autoresearch.api import ProposeRequest, RunView, ShowAnswer
 from autoresearch.direction import sign_of
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.figures import value
 from autoresearch.ideas import Idea
 from autoresearch.recalling import run_before
 from autoresearch.records import short_id
@@ -21,7 +22,6 @@ from autoresearch.views import run_body
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli.options import PARENT_HELP
 from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import say
 

@@ -16,6 +16,13 @@ class Problem(Answer, frozen=True, kw_only=True):
     exit_status: int
 
 
+class OpenAnswer(Answer, frozen=True, kw_only=True):
+    """Where the pages of the local daemon are, without the token that controls it."""
+
+    schema: str = "autoresearch.open/1"
+    address: str
+
+
 class UpAnswer(Answer, frozen=True, kw_only=True):
     """The daemon runs. ``state`` is "started" or "already_running".
 

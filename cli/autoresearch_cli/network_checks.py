@@ -10,11 +10,11 @@ from statistics import median
 
 from autoresearch.api import PeersAnswer, PeerView, VotersAnswer, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.figures import counted, duration
 from autoresearch.installing import install_command
 from autoresearch_cli import admitting, here
 from autoresearch_cli.checks import FAILED, OK, WARNING
 from autoresearch_cli.models import Check
-from autoresearch_cli.rendering.figures import counted, duration
 
 CONNECT_SECONDS = 3.0
 SKEW_MS = 60_000

@@ -13,6 +13,7 @@ import typer
 
 from autoresearch.direction import MAXIMIZE, MINIMIZE
 from autoresearch.errors import UsageError
+from autoresearch.figures import size, value
 from autoresearch.tasks import (
     PREPARE,
     Recipe,
@@ -25,7 +26,6 @@ from autoresearch.tasks import (
     write_task,
 )
 from autoresearch_cli import here
-from autoresearch_cli.rendering.figures import size, value
 from autoresearch_cli.rendering.output import say
 from autoresearch_cli.task_folders import PRINT_HINT, Printed, printed_once
 

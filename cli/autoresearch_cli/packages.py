@@ -9,12 +9,12 @@ import typer
 
 from autoresearch.api import operations
 from autoresearch.errors import DaemonNotRunning, Refused
+from autoresearch.figures import counted
 from autoresearch.tasks import MANIFEST, Task, load_task
 from autoresearch.words import Why
 from autoresearch_cli import here
 from autoresearch_cli.models import PackagesAnswer
 from autoresearch_cli.options import Folder, Json
-from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.task_folders import named_folder
 

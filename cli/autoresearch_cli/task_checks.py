@@ -10,6 +10,7 @@ from functools import partial
 import psutil
 
 from autoresearch.errors import AutoresearchError
+from autoresearch.figures import counted
 from autoresearch.packages import is_installed, task_python
 from autoresearch.research import (
     Bench,
@@ -26,7 +27,6 @@ from autoresearch.tasks import Task, load_task
 from autoresearch_cli import here
 from autoresearch_cli.checks import FAILED, OK, WARNING, guarded
 from autoresearch_cli.models import Check
-from autoresearch_cli.rendering.figures import counted
 
 
 def task_checks(folder: str) -> Iterator[Check]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autoresearch.api import Event
-from autoresearch_cli.rendering.figures import duration, largest_unit, percent, value
+from autoresearch.figures import duration, largest_unit, percent, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.progress import Display
 

@@ -80,7 +80,7 @@ from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.folders import existing_folder
 from autoresearch_daemon.minds import check_proposer, in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
-from autoresearch_daemon.status import followed_task, status_answer, verifying_part
+from autoresearch_daemon.status import followed_task, limits_of, status_answer, verifying_part
 
 LIST_HINT = "autoresearch network list"
 
@@ -90,6 +90,7 @@ class ApiHandlers:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self.pages = ""  # their address, while they are served
 
     @property
     def log(self) -> Log:
@@ -404,7 +405,14 @@ class ApiHandlers:
         settings = self._settings_now()
         worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)
         proposers = proposers_status(self.log, self._node.paths, settings, worked_on, me=self.author(), now_ms=now_ms())
-        status = msgspec.structs.replace(status, verifying=part, queue=self._node.queued(), proposers=proposers)
+        status = msgspec.structs.replace(
+            status,
+            verifying=part,
+            queue=self._node.queued(),
+            proposers=proposers,
+            pages=self.pages,
+            limits=limits_of(self._node.settings.work, self._node.settings.storage),
+        )
         root = self._node.notebook.identity.root.public
         return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen())
 

@@ -15,8 +15,8 @@ from autoresearch.api import WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import NETWORK_VARIABLE, Paths
 from autoresearch.sanitise import sanitised
-from autoresearch.settings import Settings, load_settings, named_devices
-from autoresearch_daemon.api import make_app, serve
+from autoresearch.settings import Api, Settings, load_settings, named_devices
+from autoresearch_daemon.api import Tcp, make_app, serve
 from autoresearch_daemon.api_handlers import ApiHandlers
 from autoresearch_daemon.attesting import PASSWORD_VARIABLE
 from autoresearch_daemon.log_lines import set_up_logging
@@ -33,11 +33,13 @@ def main() -> None:
         paths = Paths.from_environment(os.environ)
         paths.create()
         os.environ[NETWORK_VARIABLE] = paths.folder  # workers stay in this network when another one is put in use
-        settings = with_options(load_settings(paths.settings, os.environ)[0], options)
+        settings, sources = load_settings(paths.settings, os.environ)
+        settings = with_options(settings, options)
         set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
         devices = named_devices(settings.work.device)
         sys.setswitchinterval(SWITCH_SECONDS)
-        again = asyncio.run(run(paths, settings, devices, work=options.work, task=options.task, runs=options.runs))
+        tcp = tcp_of(settings.api, paths, fixed=sources["api.port"] != "default")
+        again = asyncio.run(run(paths, settings, devices, tcp, options))
     except AutoresearchError as error:
         print(f"autoresearchd: {sanitised(str(error))}", file=sys.stderr)  # noqa: T201 - words for the person who started it
         if error.hint:
@@ -69,7 +71,18 @@ def with_options(settings: Settings, options: argparse.Namespace) -> Settings:
     return msgspec.structs.replace(settings, work=work)
 
 
-async def run(paths: Paths, settings: Settings, devices: list[str], *, work: bool, task: str, runs: int | None) -> bool:
+def tcp_of(settings: Api, paths: Paths, *, fixed: bool) -> Tcp | None:
+    """Where pages and API are served over TCP; None when they are off."""
+    if not settings.port:
+        return None
+    names = frozenset(name.strip().lower() for name in settings.names.split(",") if name.strip())
+    token = paths.make_api_token()
+    return Tcp(settings.port, token, settings.address, names, fixed=fixed, pages_only=settings.read_only)
+
+
+async def run(
+    paths: Paths, settings: Settings, devices: list[str], tcp: Tcp | None, options: argparse.Namespace
+) -> bool:
     """One life of the daemon; whether it was asked to begin another one."""
     node = Node(paths, settings, devices)
     answering = ApiHandlers(node)
@@ -77,12 +90,11 @@ async def run(paths: Paths, settings: Settings, devices: list[str], *, work: boo
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, node.end)
-    token = paths.make_api_token() if settings.api.port else None
     try:
-        async with serve(make_app(answering), socket=paths.socket, port=settings.api.port, token=token):
+        async with serve(make_app(answering), socket=paths.socket, tcp=tcp) as answering.pages:
             await node.start()
-            if work:
-                answering.work(WorkRequest(task=task, runs=runs))
+            if options.work:
+                answering.work(WorkRequest(task=options.task, runs=options.runs))
             await node.wait()
     finally:
         await node.stop()

@@ -15,6 +15,7 @@ from autoresearch.answers import (
     verifying_status,
 )
 from autoresearch.api import (
+    LimitView,
     NetworkStatus,
     StatusAnswer,
     StorageStatus,
@@ -24,8 +25,10 @@ from autoresearch.api import (
     WorkerStatus,
 )
 from autoresearch.errors import NotFound
+from autoresearch.figures import duration, size
 from autoresearch.notebook import Notebook
 from autoresearch.running import Level
+from autoresearch.settings import Storage, Work
 from autoresearch.views import participant_with_key
 from autoresearch.words import WHY_SENTENCES
 from autoresearch_daemon.clock import now_ms
@@ -80,6 +83,20 @@ def status_answer(
         ],
         warnings=list(warnings),
     )
+
+
+def limits_of(work: Work, storage: Storage) -> list[LimitView]:
+    """What this node lends at most."""
+    memory = size(work.max_memory_mib << 20) if work.max_memory_mib else "7/8 of this machine's"
+    return [
+        LimitView(name="workers", value=str(work.workers), setting="work.workers"),
+        LimitView(name="threads of a run", value=str(work.threads), setting="work.threads"),
+        LimitView(name="time of a run", value=duration(1000 * work.max_seconds), setting="work.max_seconds"),
+        LimitView(name="memory of a run", value=memory, setting="work.max_memory_mib"),
+        LimitView(
+            name="free disk, at least", value=size(storage.minimum_free_mib << 20), setting="storage.minimum_free_mib"
+        ),
+    ]
 
 
 def verifying_part(

@@ -10,7 +10,7 @@ from shutil import copytree
 
 import aiohttp
 import pytest
-from autoresearch_daemon.api import make_app, serve
+from autoresearch_daemon.api import Tcp, make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 
@@ -255,7 +255,7 @@ class Client:
 async def served(node, path, *, port=0, token=None):
     """A client of the API of ``node``."""
     connector = aiohttp.UnixConnector(str(path), limit=0)
-    serving = serve(make_app(node), socket=path, port=port, token=token)
+    serving = serve(make_app(node), socket=path, tcp=Tcp(port, token) if port else None)
     async with serving, aiohttp.ClientSession(connector=connector) as session:
         yield Client(session, "http://localhost")
 

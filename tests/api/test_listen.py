@@ -7,7 +7,7 @@ import stat
 import aiohttp
 import pytest
 from aiohttp import web
-from autoresearch_daemon.api import serve
+from autoresearch_daemon.api import Tcp, serve
 
 from autoresearch.errors import Locked, Refused, UsageError
 
@@ -34,7 +34,7 @@ async def get(path):
 
 
 async def test_the_socket_is_for_this_user_alone_and_is_gone_afterwards(app, path):
-    async with serve(app, socket=path, port=0, token=None):
+    async with serve(app, socket=path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert await get(path) == "hello"
@@ -44,7 +44,7 @@ async def test_the_socket_is_for_this_user_alone_and_is_gone_afterwards(app, pat
 async def test_a_folder_that_others_could_enter_is_closed_to_them(app, path):
     path.parent.mkdir(mode=0o777)
     path.parent.chmod(0o777)
-    async with serve(app, socket=path, port=0, token=None):
+    async with serve(app, socket=path):
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
@@ -54,14 +54,14 @@ async def test_the_socket_of_a_dead_daemon_is_replaced(app, path):
     dead.bind(str(path))
     dead.listen()
     dead.close()
-    async with serve(app, socket=path, port=0, token=None):
+    async with serve(app, socket=path):
         assert await get(path) == "hello"
 
 
 async def test_the_socket_of_a_living_daemon_is_left_alone(app, path):
-    async with serve(app, socket=path, port=0, token=None):
+    async with serve(app, socket=path):
         with pytest.raises(Locked):
-            async with serve(web.Application(), socket=path, port=0, token=None):
+            async with serve(web.Application(), socket=path):
                 pass
         assert await get(path) == "hello"
 
@@ -76,7 +76,7 @@ async def test_a_daemon_too_busy_to_accept_is_not_taken_for_dead(app, path):
             one.setblocking(False)
             one.connect_ex(str(path))
         with pytest.raises(Locked):
-            async with serve(app, socket=path, port=0, token=None):
+            async with serve(app, socket=path):
                 pass
         for one in waiting:
             one.close()
@@ -88,7 +88,7 @@ async def test_what_is_no_socket_is_not_removed(app, path, make):
     path.parent.mkdir()
     make(path)
     with pytest.raises(Refused):
-        async with serve(app, socket=path, port=0, token=None):
+        async with serve(app, socket=path):
             pass
     assert path.exists()
 
@@ -98,7 +98,7 @@ async def test_a_folder_that_somebody_else_made_first_is_refused(app, path):
     path.parent.mkdir()
     os.chown(path.parent, 12345, 12345)
     with pytest.raises(Refused, match="does not belong"):
-        async with serve(app, socket=path, port=0, token=None):
+        async with serve(app, socket=path):
             pass
 
 
@@ -106,12 +106,12 @@ async def test_a_link_in_place_of_the_folder_is_refused(app, path, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     path.parent.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Refused, match="does not belong"):
-        async with serve(app, socket=path, port=0, token=None):
+        async with serve(app, socket=path):
             pass
 
 
 async def test_a_socket_put_in_our_place_is_not_removed(app, path):
-    async with serve(app, socket=path, port=0, token=None):
+    async with serve(app, socket=path):
         path.unlink()
         other = sockets.socket(sockets.AF_UNIX)
         other.bind(str(path))
@@ -121,14 +121,14 @@ async def test_a_socket_put_in_our_place_is_not_removed(app, path):
 
 async def test_a_path_too_long_for_a_socket_is_refused_with_a_sentence(app, tmp_path):
     with pytest.raises(Refused, match="too long"):
-        async with serve(app, socket=tmp_path / ("x" * 120), port=0, token=None):
+        async with serve(app, socket=tmp_path / ("x" * 120)):
             pass
 
 
 async def test_a_port_without_a_token_is_refused(app, path):
-    for token in (None, ""):
+    for token in ("",):
         with pytest.raises(UsageError):
-            async with serve(app, socket=path, port=8100, token=token):
+            async with serve(app, socket=path, tcp=Tcp(8100, token)):
                 pass
     assert not path.exists()
 
@@ -138,6 +138,6 @@ async def test_a_taken_port_is_refused_and_leaves_no_socket(app, path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(Refused, match="port"):
-            async with serve(app, socket=path, port=taken.getsockname()[1], token="secret"):
+            async with serve(app, socket=path, tcp=Tcp(taken.getsockname()[1], "secret")):
                 pass
     assert not path.exists()

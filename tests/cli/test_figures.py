@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from autoresearch_cli.rendering.figures import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.errors import UsageError
+from autoresearch.figures import (
     age,
     change,
     counted,
@@ -16,10 +20,6 @@ from autoresearch_cli.rendering.figures import (
     size,
     value,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from autoresearch.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autoresearch.api import PauseRequest, StatusAnswer, operations
+from autoresearch.figures import parse_duration
 from autoresearch_cli import here
 from autoresearch_cli.options import For, Json, command_app, examples
-from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import state_sentence
 

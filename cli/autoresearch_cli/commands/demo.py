@@ -13,12 +13,12 @@ import typer
 from autoresearch.api import Event, StatusAnswer, WorkRequest, operations
 from autoresearch.client import Client
 from autoresearch.errors import DaemonNotRunning
+from autoresearch.figures import counted, parse_duration, percent, value
 from autoresearch.installing import install_command
 from autoresearch_cli import here, joining, starting
 from autoresearch_cli.demo_cluster.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
-from autoresearch_cli.rendering.figures import counted, parse_duration, percent, value
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.status import program_value

@@ -15,6 +15,7 @@ import typer
 from autoresearch.answers import show_answer
 from autoresearch.bundles import Carried
 from autoresearch.errors import UsageError
+from autoresearch.figures import counted, moment, size
 from autoresearch.log import Log
 from autoresearch.paths import typed_path
 from autoresearch.records import Run, format_id, short_id
@@ -24,7 +25,6 @@ from autoresearch_cli import bundles, git_exports
 from autoresearch_cli.models import BundleAnswer, ExportAnswer
 from autoresearch_cli.options import command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.figures import counted, moment, size
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.results_tsv import COLUMNS, verdicts
 

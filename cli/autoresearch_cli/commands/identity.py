@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import NotFound, UsageError
+from autoresearch.figures import counted, moment
 from autoresearch.identity import (
     ANSWER,
     REQUEST,
@@ -24,7 +25,6 @@ from autoresearch_cli import attesting, enrolling, here
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.passphrases import passphrase
-from autoresearch_cli.rendering.figures import counted, moment
 from autoresearch_cli.rendering.output import is_rich, print_json, print_labelled, print_table, say
 from autoresearch_cli.roots import loaded, unlocked
 

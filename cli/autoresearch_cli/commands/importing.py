@@ -11,6 +11,7 @@ import typer
 from autoresearch.api import HistoryNote, HistoryRequest, operations
 from autoresearch.bundles import is_bundle
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.figures import counted
 from autoresearch.notebook import Notebook
 from autoresearch.paths import typed_path
 from autoresearch.records import Note
@@ -18,7 +19,6 @@ from autoresearch.tasks import load_task
 from autoresearch_cli import bundles, here
 from autoresearch_cli.models import BundleImportAnswer, ImportAnswer
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.results_tsv import read_rows
 

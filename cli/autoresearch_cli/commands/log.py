@@ -8,12 +8,12 @@ import typer
 
 from autoresearch.answers import log_answer, parse_conditions
 from autoresearch.errors import NotFound, UsageError
+from autoresearch.figures import parse_duration
 from autoresearch.records import KINDS
 from autoresearch_cli import here
 from autoresearch_cli.completing import complete_task
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.paging import paged
 from autoresearch_cli.rendering.records import print_log

@@ -11,6 +11,7 @@ import typer
 
 from autoresearch.api import operations
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.figures import counted, moment
 from autoresearch.identity import Trust
 from autoresearch.installing import install_command
 from autoresearch.networks import (
@@ -32,7 +33,6 @@ from autoresearch_cli import admitting, here, joining, starting
 from autoresearch_cli.commands import network_homes, network_voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.figures import counted, moment
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
 from autoresearch_cli.rendering.voters import invitation, voter_lines
 

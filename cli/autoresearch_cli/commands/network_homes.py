@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.figures import counted
 from autoresearch.home_networks import (
     HomeNetwork,
     contents_of,
@@ -23,7 +24,6 @@ from autoresearch_cli.bringing import bring_all, still_to_bring
 from autoresearch_cli.completing import complete_network
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.figures import counted
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import confirm, is_rich, print_json, print_table, say
 

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import UsageError
+from autoresearch.figures import value
 from autoresearch_cli import here
 from autoresearch_cli.agent_folders import bring
 from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Folder, Json, command_app, examples
-from autoresearch_cli.rendering.figures import value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_json, say
 

@@ -12,6 +12,7 @@ import typer
 from autoresearch.answers import open_checkpoint, run_checkpoint
 from autoresearch.api import ShowAnswer
 from autoresearch.errors import Refused, UsageError
+from autoresearch.figures import size
 from autoresearch.paths import typed_path
 from autoresearch.sanitise import json_text
 from autoresearch.words import RunState
@@ -20,7 +21,6 @@ from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
 from autoresearch_cli.rendering.evidence import how_to_check
-from autoresearch_cli.rendering.figures import size
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_exactly, print_json, say
 from autoresearch_cli.rendering.paging import paged

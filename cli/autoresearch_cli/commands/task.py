@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.figures import duration, value
 from autoresearch.paths import typed_path
 from autoresearch.proposers import constants, nothing_to_change
 from autoresearch.tasks import (
@@ -26,7 +27,6 @@ from autoresearch_cli.completing import complete_task
 from autoresearch_cli.models import ConstantAnswer, TaskAnswer
 from autoresearch_cli.new_task import Given, asks, describe_program
 from autoresearch_cli.options import Folder, Json, command_app, examples
-from autoresearch_cli.rendering.figures import duration, value
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.task_folders import copy_task, get_task
 

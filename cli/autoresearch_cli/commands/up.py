@@ -14,6 +14,7 @@ from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import UpAnswer
 from autoresearch_cli.options import Json, Workers, command_app, examples
+from autoresearch_cli.pages import show_pages
 from autoresearch_cli.rendering.output import print_json, say
 
 app = command_app()
@@ -35,6 +36,7 @@ def up(
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Run in this terminal instead of the background.")
     ] = False,
+    open_them: Annotated[bool, typer.Option("--open", help="Open the local pages in a browser.")] = False,
     json: Json = False,
 ) -> None:
     """Start the daemon on this machine. It runs in the background until `autoresearch down`."""
@@ -45,6 +47,8 @@ def up(
         if workers is not None:
             say("the daemon runs already and keeps its workers: autoresearch down, then up --workers")
         _report("already_running", status.pid, json=json)
+        if open_them:
+            show_pages(status)
         return
     first = not (here.paths().keys / "device.key").exists()
     process = starting.start(workers=workers, detached=not foreground)
@@ -63,6 +67,8 @@ def up(
     _report("started", process.pid, json=json)
     if first and not json:
         say("made a root key, unencrypted → autoresearch id passphrase encrypts it")
+    if open_them and (status := starting.daemon_status()):
+        show_pages(status)
     if foreground:
         code = process.wait()
         raise typer.Exit(code if code >= 0 else 128 - code)
@@ -79,6 +85,8 @@ def _report(state: str, pid: int | None, *, json: bool) -> None:
     if json:
         print_json(answer)
         return
+    if status is not None and status.pages:
+        say(f"pages: {status.pages} → autoresearch open")
     say("the daemon runs" if answer.state == "started" else "the daemon runs already")
     say("→ autoresearch status" if answer.working else "→ autoresearch work, or watch a few runs: autoresearch demo")
 

@@ -8,12 +8,12 @@ import typer
 
 from autoresearch.api import WorkRequest, operations
 from autoresearch.errors import UsageError
+from autoresearch.figures import parse_duration
 from autoresearch.tasks import load_task
 from autoresearch_cli import here
 from autoresearch_cli.completing import complete_task
 from autoresearch_cli.options import For, Json, Runs, command_app, examples
 from autoresearch_cli.packages import AllowPackages, ask_for_packages
-from autoresearch_cli.rendering.figures import parse_duration
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.status import state_sentence

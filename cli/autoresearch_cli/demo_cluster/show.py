@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 from autoresearch.api import Event, WorkRequest, operations
 from autoresearch.errors import AutoresearchError
+from autoresearch.figures import counted, value
 from autoresearch.log import Log
 from autoresearch.records import Record
 from autoresearch.views import judgement, roster_of
@@ -22,7 +23,6 @@ from autoresearch_cli.demo_cluster.daemons import Daemon, Place, demo_cluster, p
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState, done_twice
 from autoresearch_cli.models import DemoAnswer
-from autoresearch_cli.rendering.figures import counted, value
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import program_value
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from autoresearch.api import Event, StatusAnswer
+from autoresearch.figures import counted, percent, value
 from autoresearch.records import Record, Run
 from autoresearch.words import STOPPED, RunStatus
-from autoresearch_cli.rendering.figures import counted, percent, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.watching import finished_line, progress_in, text_in

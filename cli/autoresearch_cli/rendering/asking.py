@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autoresearch.api import AskAnswer, RunFound, TriedParameter, TriedValue
+from autoresearch.figures import figure, value
 from autoresearch.sanitise import one_line, sanitised
-from autoresearch_cli.rendering.figures import figure, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.notes import TEXT_CHARACTERS
 from autoresearch_cli.rendering.output import is_rich, print_line, print_rows, print_table

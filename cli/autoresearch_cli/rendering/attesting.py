@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api import AttestAnswer, AttestorAnswer
-from autoresearch_cli.rendering.figures import counted, duration, lately, moment
+from autoresearch.figures import counted, duration, lately, moment
 from autoresearch_cli.rendering.output import print_labelled, print_table, say
 
 KEY_CHARACTERS = 16

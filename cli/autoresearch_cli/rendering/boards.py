@@ -14,6 +14,7 @@ from autoresearch.api import (
     TaskStatus,
     TopAnswer,
 )
+from autoresearch.figures import counted, figure, interval, lately, moment, signed, value
 from autoresearch.sanitise import one_line
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
@@ -25,7 +26,6 @@ from autoresearch.words import (
     BoardSection,
     Mark,
 )
-from autoresearch_cli.rendering.figures import counted, figure, interval, lately, moment, signed, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person, reproach
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoresearch.api import CreditAnswer, CreditView
+from autoresearch.figures import counted, duration, figure, moment, value
 from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, Mark
-from autoresearch_cli.rendering.figures import counted, duration, figure, moment, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import mark_words, persons
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text

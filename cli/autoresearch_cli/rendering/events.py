@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api import Event
-from autoresearch_cli.rendering.figures import clock, moment, value
+from autoresearch.figures import clock, moment, value
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows
 from autoresearch_cli.watching import finished_line, number_in, progress_line, text_in

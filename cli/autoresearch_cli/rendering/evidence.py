@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autoresearch.api import EvidenceAnswer, EvidenceListAnswer, EvidenceView, MarkView
+from autoresearch.figures import counted, lately, moment
 from autoresearch.words import EvidenceKind, Mark
-from autoresearch_cli.rendering.figures import counted, lately, moment
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.output import is_rich, print_line, print_rows, print_table

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autoresearch.api import ClaimsAnswer, NotesAnswer, NoteView
+from autoresearch.figures import duration, lately, moment
 from autoresearch.sanitise import one_line
-from autoresearch_cli.rendering.figures import duration, lately, moment
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.output import is_rich, print_rows, print_table

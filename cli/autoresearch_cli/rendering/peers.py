@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api import PeersAnswer, PeerView
-from autoresearch_cli.rendering.figures import counted, duration, lately, moment, size
+from autoresearch.figures import counted, duration, lately, moment, size
 from autoresearch_cli.rendering.names import mark_words, person
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
 

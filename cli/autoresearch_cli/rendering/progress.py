@@ -7,8 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from autoresearch.figures import percent
 from autoresearch.sanitise import one_line
-from autoresearch_cli.rendering.figures import percent
 from autoresearch_cli.rendering.output import print_line, say, wants_color
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from autoresearch.api import (
     ShowAnswer,
     VerificationStateView,
 )
+from autoresearch.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch.records import format_id
 from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, MEASURED_BY, RETEST, RETEST_SENTENCE, Mark, RunState
-from autoresearch_cli.rendering.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch_cli.rendering.ids import short, shortened
 from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.notes import note_line

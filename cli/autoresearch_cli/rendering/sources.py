@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api import DiffAnswer
-from autoresearch_cli.rendering.figures import change, value
+from autoresearch.figures import change, value
 from autoresearch_cli.rendering.output import is_rich, print_exactly, print_text, say
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}

@@ -14,9 +14,7 @@ from autoresearch.api import (
     WorkerStatus,
     best_value,
 )
-from autoresearch.records import DEFAULT_NETWORK
-from autoresearch.words import STAGE_SENTENCES, RunState
-from autoresearch_cli.rendering.figures import (
+from autoresearch.figures import (
     age,
     clock,
     counted,
@@ -27,6 +25,8 @@ from autoresearch_cli.rendering.figures import (
     size,
     value,
 )
+from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.words import STAGE_SENTENCES, RunState
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.voters import reason

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autoresearch.api import CandidateView, VoterView
+from autoresearch.figures import age, counted, moment
 from autoresearch.words import Counts
 from autoresearch_cli.models import InvitationRow
-from autoresearch_cli.rendering.figures import age, counted, moment
 from autoresearch_cli.rendering.names import person
 
 TOKEN_CHARACTERS = 8

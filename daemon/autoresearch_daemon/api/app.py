@@ -18,6 +18,7 @@ from autoresearch_daemon.api.openapi import openapi
 from autoresearch_daemon.api.port import NodePort
 from autoresearch_daemon.api.readers import NODE, open_readers
 from autoresearch_daemon.api.routes import handler, text_response
+from autoresearch_daemon.pages import add_pages
 
 # A request of this API is a few words; what is larger is a mistake or an attack.
 # A program has at most 1 MiB, and JSON writes some characters of it as six.
@@ -45,6 +46,7 @@ def make_app(node: NodePort) -> web.Application:
     app[ENDINGS] = set()
     for name, operation in OPERATIONS.items():
         app.router.add_route(operation.method, operation.path, WRITERS.get(operation) or handler(name, operation))
+    add_pages(app)
     app.cleanup_ctx.append(open_readers)
     app.on_response_prepare.append(protect)
     app.on_shutdown.append(end_streams)

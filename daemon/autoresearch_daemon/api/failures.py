@@ -46,8 +46,12 @@ def answer(model: Answer, *, status: int = 200) -> web.Response:
 
 def failure(error: AutoresearchError) -> web.Response:
     """An expected error as a response: the sentence, the hint and the exit status of the command line."""
-    status = next(code for kind, code in HTTP_STATUS if isinstance(error, kind))
-    return answer(Failure(error=str(error), hint=error.hint, exit_status=error.exit_status), status=status)
+    return answer(Failure(error=str(error), hint=error.hint, exit_status=error.exit_status), status=status_of(error))
+
+
+def status_of(error: AutoresearchError) -> int:
+    """The HTTP status of an expected error."""
+    return next(code for kind, code in HTTP_STATUS if isinstance(error, kind))
 
 
 def http_failure(error: web.HTTPException) -> web.Response:

@@ -1,7 +1,9 @@
-"""Who may ask: everyone who can open the Unix socket; over TCP only a holder of the token who means this host.
+"""Who may ask: everyone who can open the Unix socket; over TCP whoever means this host, and has the token.
 
-A page in a browser can reach loopback ports. Three things keep it out: the token, which no page knows; the ``Host``
-header, which a name re-bound to 127.0.0.1 gets wrong (DNS rebinding); and the ``Origin`` header of foreign pages.
+Any web page can reach loopback ports. Three things keep it out: the token, which no page knows; the ``Host`` header,
+which a name that is re-bound to 127.0.0.1 gets wrong (DNS rebinding); and the ``Origin`` header of foreign pages.
+The node's own pages are read without the token. They change nothing, and no other origin may read them (no CORS).
+Where they are served to other machines, nothing but pages is answered over TCP.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hmac
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -18,8 +21,21 @@ from autoresearch.errors import Refused
 from autoresearch_daemon.api.failures import answer
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-TOKEN = web.AppKey("token", str)
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost"})
+# Routes with a name that begins so are pages: they are read without the token.
+PAGE = "page."
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is asked of a request over TCP: the names that the host may have, the token, and whether pages are all."""
+
+    names: frozenset[str] = LOOPBACK_NAMES
+    token: str = ""
+    pages_only: bool = False
+
+
+RULES = web.AppKey("rules", Rules)
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
@@ -29,16 +45,17 @@ HEADERS = {
 
 @web.middleware
 async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse TCP requests without the token, or from elsewhere; requests over the Unix socket pass."""
+    """Refuse TCP requests from elsewhere, or without the token; requests over the Unix socket pass."""
     if not over_unix_socket(request):
-        port = request.transport.get_extra_info("sockname")[1] if request.transport else 0
-        sentence = objection(
+        rules = request.app.get(RULES, Rules())
+        sentence = misdirected(
             host=request.headers.get("Host", ""),
             origin=request.headers.get("Origin"),
-            authorization=request.headers.get("Authorization", ""),
-            token=request.app.get(TOKEN, ""),
-            port=port,
+            names=rules.names,
+            port=request.transport.get_extra_info("sockname")[1] if request.transport else 0,
         )
+        if not sentence and not is_page(request):
+            sentence = unproven(request.headers.get("Authorization", ""), rules)
         if sentence:
             status, words = sentence
             refusal = answer(Failure(error=words, exit_status=Refused.exit_status), status=status)
@@ -54,26 +71,49 @@ async def protect(_: web.Request, response: web.StreamResponse) -> None:
         response.headers.setdefault(name, value)
 
 
-def objection(*, host: str, origin: str | None, authorization: str, token: str, port: int) -> tuple[int, str] | None:
-    """The HTTP status and the sentence that speak against a TCP request, or None."""
-    if not is_loopback(f"http://{host}", port=port):
-        return 403, "this API answers on 127.0.0.1 only: the Host header names another place"
-    if origin is not None and not is_loopback(origin, port=port):
+def is_page(request: web.Request) -> bool:
+    """Whether a request only reads one of the node's pages."""
+    return request.method in {"GET", "HEAD"} and (request.match_info.route.name or "").startswith(PAGE)
+
+
+def may_control(request: web.Request) -> bool:
+    """Whether whoever has the token can control the node from where the request came from."""
+    return not request.app.get(RULES, Rules()).pages_only
+
+
+def misdirected(*, host: str, origin: str | None, names: frozenset[str], port: int) -> tuple[int, str] | None:
+    """The HTTP status and the sentence that speak against where a TCP request came from, or None."""
+    if not names_us(f"http://{host}", names, port=port):
+        return 403, "the Host header names another place than this daemon (see the setting api.names)"
+    if origin is not None and not names_us(origin, names, port=port):
         return 403, "this API does not answer pages of other origins"
+    return None
+
+
+def unproven(authorization: str, rules: Rules) -> tuple[int, str] | None:
+    """The HTTP status and the sentence that speak against what a TCP request shows for itself, or None."""
+    if rules.pages_only:
+        return 403, "only pages are served here, to be read"
     scheme, _, given = authorization.partition(" ")
     # A header is bytes, and those that are no text arrive as lone surrogates.
     proof = given.encode("utf-8", "surrogateescape")
     # compare_digest takes as long for a wrong token as for one that is nearly right; an empty token admits nobody.
-    if not (token and scheme.lower() == "bearer" and hmac.compare_digest(proof, token.encode())):
+    token = rules.token.encode()
+    if not (token and scheme.lower() == "bearer" and hmac.compare_digest(proof, token)):
         return 401, "over TCP this API wants the header Authorization: Bearer with its token"
     return None
 
 
-def is_loopback(origin: str, *, port: int) -> bool:
-    """Whether an origin, written ``http://name:port``, is this listener."""
+def names_us(origin: str, names: frozenset[str], *, port: int) -> bool:
+    """Whether an origin, written ``http://name:port``, is this listener. Other names than loopback have any port.
+
+    A mirror may stand behind a proxy with a port and a scheme of its own.
+    """
     try:
         parts = urlsplit(origin)
-        return parts.scheme == "http" and parts.hostname in LOOPBACK_NAMES and (parts.port or 80) == port
+        if parts.hostname in LOOPBACK_NAMES:
+            return parts.scheme == "http" and (parts.port or 80) == port
+        return parts.hostname in names
     except ValueError:  # a port that is no number, a bracket that is not closed
         return False
 

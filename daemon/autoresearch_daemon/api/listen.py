@@ -1,4 +1,4 @@
-"""Where the API listens: a Unix socket that is this user's alone and, when asked, a loopback port with a token."""
+"""Where the API listens: a Unix socket that is this user's alone, and a TCP port for pages and holders of the token."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import socket as sockets
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
 from autoresearch.errors import Locked, Refused, UsageError
-from autoresearch_daemon.api.guard import TOKEN
+from autoresearch_daemon.api.guard import LOOPBACK_NAMES, RULES, Rules
 
 LOOPBACK = "127.0.0.1"
 # Answers in hand get this long when the daemon stops; event streams are ended at once.
@@ -20,22 +21,46 @@ SHUTDOWN_SECONDS = 2.0
 # How long another daemon may take to accept before its socket counts as answering anyway: it exists, so don't touch it.
 PROBE_SECONDS = 1.0
 BACKLOG = 256
+# Where no port was asked for, the next free one after the usual one is taken.
+PORTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """The TCP port to listen on. ``fixed``: that one or none; else the next free one.
+
+    ``names`` are further names under which the address is reached. To another address than loopback only pages are
+    served, and anywhere with ``pages_only``.
+    """
+
+    port: int
+    token: str
+    address: str = LOOPBACK
+    names: frozenset[str] = frozenset()
+    fixed: bool = True
+    pages_only: bool = False
+
+    @property
+    def rules(self) -> Rules:
+        """What is asked of requests."""
+        loopback = self.address == LOOPBACK
+        return Rules(LOOPBACK_NAMES | self.names | {self.address}, self.token, self.pages_only or not loopback)
 
 
 @asynccontextmanager
-async def serve(app: web.Application, *, socket: Path, port: int, token: str | None) -> AsyncIterator[None]:
+async def serve(app: web.Application, *, socket: Path, tcp: Tcp | None = None) -> AsyncIterator[str]:
     """Listen for as long as the context lasts; on leaving, answers in hand go out and the socket file is removed.
 
-    ``port`` 0 means no TCP; else requests over it need ``Authorization: Bearer <token>``.
+    Gives the address of the pages, empty without TCP.
 
     Raises:
         UsageError: a port without a token.
         Locked: another process answers on the socket.
         Refused: the folder or the file belongs to somebody else, or the port is taken.
     """
-    if port and not token:
+    if tcp and not tcp.token:
         raise UsageError("the API listens on a TCP port only with a token")
-    app[TOKEN] = token or ""
+    app[RULES] = tcp.rules if tcp else Rules()
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -49,9 +74,12 @@ async def serve(app: web.Application, *, socket: Path, port: int, token: str | N
     try:
         listener, identity = unix_listener(socket)
         await web.SockSite(runner, listener, backlog=BACKLOG).start()
-        if port:
-            await web.SockSite(runner, tcp_listener(port), backlog=BACKLOG).start()
-        yield
+        address = ""
+        if tcp:
+            public = tcp_listener(tcp)
+            await web.SockSite(runner, public, backlog=BACKLOG).start()
+            address = f"http://{tcp.address}:{public.getsockname()[1]}/"
+        yield address
     finally:
         await runner.cleanup()
         if listener is not None:
@@ -107,23 +135,28 @@ def remove_stale(path: Path) -> None:
     raise Locked("another daemon answers here already", hint="autoresearch status")
 
 
-def tcp_listener(port: int) -> sockets.socket:
-    """A bound loopback socket.
+def tcp_listener(tcp: Tcp) -> sockets.socket:
+    """A bound socket.
 
     Raises:
-        Refused: the port is taken or not allowed.
+        Refused: the port is taken or not allowed, or this machine has no such address.
     """
-    listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
-    # Without it a restarted daemon would wait for the old connections' TIME_WAIT.
-    listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
-    try:
-        listener.bind((LOOPBACK, port))
-    except OSError as error:
-        listener.close()
-        raise Refused(
-            f"cannot listen on port {port}: {error.strerror}", hint="autoresearch config set api.port 0"
-        ) from error
-    return listener
+    for port in range(tcp.port, tcp.port + 1 if tcp.fixed else min(tcp.port + PORTS, 1 << 16)):
+        listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
+        # Without it a restarted daemon would wait for the old connections' TIME_WAIT.
+        listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+        try:
+            listener.bind((tcp.address, port))
+            listener.listen(BACKLOG)  # with this option two may bind one port, but only one listen on it
+        except OSError as error:
+            listener.close()
+            refused = error
+        else:
+            return listener
+    raise Refused(
+        f"cannot listen on {tcp.address} port {tcp.port}: {refused.strerror or refused}",
+        hint="autoresearch config set api.port 0 turns the pages off",
+    ) from refused
 
 
 def remove(path: Path, identity: os.stat_result) -> None:

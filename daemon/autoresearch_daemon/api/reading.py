@@ -22,6 +22,7 @@ from autoresearch.answers import (
     run_log,
     run_source,
     show_answer,
+    tasks_answer,
     top_answer,
 )
 from autoresearch.api import (
@@ -45,6 +46,8 @@ from autoresearch.api import (
     Operation,
     Records,
     ShowAnswer,
+    TasksAnswer,
+    TasksOf,
     Text,
     TopAnswer,
     TopOf,
@@ -67,6 +70,10 @@ def _best(readers: Readers, asked: OfTask) -> BestAnswer:
 def _top(readers: Readers, asked: TopOf) -> TopAnswer:
     task, archived = _task(readers, asked), readers.archived()
     return top_answer(readers.log, task, limit=asked.limit, author=readers.author, archived=archived)
+
+
+def _tasks(readers: Readers, asked: TasksOf) -> TasksAnswer:
+    return tasks_answer(readers.log, archived=readers.archived(), all_tasks=asked.archived)
 
 
 def _credit(readers: Readers, asked: OfTaskAndParticipant) -> CreditAnswer:
@@ -162,6 +169,7 @@ def _author(readers: Readers, text: str | None) -> bytes | None:
 READERS: dict[Operation[Any], Reading] = {
     operations.BEST: _best,
     operations.TOP: _top,
+    operations.TASKS: _tasks,
     operations.CREDIT: _credit,
     operations.EVIDENCE_LIST: _evidence_list,
     operations.EVIDENCE: _evidence,
