@@ -27,12 +27,16 @@ from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
+from autoresearch.answers.teller import Described, Teller, Told, described, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
 from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 
 __all__ = [
+    "Described",
     "FoundTask",
+    "Teller",
+    "Told",
     "Untold",
     "ask_answer",
     "attest_answer",
@@ -43,6 +47,7 @@ __all__ = [
     "confirmation_subject",
     "confirmations",
     "credit_answer",
+    "described",
     "diff_answer",
     "evidence_answer",
     "evidence_list_answer",
@@ -70,6 +75,7 @@ __all__ = [
     "task_of",
     "task_status",
     "tasks_answer",
+    "teller_of",
     "too_few",
     "top_answer",
     "untold",

@@ -7,15 +7,18 @@ from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.guard import HARNESS_CALLS, IMPORTS, static_guard
 from autoresearch.proposers.known_names import named_in
 from autoresearch.proposers.mixing import Brought, choose, shares
+from autoresearch.proposers.parameters import Parameter
 from autoresearch.proposers.proposal import LiveClaim, NothingToTry, Problem, Proposal, ProposalKind, nothing_to_change
-from autoresearch.proposers.ranges import Constant, Range, Value
+from autoresearch.proposers.ranges import LARGEST, Constant, Range, Value
 from autoresearch.proposers.reply import BadReply, Change, Rules, check_program, read_reply
 from autoresearch.proposers.reply_parts import parts_of
 from autoresearch.proposers.search import best_run, propose
+from autoresearch.proposers.space import Space, space_of
 
 __all__ = [
     "HARNESS_CALLS",
     "IMPORTS",
+    "LARGEST",
     "PATCHES",
     "BadReply",
     "Block",
@@ -28,6 +31,7 @@ __all__ = [
     "Evidence",
     "LiveClaim",
     "NothingToTry",
+    "Parameter",
     "PastRun",
     "Patch",
     "Problem",
@@ -35,6 +39,7 @@ __all__ = [
     "ProposalKind",
     "Range",
     "Rules",
+    "Space",
     "Value",
     "apply_blocks",
     "best_run",
@@ -50,5 +55,6 @@ __all__ = [
     "read_reply",
     "set_constants",
     "shares",
+    "space_of",
     "static_guard",
 ]
