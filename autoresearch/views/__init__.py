@@ -50,6 +50,7 @@ from autoresearch.views.queries import (
 )
 from autoresearch.views.ranking import best_of, program_as_reported, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
+from autoresearch.views.run_table import MARKS, STATES, RunTable, run_table
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
@@ -74,7 +75,9 @@ from autoresearch.views.verification_state import (
 
 __all__ = [
     "CHECKING_AUTHORS",
+    "MARKS",
     "OPEN",
+    "STATES",
     "Change",
     "Citations",
     "ClaimView",
@@ -82,6 +85,7 @@ __all__ = [
     "HistoryEntry",
     "Marked",
     "Placed",
+    "RunTable",
     "TaskStatistics",
     "TrackRecord",
     "Trial",
@@ -153,6 +157,7 @@ __all__ = [
     "roster_of",
     "run",
     "run_body",
+    "run_table",
     "run_view",
     "runs",
     "runs_named_in",

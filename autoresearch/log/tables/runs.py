@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.log.models import HistoryRow, SignedRun, StoredRun
+from autoresearch.log.models import HistoryRow, RunColumns, SignedRun, StoredRun
 from autoresearch.log.reader import Reader, in_parts, marks
 from autoresearch.log.tables.conditions import COUNTS, ENDED
 from autoresearch.records import parse_stored
@@ -34,6 +34,19 @@ class Runs:
         """  # noqa: S608
         rows = self._reader.rows(query, *values, limit)
         return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
+
+    def columns(self, task: bytes, after: int) -> list[RunColumns]:
+        """The runs on a task that came after the record with this number, without what others wrote, as they came."""
+        # By number where few came; the plus sign keeps SQLite from reading all runs on the task for them.
+        query = f"""
+        SELECT n, id, author, seq, time, status, value, budget, source_digest, parent, device, cpu_ms FROM run
+        WHERE {"+" if after else ""}task = ? AND n > ? ORDER BY n
+        """  # noqa: S608
+        return [RunColumns(*row) for row in self._reader.rows(query, task, after)]
+
+    def suspects(self) -> dict[bytes, int]:
+        """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
+        return dict(self._reader.rows("SELECT author, seq FROM suspect"))
 
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
