@@ -16,6 +16,7 @@ from autoresearch.answers.diffs import (
     run_log,
     run_source,
 )
+from autoresearch.answers.effects import effects_answer
 from autoresearch.answers.evidence import evidence_list_answer
 from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
@@ -49,6 +50,7 @@ __all__ = [
     "credit_answer",
     "described",
     "diff_answer",
+    "effects_answer",
     "evidence_answer",
     "evidence_list_answer",
     "find_task",

@@ -24,6 +24,7 @@ from autoresearch.api.attestation import (
 )
 from autoresearch.api.base import Answer
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TopAnswer
+from autoresearch.api.changes import EffectsAnswer
 from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer
 from autoresearch.api.credit import CreditAnswer
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
@@ -194,6 +195,12 @@ SOURCE = Operation(
 TRAINING_LOG = Operation("GET /v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain")
 LINEAGE = Operation("GET /v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run.")
 DIFF = Operation("GET /v1/diff", Difference, DiffAnswer, "What changed between two runs.")
+EFFECTS = Operation(
+    "GET /v1/effects",
+    OfTask,
+    EffectsAnswer,
+    "What each setting of a task did to the metric, in pairs of a run and its parent; the surest improvement first.",
+)
 NOTES = Operation(
     "GET /v1/notes", NotesOf, NotesAnswer, "The notes on a task: the newest, or those that fit words best."
 )

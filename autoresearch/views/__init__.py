@@ -14,8 +14,9 @@ from autoresearch.views.base_selection import (
     preferred,
     tier,
 )
-from autoresearch.views.cache import endings_of, in_snapshot, kept_answer, roster_of
+from autoresearch.views.cache import cached, endings_of, in_snapshot, kept_answer, roster_of
 from autoresearch.views.citations import Citations, citations, is_heard, runs_named_in
+from autoresearch.views.comparisons import Comparisons, comparisons
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.display_names import participant_of, participant_with_key
@@ -78,6 +79,7 @@ __all__ = [
     "Change",
     "Citations",
     "ClaimView",
+    "Comparisons",
     "EvidenceItem",
     "HistoryEntry",
     "Marked",
@@ -97,9 +99,11 @@ __all__ = [
     "board",
     "board_hardware",
     "buildable",
+    "cached",
     "checked",
     "citations",
     "committed",
+    "comparisons",
     "confirmed_until",
     "contenders",
     "copied_from",

@@ -11,6 +11,7 @@ from autoresearch.answers import (
     claims_answer,
     credit_answer,
     diff_answer,
+    effects_answer,
     evidence_answer,
     evidence_list_answer,
     find_task,
@@ -31,6 +32,7 @@ from autoresearch.api import (
     CreditAnswer,
     DiffAnswer,
     Difference,
+    EffectsAnswer,
     EvidenceAnswer,
     EvidenceListAnswer,
     EvidenceOf,
@@ -130,6 +132,10 @@ def _diff(readers: Readers, asked: Difference) -> DiffAnswer:
     return diff_answer(readers.log, readers.blobs, _id(readers, asked, asked.old), _id(readers, asked, asked.new))
 
 
+def _effects(readers: Readers, asked: OfTask) -> EffectsAnswer:
+    return effects_answer(readers.log, _task(readers, asked), me=readers.author)
+
+
 def _notes(readers: Readers, asked: NotesOf) -> NotesAnswer:
     return notes_answer(readers.log, _task(readers, asked), query=asked.query, limit=asked.limit, me=readers.author)
 
@@ -172,6 +178,7 @@ READERS: dict[Operation[Any], Reading] = {
     operations.TRAINING_LOG: _training_log,
     operations.LINEAGE: _lineage,
     operations.DIFF: _diff,
+    operations.EFFECTS: _effects,
     operations.NOTES: _notes,
     operations.CLAIMS: _claims,
 }
