@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -12,8 +12,7 @@ from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
 from autoresearch.records import format_id, short_id
-from autoresearch.views import MARKS, RunTable, cached, participant_of, roster_of
-from autoresearch.views.run_table import Flags, Ints
+from autoresearch.views import MARKS, Flags, Ints, RunTable, cached, participant_of, roster_of
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")
@@ -101,10 +100,12 @@ def _of_participant(log: Log, table: RunTable, by: str, me: bytes | None) -> Fla
 
 def _changing(log: Log, table: RunTable, name: str) -> Flags:
     """The runs whose genome differs from their parent's in a setting or part."""
-    genomes: Callable[[], dict[bytes, dict[str, object]]] = lambda: {  # noqa: E731 - a value to be cached
-        row.id: _genome.decode(row.genome) for row in log.runs.history(table.task)
-    }
-    known = cached(log, f"genomes {table.task.hex()}", genomes, by=("run",))
+    known = cached(
+        log,
+        f"genomes {table.task.hex()}",
+        lambda: {row.id: _genome.decode(row.genome) for row in log.runs.history(table.task)},
+        by=("run",),
+    )
     kept = np.zeros(len(table), bool)
     for at, parent in enumerate(table.parent.tolist()):
         if parent < 0:

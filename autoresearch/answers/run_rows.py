@@ -11,7 +11,7 @@ import numpy as np
 
 from autoresearch.answers.leaderboards import task_status
 from autoresearch.answers.run_filter import chosen_sort, counts, found_by, in_order, mark_of, with_marks
-from autoresearch.answers.task_lookup import FoundTask
+from autoresearch.answers.task_lookup import FoundTask, task_of
 from autoresearch.answers.teller import Teller, described, teller_of
 from autoresearch.api import (
     MarkCounts,
@@ -24,21 +24,24 @@ from autoresearch.api import (
     RunsAnswer,
     RunsOf,
 )
+from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import Record, Run, format_id
+from autoresearch.records import Record, Run, format_id, short_id
 from autoresearch.views import (
     STATES,
+    Ints,
     RunTable,
+    counted_reports,
     in_snapshot,
     participant_of,
     roster_of,
+    run_body,
     run_table,
     wants_retest,
 )
-from autoresearch.views.run_table import Ints
-from autoresearch.views.verification_state import counted_reports
 from autoresearch.words import RunState
 
+FAIL = "fail"
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # States in which the reported value is no value at all.
 IN_DOUBT = frozenset({RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
@@ -114,7 +117,9 @@ class Rows:
 
     def _found(self, record: Record) -> float | None:
         """The median of the values that verifiers measured in place of a refuted one."""
-        values = [report.value for _, report in counted_reports(self.log, record) if report.value is not None]
+        counted = {found.id for found, _ in counted_reports(self.log, record)}
+        measured = [row for row in self.log.verifications.of(record.id) if row.id in counted and row.verdict == FAIL]
+        values = [row.value for row in measured if row.value is not None]
         return median(values) if values else None
 
     def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
@@ -169,13 +174,11 @@ def runs_answer(
 
 @in_snapshot
 def run_context_answer(
-    log: Log, blobs: BlobStore, run: bytes, task: bytes, *, me: bytes | None = None, starred: frozenset[bytes]
-) -> RunContextAnswer | None:
-    """What stands around a run of a task; None where the run is not among its runs (withdrawn)."""
-    rows = rows_of(log, blobs, task, me=me, starred=starred)
-    table, at = rows.table, rows.table.index.get(run)
-    if at is None:
-        return None
+    log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
+) -> RunContextAnswer:
+    """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
+    rows = rows_of(log, blobs, run_body(log, run).task, me=me, starred=starred)
+    table, at = rows.table, _place(rows.table, run)
     total, children = rows.some(np.flatnonzero(table.parent == at), CHILDREN_SHOWN)
     digest = table.digests[at]
     same = [other for other, found in enumerate(table.digests) if found == digest and other != at][-SAME_SHOWN:]
@@ -191,11 +194,18 @@ def run_context_answer(
 
 @in_snapshot
 def path_answer(
-    log: Log, blobs: BlobStore, run: bytes, task: FoundTask, *, me: bytes | None = None, starred: frozenset[bytes]
+    log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
 ) -> PathAnswer:
-    """The way from the oldest known ancestor to a run, with the branches beside it."""
+    """The way from the oldest known ancestor to a run, with the branches beside it.
+
+    Raises UsageError where it is no run, NotFound where it was withdrawn or its task is not here.
+    """
+    body = run_body(log, run)
+    task = task_of(log, body.task)
+    if task is None:
+        raise NotFound("The task of this run is not in this log.", hint="autoresearch peers")
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
-    table, at = rows.table, rows.table.index.get(run, -1)
+    table, at = rows.table, _place(rows.table, run)
     path: list[int] = []
     while at >= 0 and at not in path[-1:] and len(path) < len(table):
         path.append(at)
@@ -223,6 +233,12 @@ def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
         both = sorted({*before.devices, *devices})
         found[who.key] = RunnerView(participant=who, runs=before.runs + count, devices=both)
     return RunnersAnswer(runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)))
+
+
+def _place(table: RunTable, run: bytes) -> int:
+    if run not in table.index:
+        raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
+    return table.index[run]
 
 
 def _number(value: float) -> float | None:

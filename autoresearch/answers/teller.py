@@ -11,7 +11,8 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import Range, Space, Value, space_of
 from autoresearch.records import Run, Task
-from autoresearch.telling import Comparisons, because, changes, headline, is_jump
+from autoresearch.telling import because, changes, headline, is_jump
+from autoresearch.views import Comparisons, cached, comparisons
 
 SEARCH = "search"
 
@@ -60,12 +61,15 @@ class Teller:
     default: Mapping[str, Value]
     """The genome of the baseline; empty where its program is not on this machine."""
     ranges: Mapping[str, Range]
+    compared: Comparisons
 
     def tell(self, run: Described, parent: Described | None) -> Told:
         """A run beside its parent run; without one, or where a genome is unknown, no change is told."""
         before = self._genome(parent) if parent is not None and parent.base == run.base else {}
-        seen: dict[str, Comparisons] = {}
-        found = changes(before, self._genome(run), self.ranges, seen)
+        after = self._genome(run)
+        names = (name for name in {**before, **after} if before.get(name) != after.get(name))
+        seen = {name: seen for name in names if (seen := self.compared.before(name, run.time_ms)) is not None}
+        found = changes(before, after, self.ranges, seen)
         is_baseline = run.source_digest == self.baseline
         return Told(
             changes=found,
@@ -85,24 +89,34 @@ class Teller:
         return run.genome or (self.default if run.source_digest == self.baseline else {})
 
 
-def teller_of(log: Log, blobs: BlobStore, task: bytes) -> Teller:
-    """What tells the runs of the task with this digest; the same until records come."""
+def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None) -> Teller:
+    """What tells the runs of the task with this digest. ``me`` is the device that asks: its own runs count.
+
+    What it knows is kept between questions: a page of runs takes milliseconds.
+    """
+    with log.reader.snapshot():
+        baseline, space = _baseline(log, blobs, task)
+        return Teller(
+            baseline=baseline,
+            default=space.default() if space else {},
+            ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
+            compared=comparisons(log, task, me=me),
+        )
+
+
+def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None]:
+    """The digest of a task's program, and its search space where the program is on this machine."""
     row = log.tasks.find(task)
     body = log.records.get(row.id).body if row else None
-    space = _space(blobs, body) if isinstance(body, Task) else None
-    baseline = body.definition.get("baseline") if isinstance(body, Task) else None
-    return Teller(
-        baseline=baseline if isinstance(baseline, bytes) else None,
-        default=space.default() if space else {},
-        ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
-    )
+    if not isinstance(body, Task):
+        return None, None
+    digest, program = body.definition.get("baseline"), body.baseline.sha256
+    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if blobs.has(program) else None
+    return digest if isinstance(digest, bytes) else None, space
 
 
-def _space(blobs: BlobStore, task: Task) -> Space | None:
-    """The search space of a task's program, where it is on this machine."""
-    if not blobs.has(task.baseline.sha256):
-        return None
+def _space(blobs: BlobStore, program: bytes) -> Space | None:
     try:
-        return space_of(blobs.get(task.baseline.sha256).decode())
+        return space_of(blobs.get(program).decode())
     except (AutoresearchError, UnicodeDecodeError):
         return None

@@ -2,7 +2,7 @@
 
 from autoresearch.proposers.catalogue import PATCHES, Patch
 from autoresearch.proposers.edits import Block, EditError, apply_blocks, constants, set_constants
-from autoresearch.proposers.effects import Effect, effects
+from autoresearch.proposers.effects import Effect, Seen, differences, effects, ranked
 from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.guard import HARNESS_CALLS, IMPORTS, static_guard
 from autoresearch.proposers.known_names import named_in
@@ -39,6 +39,7 @@ __all__ = [
     "ProposalKind",
     "Range",
     "Rules",
+    "Seen",
     "Space",
     "Value",
     "apply_blocks",
@@ -46,12 +47,14 @@ __all__ = [
     "check_program",
     "choose",
     "constants",
+    "differences",
     "effects",
     "gather",
     "named_in",
     "nothing_to_change",
     "parts_of",
     "propose",
+    "ranked",
     "read_reply",
     "set_constants",
     "shares",

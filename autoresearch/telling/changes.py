@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from autoresearch.api import ChangeView
-from autoresearch.proposers import PATCHES, Range, Value
+from autoresearch.proposers import PATCHES, Range, Seen, Value
 from autoresearch.sanitise import one_line
 from autoresearch.telling.values import TEXT_CHARACTERS, change_text, distance, pair_text, place, short_name
 
@@ -18,23 +17,11 @@ LEAST_PAIRS = 3
 NAME_CHARACTERS = 64
 
 
-class Comparisons(NamedTuple):
-    """What adding a part or raising a constant did in pairs of a run and its parent.
-
-    ``better`` and ``worse`` are the pairs that it improved and worsened, ``mean`` is the change of the metric.
-    """
-
-    pairs: int
-    better: int
-    worse: int
-    mean: float
-
-
 def changes(
     before: Mapping[str, Value],
     after: Mapping[str, Value],
     ranges: Mapping[str, Range],
-    seen: Mapping[str, Comparisons],
+    seen: Mapping[str, Seen],
 ) -> list[ChangeView]:
     """What differs between a parent's genome and a run's, the most important first; nothing if one is unknown, empty.
 
@@ -64,9 +51,7 @@ def is_jump(changes: Sequence[ChangeView]) -> bool:
     return len(changes) > JUMP
 
 
-def _order(
-    name: str, moved: float, seen: Mapping[str, Comparisons], *, is_part: bool
-) -> tuple[float, bool, float, str]:
+def _order(name: str, moved: float, seen: Mapping[str, Seen], *, is_part: bool) -> tuple[float, bool, float, str]:
     """What sorts a change: the most important is the smallest."""
     known = seen.get(name)
     effect = abs(known.mean) if known is not None and known.pairs >= LEAST_PAIRS else 0.0

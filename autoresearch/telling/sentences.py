@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from autoresearch.api import ChangeView
-from autoresearch.proposers import PATCHES
+from autoresearch.proposers import PATCHES, Seen
 from autoresearch.sanitise import one_line
-from autoresearch.telling.changes import LEAST_PAIRS, Comparisons, is_jump
+from autoresearch.telling.changes import LEAST_PAIRS, is_jump
 from autoresearch.telling.values import short_name
 
 HEADLINE_CHARACTERS = 80
@@ -42,7 +42,7 @@ def headline(changes: Sequence[ChangeView], *, replicate: int, baseline: bool, t
 
 def because(
     changes: Sequence[ChangeView],
-    seen: Mapping[str, Comparisons],
+    seen: Mapping[str, Seen],
     *,
     replicate: int,
     baseline: bool,
@@ -83,7 +83,7 @@ def _listed(changes: Sequence[ChangeView], told: int) -> str:
     phrases = []
     for verb, kind in (("add", "added"), ("drop", "dropped")):
         names = [short_name(change.name[1:], len(change.text)) for change in shown if change.kind == kind]
-        phrases += [f"{verb} {' and '.join(names)}"] if names else []
+        phrases += [f"{verb} {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"] if names else []
     phrases += [change.text.replace("→", " → ") for change in shown if change.kind == "set"]
     text = ", ".join(phrases) + (f", and {more} more" if more else "")
     return text[0].upper() + text[1:] if shown and any(change.kind != "set" for change in shown) else text
@@ -98,7 +98,7 @@ def _idea(changes: Sequence[ChangeView]) -> str:
     return whole if len(whole) <= BECAUSE_CHARACTERS else one_line(patch.rationale, BECAUSE_CHARACTERS)
 
 
-def _record(changes: Sequence[ChangeView], seen: Mapping[str, Comparisons]) -> str:
+def _record(changes: Sequence[ChangeView], seen: Mapping[str, Seen]) -> str:
     """How the comparisons ended of the change that helped most often."""
     found = []
     for number, change in enumerate(changes):

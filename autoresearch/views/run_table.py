@@ -6,6 +6,7 @@ the order in which they came changes nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -77,7 +78,7 @@ class RunTable:
         return len(self.ids)
 
     @property
-    def sign(self) -> int:
+    def sign(self) -> float:
         """1 where smaller values are better, -1 where larger ones are."""
         return sign_of(self.rules.direction) if self.rules else 1
 
@@ -206,6 +207,10 @@ def _build(log: Log, task: bytes, known: _Known) -> RunTable:
     )
 
 
+def _value(run: RunColumns) -> float:
+    return run.value if run.value is not None and run.status == RunStatus.OK else math.nan
+
+
 def _compared(log: Log, task: bytes, rules: TaskRules | None, runs: list[RunColumns], known: _Known) -> Flags:
     """Which runs' values are compared with each other."""
     copies, hardware, suspects = same_models(log), board_hardware(log, task), log.runs.suspects()
@@ -220,7 +225,7 @@ def _compared(log: Log, task: bytes, rules: TaskRules | None, runs: list[RunColu
     return np.array([is_compared(run) for run in runs], bool)
 
 
-def _leads(sign: int, reported: Floats, value: Floats, state: Ints, compared: Flags) -> tuple[Flags, Flags, Floats]:
+def _leads(sign: float, reported: Floats, value: Floats, state: Ints, compared: Flags) -> tuple[Flags, Flags, Floats]:
     """Which runs had the best confirmed value, and the best reported one, of those up to them; and the best before.
 
     The best before a run is the confirmed value where the run leads by one, else the reported value.

@@ -91,6 +91,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("credit", "eve"): (lucky,),
         ("notes",): (),
         ("claims",): (),
+        ("effects",): (),
         ("ask", "which", "LR", "was", "tried?"): (best,),
         ("evidence",): (refuted, lucky),
         ("evidence", lucky): ("banned",),

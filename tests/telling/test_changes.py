@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.proposers import Range
+from autoresearch.proposers import Range, Seen
 from autoresearch.sanitise import is_harmful
-from autoresearch.telling import Comparisons, because, changes, headline, is_jump
+from autoresearch.telling import because, changes, headline, is_jump
 from tests.nasty import NASTY
 
 LOG, FLOAT, INT = Range("log", 1e-4, 1.0), Range("float", 0.0, 1.0), Range("int", 1.0, 11.0, whole=True)
@@ -50,9 +50,9 @@ def test_without_evidence_parts_come_first_and_then_what_moved_the_farthest():
 
 def test_a_change_that_did_much_in_earlier_pairs_comes_first_but_not_after_two_pairs():
     before, after = {"LR": 0.01, "+muon": False}, {"LR": 0.1, "+muon": True}
-    seen = {"LR": Comparisons(9, 7, 2, -0.3), "+muon": Comparisons(2, 2, 0, -5.0)}
+    seen = {"LR": Seen(9, 7, 2, -0.3), "+muon": Seen(2, 2, 0, -5.0)}
     assert told(before, after, seen) == ["LR ×10", "+muon"]
-    assert told(before, after, {"LR": seen["LR"], "+muon": Comparisons(3, 3, 0, -5.0)}) == ["+muon", "LR ×10"]
+    assert told(before, after, {"LR": seen["LR"], "+muon": Seen(3, 3, 0, -5.0)}) == ["+muon", "LR ×10"]
 
 
 def test_a_change_has_its_values_its_places_and_what_a_part_is():
@@ -102,7 +102,7 @@ def reason(before, after, seen, **given):
 
 
 def test_reasons_are_the_idea_of_a_part_else_the_record_of_a_setting():
-    seen = {"LR": Comparisons(12, 9, 2, -0.1), "DEPTH": Comparisons(4, 1, 3, 0.1), "+odd": Comparisons(3, 0, 3, 0.1)}
+    seen = {"LR": Seen(12, 9, 2, -0.1), "DEPTH": Seen(4, 1, 3, 0.1), "+odd": Seen(3, 0, 3, 0.1)}
     muon = "Muon for the matrices of the blocks: steps that are orthogonal move all directions of a matrix alike"
     assert reason({"+muon": False, "LR": 0.1}, {"+muon": True, "LR": 0.2}, seen).startswith(muon)
     assert reason({"LR": 0.1}, {"LR": 0.2}, seen) == "Raising LR helped in 9 of 12 earlier comparisons."
@@ -133,7 +133,7 @@ scalars = st.one_of(
 )
 genomes = st.dictionaries(names, scalars, max_size=9)
 numbers = st.floats(allow_nan=True, allow_infinity=True)
-seens = st.dictionaries(names, st.builds(Comparisons, st.integers(1, 9), st.just(1), st.just(1), numbers), max_size=5)
+seens = st.dictionaries(names, st.builds(Seen, st.integers(1, 9), st.just(1), st.just(1), numbers), max_size=5)
 
 
 @given(genomes, genomes, seens, st.integers(0, 2), st.booleans(), st.booleans(), st.text(max_size=200))

@@ -52,6 +52,10 @@ class Runs:
         """All runs on a task, compact, the oldest first."""
         return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
 
+    def history_after(self, task: bytes, row: int) -> list[HistoryRow]:
+        """The same of those that came after the record with this number, in no order."""
+        return [HistoryRow(*found) for found in self._reader.rows(f"{_HISTORY} WHERE +task = ? AND n > ?", task, row)]
+
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
         there = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
