@@ -113,7 +113,7 @@ def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
 
 
 def _star(readers: Readers, asked: StarRequest) -> StarAnswer:
-    record = readers.log.records.get(readers.log.records.resolve(asked.id))
+    record = readers.log.records.get(_id(readers, OfTask(), asked.id))
     changed = choose(readers.choices, Choice.STARRED, record.id, wanted=asked.starred)
     return StarAnswer(id=format_id(record.id), starred=asked.starred, changed=changed)
 
