@@ -19,6 +19,7 @@ from autoresearch.answers.diffs import (
 from autoresearch.answers.effects import effects_answer
 from autoresearch.answers.evidence import evidence_list_answer
 from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
+from autoresearch.answers.headlines import with_headlines
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.manual_verification import check_asked, check_new, will_count
 from autoresearch.answers.notes import heard_authors, note_on, note_view, notes_answer
@@ -86,6 +87,7 @@ __all__ = [
     "waiting",
     "way_to_count",
     "will_count",
+    "with_headlines",
     "with_participants",
     "with_voter",
     "withdrawn_answer",

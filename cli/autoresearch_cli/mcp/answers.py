@@ -118,7 +118,7 @@ def program(found: ProgramView) -> Facts:
         measured_by_others=found.value,
         margin=found.margin,
         parent=found.parent,
-    ) | _quoted(title=found.title)
+    ) | _quoted(title=found.title, headline=found.headline)
 
 
 def run(found: RunView, parent: RunView | None = None) -> Facts:
@@ -137,6 +137,7 @@ def run(found: RunView, parent: RunView | None = None) -> Facts:
         seconds=round(found.duration_ms / 1000, 1),
     ) | _quoted(
         title=found.title,
+        headline=found.headline,
         hypothesis=found.hypothesis,
         reason=found.reason,
         proposer=found.proposer,
