@@ -29,7 +29,7 @@ from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
-from autoresearch.answers.teller import Described, Teller, Told, described, teller_of
+from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
 from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import own_record, withdrawn_answer
@@ -55,6 +55,7 @@ __all__ = [
     "evidence_answer",
     "evidence_list_answer",
     "find_task",
+    "headline_of",
     "heard_authors",
     "lineage_answer",
     "log_answer",

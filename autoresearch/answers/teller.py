@@ -11,10 +11,12 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import Range, Seen, Space, Value, space_of
 from autoresearch.records import Run, Task
+from autoresearch.research import Plan
 from autoresearch.telling import because, changes, headline, is_jump
 from autoresearch.views import Comparisons, cached, comparisons
 
 SEARCH = "search"
+NOTHING_COMPARED = Comparisons([], {}, {})
 
 
 class Described(NamedTuple):
@@ -95,10 +97,11 @@ class Teller:
         return run.genome or (self.default if run.source_digest == self.baseline else {})
 
 
-def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None) -> Teller:
+def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, comparing: bool = True) -> Teller:
     """What tells the runs of the task with this digest. ``me`` is the device that asks: its own runs count.
 
-    What it knows is kept between questions: a page of runs takes milliseconds.
+    What it knows is kept between questions: a page of runs takes milliseconds, but the first one reads all runs.
+    Without ``comparing`` none is read: earlier comparisons are not told.
     """
     with log.reader.snapshot():
         baseline, space = _baseline(log, blobs, task)
@@ -106,8 +109,18 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
-            compared=lambda: comparisons(log, task, me=me),
+            compared=lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED,
         )
+
+
+def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
+    """What a plan of the search changes, in a line; empty for another one, whose title says it. No run is read."""
+    if plan.proposer != SEARCH:
+        return ""
+    above = log.records.find(plan.parent) if plan.parent is not None else None
+    run = Described(plan.genome, plan.base, plan.source_digest, plan.replicate, plan.title)
+    parent = described(above.body) if above and isinstance(above.body, Run) else None
+    return teller_of(log, blobs, plan.task, comparing=False).tell(run, parent).headline
 
 
 def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None]:

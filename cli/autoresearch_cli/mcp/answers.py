@@ -99,7 +99,7 @@ def _worker(worker: WorkerStatus) -> Facts:
     if run is None:
         return _filled(device=worker.device, doing="nothing")
     facts = _filled(device=worker.device, doing=run.kind or "run", fraction=round(run.fraction, 3), loss=run.loss)
-    return facts | _quoted(title=run.title)
+    return facts | _quoted(title=run.title, headline=run.headline)
 
 
 def queued(waiting: QueuedRun) -> Facts:
