@@ -39,6 +39,7 @@ BENCHMARKS = {
     "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
     "sharing": "peers that share a log against peers that are alone",
+    "pages": "the answers behind the pages in a large log",
     "long_history": "what the search proposes from a part of a long history",
 }
 
