@@ -26,11 +26,7 @@ from autoresearch.words import (
     BoardSection,
     Mark,
 )
-<<<<<<< HEAD
-=======
-from autoresearch_cli.rendering.figures import counted, figure, interval, lately, moment, signed, value
 from autoresearch_cli.rendering.headlines import told
->>>>>>> wt-telling
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person, reproach
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
