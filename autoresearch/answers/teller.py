@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from autoresearch.api import ChangeView
@@ -12,6 +13,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.proposers import Range, Seen, Space, Value, space_of
 from autoresearch.records import Run, Task
 from autoresearch.research import Plan
+from autoresearch.tasks import MAX_FILE_BYTES
 from autoresearch.telling import because, changes, headline, is_jump
 from autoresearch.views import Comparisons, cached, comparisons
 
@@ -109,7 +111,7 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
-            compared=lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED,
+            compared=cache(lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED),
         )
 
 
@@ -130,7 +132,9 @@ def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Sp
     if not isinstance(body, Task):
         return None, None
     digest, program = body.definition.get("baseline"), body.baseline.sha256
-    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if blobs.has(program) else None
+    here = blobs.find(program)
+    is_here = here is not None and here.size <= MAX_FILE_BYTES
+    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if is_here else None
     return digest if isinstance(digest, bytes) else None, space
 
 
