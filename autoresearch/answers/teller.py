@@ -18,7 +18,7 @@ from autoresearch.telling import because, changes, headline, is_jump
 from autoresearch.views import Comparisons, cached, comparisons
 
 SEARCH = "search"
-NOTHING_COMPARED = Comparisons([], {}, {})
+NOTHING_COMPARED = Comparisons(1.0, {})
 
 
 class Described(NamedTuple):
