@@ -82,6 +82,7 @@ document.addEventListener("submit", async event => {
     });
     if (answer.ok) {
       if (form.dataset.then === "reload") location.reload();
+      else document.getElementById("live")?.dispatchEvent(new Event("state"));
       return;
     }
     const failure = await answer.json();
