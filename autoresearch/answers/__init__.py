@@ -28,6 +28,7 @@ from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
+from autoresearch.answers.verification_queue import verifications_answer
 from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 
@@ -73,6 +74,7 @@ __all__ = [
     "too_few",
     "top_answer",
     "untold",
+    "verifications_answer",
     "verifying_status",
     "voters_answer",
     "waiting",

@@ -107,6 +107,7 @@ from autoresearch.api.run_rows import (
     RunsAnswer,
 )
 from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
+from autoresearch.api.verifications import AwaitedView, VerificationsAnswer, VerifiedView
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
 __all__ = [
@@ -123,6 +124,7 @@ __all__ = [
     "AttestationView",
     "AttestorAct",
     "AttestorAnswer",
+    "AwaitedView",
     "BestAnswer",
     "BlockRequest",
     "BringRequest",
@@ -223,6 +225,8 @@ __all__ = [
     "TriedValue",
     "TrustAnswer",
     "VerificationStateView",
+    "VerificationsAnswer",
+    "VerifiedView",
     "VerifyRequest",
     "VerifyingStatus",
     "VoterView",

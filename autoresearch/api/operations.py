@@ -73,6 +73,7 @@ from autoresearch.api.requests import (
     WithdrawRecordRequest,
     WorkRequest,
 )
+from autoresearch.api.verifications import VerificationsAnswer
 from autoresearch.api.voters import VotersAnswer
 
 JSON = "application/json"
@@ -272,6 +273,12 @@ SET_NAME = Operation(
     "Publish the name that stands beside this participant's key; an empty one takes it away.",
 )
 VOTERS = Operation("GET /v1/voters", Nothing, VotersAnswer, "Who counts in this network, why, and who could.")
+VERIFICATIONS = Operation(
+    "GET /v1/verifications",
+    OfTask,
+    VerificationsAnswer,
+    "The runs of a task that wait for verifiers, what this node has to do with each, and the newest verifications.",
+)
 ADMIT = Operation(
     "POST /v1/admissions",
     AdmitRequest,

@@ -53,7 +53,15 @@ from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
-from autoresearch.views.verification_jobs import VerificationJob, job_for, make_job, next_job, repeated_job
+from autoresearch.views.verification_jobs import (
+    VerificationJob,
+    VerificationNeed,
+    job_for,
+    make_job,
+    next_job,
+    repeated_job,
+    verification_needs,
+)
 from autoresearch.views.verification_state import (
     bears_out,
     committed,
@@ -87,6 +95,7 @@ __all__ = [
     "Trial",
     "TrustContext",
     "VerificationJob",
+    "VerificationNeed",
     "Whose",
     "all_evidence",
     "backed",
@@ -168,6 +177,7 @@ __all__ = [
     "track_records",
     "trials",
     "trust_context",
+    "verification_needs",
     "voters_at",
     "vouched",
     "wants_retest",
