@@ -16,6 +16,7 @@ from autoresearch.answers.diffs import (
     run_log,
     run_source,
 )
+from autoresearch.answers.effects import effects_answer
 from autoresearch.answers.evidence import evidence_list_answer
 from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
@@ -23,17 +24,23 @@ from autoresearch.answers.manual_verification import check_asked, check_new, wil
 from autoresearch.answers.notes import heard_authors, note_on, note_view, notes_answer
 from autoresearch.answers.own_verifications import verifying_status
 from autoresearch.answers.peers import with_participants
+from autoresearch.answers.progress import progress_answer
 from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
+from autoresearch.answers.run_rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
+from autoresearch.answers.teller import Described, Teller, Told, described, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
 from autoresearch.answers.verification_queue import verifications_answer
 from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 
 __all__ = [
+    "Described",
     "FoundTask",
+    "Teller",
+    "Told",
     "Untold",
     "ask_answer",
     "attest_answer",
@@ -44,7 +51,9 @@ __all__ = [
     "confirmation_subject",
     "confirmations",
     "credit_answer",
+    "described",
     "diff_answer",
+    "effects_answer",
     "evidence_answer",
     "evidence_list_answer",
     "find_task",
@@ -60,17 +69,23 @@ __all__ = [
     "open_checkpoint",
     "own_record",
     "parse_conditions",
+    "path_answer",
+    "progress_answer",
     "published_task",
     "record_view",
     "resolve_reference",
     "run_checkpoint",
+    "run_context_answer",
     "run_log",
     "run_source",
+    "runners_answer",
+    "runs_answer",
     "show_answer",
     "stated",
     "task_of",
     "task_status",
     "tasks_answer",
+    "teller_of",
     "too_few",
     "top_answer",
     "untold",

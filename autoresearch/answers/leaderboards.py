@@ -51,6 +51,7 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
         metric=task.metric,
         direction=task.direction,
         floor=task.floor,
+        noise=rules.noise if (rules := log.tasks.rules(task.digest)) else 0.0,
         baseline=baseline.mean if baseline else None,
         best=best,
         closed=closed(baseline.mean, best_value(best), task.floor) if baseline and best else None,

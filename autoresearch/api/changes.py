@@ -10,8 +10,9 @@ from autoresearch.api.base import Answer
 class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
     """One change: a part that was ``added`` or ``dropped``, or a constant that was ``set``.
 
-    ``text`` is the change in a few characters (``LR ×1.4``). ``before`` and ``after`` are the values as text. ``label``
-    says what a part is. ``place_before`` and ``place_after`` are places on the range of a constant, 0 to 1.
+    ``name`` is that in the genome, of a part with its ``+``. ``text`` is the change in a few characters (``LR ×1.4``).
+    ``before`` and ``after`` are the values as text. ``label`` says what a part is. ``place_before`` and ``place_after``
+    are places on the range of a constant, 0 to 1.
     """
 
     name: str

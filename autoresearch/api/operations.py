@@ -24,6 +24,7 @@ from autoresearch.api.attestation import (
 )
 from autoresearch.api.base import Answer
 from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
+from autoresearch.api.changes import EffectsAnswer
 from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer
 from autoresearch.api.credit import CreditAnswer
 from autoresearch.api.evidence import EvidenceAnswer, EvidenceListAnswer
@@ -50,11 +51,13 @@ from autoresearch.api.parameters import (
     OneEvidence,
     OneRecord,
     Parameters,
+    ProgressOf,
     Records,
+    RunsOf,
     TasksOf,
     TopOf,
 )
-from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, WithdrawnAnswer
+from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, StarAnswer, WithdrawnAnswer
 from autoresearch.api.requests import (
     AdmitRequest,
     AskRequest,
@@ -69,10 +72,12 @@ from autoresearch.api.requests import (
     NoteRequest,
     PauseRequest,
     ProposeRequest,
+    StarRequest,
     VerifyRequest,
     WithdrawRecordRequest,
     WorkRequest,
 )
+from autoresearch.api.run_rows import PathAnswer, ProgressAnswer, RunContextAnswer, RunnersAnswer, RunsAnswer
 from autoresearch.api.verifications import VerificationsAnswer
 from autoresearch.api.voters import VotersAnswer
 
@@ -187,6 +192,28 @@ CHECK_EVIDENCE = Operation(
 RECORDS = Operation("GET /v1/records", Records, LogAnswer, "Records, newest first; `before` asks for the next page.")
 RECORD = Operation("GET /v1/records/{id}", OneRecord, ShowAnswer, "One record of any kind, whole.")
 RUN = Operation("GET /v1/runs/{id}", OneRecord, ShowAnswer, "One run, whole.")
+RUNS = Operation(
+    "GET /v1/runs",
+    RunsOf,
+    RunsAnswer,
+    "The runs of a task that a filter finds, page by page, each with its change, its state and what led to it.",
+)
+PROGRESS = Operation(
+    "GET /v1/progress",
+    ProgressOf,
+    ProgressAnswer,
+    "The runs of a task as marks of a chart; where they are too many, dots are counted in cells.",
+)
+RUN_CONTEXT = Operation(
+    "GET /v1/runs/{id}/context",
+    OneRecord,
+    RunContextAnswer,
+    "What stands around a run: its row, its parent's, its children, runs of the same program.",
+)
+PATH = Operation(
+    "GET /v1/runs/{id}/path", OneRecord, PathAnswer, "The way from the baseline to a run, with the branches beside it."
+)
+RUNNERS = Operation("GET /v1/runners", OfTask, RunnersAnswer, "Who has runs on a task, and on which hardware.")
 SOURCE = Operation(
     "GET /v1/runs/{id}/source",
     OneRecord,
@@ -197,6 +224,12 @@ SOURCE = Operation(
 TRAINING_LOG = Operation("GET /v1/runs/{id}/log", OneRecord, Text, "What a run printed.", media="text/plain")
 LINEAGE = Operation("GET /v1/runs/{id}/lineage", OneRecord, LineageAnswer, "The steps from the baseline to a run.")
 DIFF = Operation("GET /v1/diff", Difference, DiffAnswer, "What changed between two runs.")
+EFFECTS = Operation(
+    "GET /v1/effects",
+    OfTask,
+    EffectsAnswer,
+    "What each setting of a task did to the metric, in pairs of a run and its parent; the surest improvement first.",
+)
 NOTES = Operation(
     "GET /v1/notes", NotesOf, NotesAnswer, "The notes on a task: the newest, or those that fit words best."
 )
@@ -290,6 +323,9 @@ WITHDRAW = Operation(
     WithdrawRecordRequest,
     WithdrawnAnswer,
     "Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's.",
+)
+STAR = Operation(
+    "POST /v1/stars", StarRequest, StarAnswer, "Star a record on this machine, or with `starred` false no longer."
 )
 NOTE = Operation("POST /v1/notes", NoteRequest, NoteAnswer, "Publish a note: what runs show, or what is worth trying.")
 CLAIM = Operation(

@@ -138,3 +138,12 @@ class WithdrawnAnswer(Answer, frozen=True, kw_only=True):
     kind: str
     withdrawal: str
     reason: str = ""
+
+
+class StarAnswer(Answer, frozen=True, kw_only=True):
+    """A record is starred on this machine, or is no more; ``changed`` is false where it was so before."""
+
+    schema: str = "autoresearch.star/1"
+    id: str
+    starred: bool
+    changed: bool

@@ -145,6 +145,13 @@ class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: Annotated[str, Meta(min_length=1, max_length=128)]
 
 
+class StarRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Star a record on this machine, by its id or the beginning of it; with ``starred`` false no longer."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    starred: bool = True
+
+
 class HistoryNote(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Past work on a task (its digest), as a note. ``origin`` names where it comes from: it is added only once."""
 

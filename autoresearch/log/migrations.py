@@ -65,3 +65,9 @@ def entries_in_order(database: Database) -> None:
 def words(database: Database) -> None:
     """What participants wrote, found by its words."""
     _take(database, 8)
+
+
+@migrations()
+def costs(database: Database) -> None:
+    """The processor time of runs."""
+    _take(database, 9)

@@ -35,7 +35,7 @@ MENTIONS_MOST = 8
 # So many verified proofs are kept in memory.
 _PROOFS_MAX = 16_384
 COLUMNS = {
-    "run": 18,
+    "run": 19,
     "task": 9,
     "claim": 9,
     "note": 6,
@@ -116,6 +116,7 @@ def _run(n: int, record: Record, body: Run) -> Row:
         _json.encode(body.genome),
         body.checkpoint.sha256 if body.checkpoint else None,
         body.device,
+        body.cpu_ms,
     )
 
 

@@ -4,6 +4,7 @@ Strangers' words are escaped where they stand (jinja2's autoescape) and cleaned 
 """
 
 from autoresearch.pages.assets import Asset, asset, asset_names
+from autoresearch.pages.bare_rows import bare_row
 from autoresearch.pages.boards import by_credit, confirmed_board, improvement, verifications
 from autoresearch.pages.changed_lines import changed_program
 from autoresearch.pages.curves import curve_data
@@ -22,6 +23,7 @@ __all__ = [
     "View",
     "asset",
     "asset_names",
+    "bare_row",
     "by_credit",
     "changed_program",
     "confirmed_board",

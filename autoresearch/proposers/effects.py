@@ -7,9 +7,9 @@ and averages out. Differences are taken in one direction: a patch added, a const
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from autoresearch.direction import sign_of
 from autoresearch.proposers.evidence import PastRun
@@ -17,6 +17,7 @@ from autoresearch.proposers.ranges import Value
 from autoresearch.tasks import possible_value
 from autoresearch.verification import student
 
+Direction = Literal["minimize", "maximize"]
 # A pair that differs in more genes says too little about each.
 MOST_CHANGES = 3
 
@@ -36,30 +37,50 @@ class Effect:
     """95 % confidence interval of the mean; infinite from one pair alone."""
 
 
-def effects(runs: Collection[PastRun], *, direction: Literal["minimize", "maximize"]) -> list[Effect]:
+class Seen(NamedTuple):
+    """What raising a gene did in so many pairs: how many it improved and worsened, the mean change of the metric."""
+
+    pairs: int
+    better: int
+    worse: int
+    mean: float
+
+
+def effects(runs: Collection[PastRun], *, direction: Direction) -> list[Effect]:
     """The effect of each gene that some pair shows, the surest help first. The order of the runs is no matter."""
-    sign = sign_of(direction)
     by_id = {run.id: run for run in sorted(runs, key=lambda run: (run.id, run.source_digest), reverse=True)}
-    differences: dict[str, list[float]] = {}
+    found: dict[str, list[float]] = {}
     for _, run in sorted(by_id.items()):
         parent = None if run.parent is None else by_id.get(run.parent)
-        if parent is None or parent.base != run.base:
-            continue
-        after, before = possible_value(run.value), possible_value(parent.value)
-        changed = _raised(parent, run)
-        if after is None or before is None or not 1 <= len(changed) <= MOST_CHANGES:
-            continue
-        for parameter, up in changed.items():
-            differences.setdefault(parameter, []).append((after - before) * (1.0 if up else -1.0))
-    found = [_effect(parameter, values, sign) for parameter, values in differences.items()]
-    return sorted(found, key=lambda effect: (sign * (effect.high if sign > 0 else effect.low), effect.parameter))
+        for parameter, difference in differences(parent, run) if parent else ():
+            found.setdefault(parameter, []).append(difference)
+    return ranked(found, direction=direction)
+
+
+def differences(parent: PastRun, run: PastRun) -> list[tuple[str, float]]:
+    """What a pair says of each gene that differs: the change of the metric when it is raised; of many genes nothing."""
+    if parent.base != run.base:
+        return []
+    after, before = possible_value(run.value), possible_value(parent.value)
+    changed = _raised(parent, run)
+    if after is None or before is None or not 1 <= len(changed) <= MOST_CHANGES:
+        return []
+    return [(parameter, (after - before) * (1.0 if up else -1.0)) for parameter, up in changed.items()]
+
+
+def ranked(found: Mapping[str, Sequence[float]], *, direction: Direction) -> list[Effect]:
+    """The effects that differences make, by gene, the surest help first."""
+    sign = sign_of(direction)
+    made = [_effect(parameter, values, sign) for parameter, values in found.items()]
+    return sorted(made, key=lambda effect: (sign * (effect.high if sign > 0 else effect.low), effect.parameter))
 
 
 def _raised(parent: PastRun, run: PastRun) -> dict[str, bool]:
     """The genes that differ, and whether the child has more of each; names that only one has do not count."""
     changed: dict[str, bool] = {}
     for name, new in run.genome.items():
-        old = parent.genome.get(name)
+        if new == (old := parent.genome.get(name)):
+            continue
         here, there = _number(new), _number(old)
         if here is not None and there is not None and here != there:
             changed[name] = here > there
@@ -70,7 +91,7 @@ def _number(value: Value | None) -> float | None:
     return float(value) if isinstance(value, int | float) and -1e15 < value < 1e15 else None
 
 
-def _effect(parameter: str, values: list[float], sign: float) -> Effect:
+def _effect(parameter: str, values: Sequence[float], sign: float) -> Effect:
     count = len(values)
     mean = math.fsum(values) / count
     half = math.inf

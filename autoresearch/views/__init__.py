@@ -14,8 +14,9 @@ from autoresearch.views.base_selection import (
     preferred,
     tier,
 )
-from autoresearch.views.cache import endings_of, in_snapshot, kept_answer, roster_of
+from autoresearch.views.cache import cached, endings_of, in_snapshot, kept_answer, roster_of
 from autoresearch.views.citations import Citations, citations, is_heard, runs_named_in
+from autoresearch.views.comparisons import Comparisons, comparisons
 from autoresearch.views.copies import copies, same_models
 from autoresearch.views.credit import credit
 from autoresearch.views.display_names import participant_of, participant_with_key
@@ -50,6 +51,7 @@ from autoresearch.views.queries import (
 )
 from autoresearch.views.ranking import best_of, program_as_reported, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
+from autoresearch.views.run_table import MARKS, STATES, Flags, Floats, Ints, RunTable, run_table
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
@@ -82,14 +84,21 @@ from autoresearch.views.verification_state import (
 
 __all__ = [
     "CHECKING_AUTHORS",
+    "MARKS",
     "OPEN",
+    "STATES",
     "Change",
     "Citations",
     "ClaimView",
+    "Comparisons",
     "EvidenceItem",
+    "Flags",
+    "Floats",
     "HistoryEntry",
+    "Ints",
     "Marked",
     "Placed",
+    "RunTable",
     "TaskStatistics",
     "TrackRecord",
     "Trial",
@@ -106,9 +115,11 @@ __all__ = [
     "board",
     "board_hardware",
     "buildable",
+    "cached",
     "checked",
     "citations",
     "committed",
+    "comparisons",
     "confirmed_until",
     "contenders",
     "copied_from",
@@ -162,6 +173,7 @@ __all__ = [
     "roster_of",
     "run",
     "run_body",
+    "run_table",
     "run_view",
     "runs",
     "runs_named_in",

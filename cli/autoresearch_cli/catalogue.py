@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "show": Entry("show", "One record, whole: numbers, source, training log."),
         "diff": Entry("diff", "What a run changed, against its parent or another run."),
         "lineage": Entry("lineage", "The steps from the baseline to a run."),
+        "effects": Entry("effects", "What each setting of a task did to the metric."),
         "credit": Entry("credit", "What each participant has done, with the records."),
         "evidence": Entry("evidence", "Signed records that prove misbehaviour; check them here."),
         "notes": Entry("note", "The notes on a task: insights, hypotheses, past work."),

@@ -294,15 +294,6 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     search: list[ConstantAnswer] = []
 
 
-class StarAnswer(Answer, frozen=True, kw_only=True):
-    """A record is starred on this machine, or is no more; ``changed`` is false where it was so before."""
-
-    schema: str = "autoresearch.star/1"
-    id: str
-    starred: bool
-    changed: bool
-
-
 class ArchivedAnswer(Answer, frozen=True, kw_only=True):
     """A task is archived on this machine, or is no more; ``changed`` is false where it was so before."""
 

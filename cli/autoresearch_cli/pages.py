@@ -37,6 +37,14 @@ def show_pages(status: StatusAnswer) -> None:
         say("→ autoresearch open --print prints the address with controls")
 
 
+def announce_pages(status: StatusAnswer) -> None:
+    """Say where the pages are, and on a desktop open them, without controls."""
+    if status.pages:
+        say(f"pages: {status.pages}")
+        if _has_display():
+            webbrowser.open(status.pages)
+
+
 def open_pages(address: str) -> bool:
     """Open the pages with controls in a browser; whether one was found.
 

@@ -1,9 +1,11 @@
 """Who may ask over TCP."""
 
 import pytest
-from autoresearch_daemon.api.guard import objection
+from autoresearch_daemon.api.guard import LOOPBACK_NAMES, Rules, objection
 
-GOOD = {"host": "127.0.0.1:8100", "origin": None, "authorization": "Bearer secret", "token": "secret", "port": 8100}
+RULES = Rules(token="secret")
+GOOD = {"host": "127.0.0.1:8100", "origin": None, "authorization": "Bearer secret", "rules": RULES, "port": 8100}
+MIRROR = Rules(LOOPBACK_NAMES | {"mirror.example"}, "secret", pages_only=True)
 
 
 def test_the_holder_of_the_token_may_ask():
@@ -35,7 +37,7 @@ def test_a_wrong_token_is_refused(authorization):
 
 @pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer "])
 def test_an_empty_token_admits_nobody(authorization):
-    assert objection(**GOOD | {"token": "", "authorization": authorization})[0] == 401
+    assert objection(**GOOD | {"rules": Rules(), "authorization": authorization})[0] == 401
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,7 @@ def test_an_empty_token_admits_nobody(authorization):
 )
 def test_a_name_bound_to_this_host_is_refused(host):
     assert objection(**GOOD | {"host": host})[0] == 403
+    assert objection(**GOOD | {"host": host}, page=True)[0] == 403
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,16 @@ def test_a_name_bound_to_this_host_is_refused(host):
 )
 def test_a_page_of_another_origin_is_refused_even_with_the_token(origin):
     assert objection(**GOOD | {"origin": origin})[0] == 403
+    assert objection(**GOOD | {"origin": origin}, page=True)[0] == 403
+
+
+def test_pages_are_read_without_the_token():
+    assert objection(**GOOD | {"authorization": ""}, page=True) is None
+
+
+def test_a_mirror_shows_pages_under_its_names_and_answers_nothing_else():
+    asked = GOOD | {"rules": MIRROR, "host": "mirror.example"}
+    assert objection(**asked, page=True) is None
+    assert objection(**asked | {"origin": "https://mirror.example"}, page=True) is None
+    assert objection(**asked)[0] == 403
+    assert objection(**asked | {"host": "other.example"}, page=True)[0] == 403

@@ -28,6 +28,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
 | `top` | `autoresearch.top/1` |
 | `log` | `autoresearch.log/1` |
+| `effects` | `autoresearch.effects/1` |
 | `credit` | `autoresearch.credit/1` |
 | `evidence` | `autoresearch.evidence_list/1` |
 | `evidence ID` | `autoresearch.evidence/1` |

@@ -53,7 +53,7 @@ for event in events:
 SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
-    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp"),
+    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"
@@ -91,6 +91,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("credit", "eve"): (lucky,),
         ("notes",): (),
         ("claims",): (),
+        ("effects",): (),
         ("ask", "which", "LR", "was", "tried?"): (best,),
         ("evidence",): (refuted, lucky),
         ("evidence", lucky): ("banned",),

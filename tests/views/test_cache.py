@@ -16,6 +16,7 @@ from autoresearch.records import Note, Run, Withdrawal
 from autoresearch.views import (
     board,
     checked,
+    comparisons,
     contenders,
     copies,
     judgement,
@@ -52,7 +53,8 @@ def seen(log: Log):
     verified.append(contenders(log, digest_of(), here, limit=5, each=2))
     tracks = track_records(log)
     assert all(track_record(log, voter) == found for voter, found in tracks.items())
-    return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log))
+    compared = comparisons(log, digest_of(), me=DEVICES[1].public)
+    return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log)), compared
 
 
 @given(records(), st.integers(0, 1000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.log.models import HistoryRow, SignedRun, StoredRun
+from autoresearch.log.models import HistoryRow, RunColumns, SignedRun, StoredRun
 from autoresearch.log.reader import Reader, in_parts, marks
 from autoresearch.log.tables.conditions import COUNTS, ENDED
 from autoresearch.records import parse_stored
@@ -35,9 +35,26 @@ class Runs:
         rows = self._reader.rows(query, *values, limit)
         return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
 
+    def columns(self, task: bytes, after: int) -> list[RunColumns]:
+        """The runs on a task that came after the record with this number, without what others wrote, as they came."""
+        # By number where few came; the plus sign keeps SQLite from reading all runs on the task for them.
+        query = f"""
+        SELECT n, id, author, seq, time, status, value, budget, source_digest, parent, device, cpu_ms FROM run
+        WHERE {"+" if after else ""}task = ? AND n > ? ORDER BY n
+        """  # noqa: S608
+        return [RunColumns(*row) for row in self._reader.rows(query, task, after)]
+
+    def suspects(self) -> dict[bytes, int]:
+        """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
+        return dict(self._reader.rows("SELECT author, seq FROM suspect"))
+
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
         return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
+
+    def history_after(self, task: bytes, row: int) -> list[HistoryRow]:
+        """The same of those that came after the record with this number, in no order."""
+        return [HistoryRow(*found) for found in self._reader.rows(f"{_HISTORY} WHERE +task = ? AND n > ?", task, row)]
 
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""

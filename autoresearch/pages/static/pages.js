@@ -48,6 +48,7 @@ const typed = {
   number: text => text === "" ? undefined : Number(text),
   minutes: text => Number(text) ? Date.now() + 60000 * Number(text) : undefined,
   flag: text => text === "true",
+  list: text => [text],
 };
 const names = { minutes: "until_ms" };
 
@@ -82,6 +83,7 @@ document.addEventListener("submit", async event => {
     });
     if (answer.ok) {
       if (form.dataset.then === "reload") location.reload();
+      else document.getElementById("live")?.dispatchEvent(new Event("state"));
       return;
     }
     const failure = await answer.json();

@@ -19,6 +19,7 @@ from autoresearch_cli import here, joining, starting
 from autoresearch_cli.demo_cluster.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
+from autoresearch_cli.pages import announce_pages
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.status import program_value
@@ -123,6 +124,8 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
     client = here.client()
     with choose_display(quiet=json) as display:
         before = client.ask(operations.STATUS)
+        if not json:
+            announce_pages(before)
         watch = Watch(display, standing=lambda: _standing(client))
         try:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

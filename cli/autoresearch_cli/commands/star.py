@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from autoresearch.api import StarAnswer
 from autoresearch.choices import Choice, choose
 from autoresearch.records import format_id
 from autoresearch_cli import here
-from autoresearch_cli.models import StarAnswer
 from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.ids import short

@@ -23,6 +23,7 @@ from autoresearch_cli.demo_cluster.daemons import Daemon, Place, demo_cluster, p
 from autoresearch_cli.demo_cluster.display import DemoDisplay
 from autoresearch_cli.demo_cluster.state import DemoState, done_twice
 from autoresearch_cli.models import DemoAnswer
+from autoresearch_cli.pages import announce_pages
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import program_value
 
@@ -59,6 +60,8 @@ def demo_of_many(
             with office.open():
                 for daemon in daemons[:count]:
                     say(office.attest(daemon))
+        if not json:
+            announce_pages(daemons[0].client().ask(operations.STATUS))
         state = DemoState.of(daemon.name for daemon in daemons)
         seen_enough = _follow(daemons, state, asked, json=json)
         if office and runs is not None and not seen_enough:

@@ -47,15 +47,14 @@ HEADERS = {
 async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse TCP requests from elsewhere, or without the token; requests over the Unix socket pass."""
     if not over_unix_socket(request):
-        rules = request.app.get(RULES, Rules())
-        sentence = misdirected(
+        sentence = objection(
             host=request.headers.get("Host", ""),
             origin=request.headers.get("Origin"),
-            names=rules.names,
+            authorization=request.headers.get("Authorization", ""),
+            rules=request.app.get(RULES, Rules()),
             port=request.transport.get_extra_info("sockname")[1] if request.transport else 0,
+            page=is_page(request),
         )
-        if not sentence and not is_page(request):
-            sentence = unproven(request.headers.get("Authorization", ""), rules)
         if sentence:
             status, words = sentence
             refusal = answer(Failure(error=words, exit_status=Refused.exit_status), status=status)
@@ -81,17 +80,16 @@ def may_control(request: web.Request) -> bool:
     return not request.app.get(RULES, Rules()).pages_only
 
 
-def misdirected(*, host: str, origin: str | None, names: frozenset[str], port: int) -> tuple[int, str] | None:
-    """The HTTP status and the sentence that speak against where a TCP request came from, or None."""
-    if not names_us(f"http://{host}", names, port=port):
+def objection(
+    *, host: str, origin: str | None, authorization: str, rules: Rules, port: int, page: bool = False
+) -> tuple[int, str] | None:
+    """The HTTP status and the sentence that speak against a TCP request, or None. A ``page`` needs no token."""
+    if not names_us(f"http://{host}", rules.names, port=port):
         return 403, "the Host header names another place than this daemon (see the setting api.names)"
-    if origin is not None and not names_us(origin, names, port=port):
+    if origin is not None and not names_us(origin, rules.names, port=port):
         return 403, "this API does not answer pages of other origins"
-    return None
-
-
-def unproven(authorization: str, rules: Rules) -> tuple[int, str] | None:
-    """The HTTP status and the sentence that speak against what a TCP request shows for itself, or None."""
+    if page:
+        return None
     if rules.pages_only:
         return 403, "only pages are served here, to be read"
     scheme, _, given = authorization.partition(" ")

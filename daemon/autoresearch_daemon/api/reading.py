@@ -11,6 +11,7 @@ from autoresearch.answers import (
     claims_answer,
     credit_answer,
     diff_answer,
+    effects_answer,
     evidence_answer,
     evidence_list_answer,
     find_task,
@@ -18,9 +19,14 @@ from autoresearch.answers import (
     log_answer,
     notes_answer,
     parse_conditions,
+    path_answer,
+    progress_answer,
     resolve_reference,
+    run_context_answer,
     run_log,
     run_source,
+    runners_answer,
+    runs_answer,
     show_answer,
     tasks_answer,
     top_answer,
@@ -32,6 +38,7 @@ from autoresearch.api import (
     CreditAnswer,
     DiffAnswer,
     Difference,
+    EffectsAnswer,
     EvidenceAnswer,
     EvidenceListAnswer,
     EvidenceOf,
@@ -44,8 +51,17 @@ from autoresearch.api import (
     OneEvidence,
     OneRecord,
     Operation,
+    PathAnswer,
+    ProgressAnswer,
+    ProgressOf,
     Records,
+    RunContextAnswer,
+    RunnersAnswer,
+    RunsAnswer,
+    RunsOf,
     ShowAnswer,
+    StarAnswer,
+    StarRequest,
     TasksAnswer,
     TasksOf,
     Text,
@@ -53,8 +69,9 @@ from autoresearch.api import (
     TopOf,
     operations,
 )
+from autoresearch.choices import Choice, choose
 from autoresearch.errors import UsageError
-from autoresearch.records import KINDS
+from autoresearch.records import KINDS, format_id
 from autoresearch.words import with_article
 from autoresearch_daemon.api.readers import Readers
 from autoresearch_daemon.clock import now_ms
@@ -70,6 +87,35 @@ def _best(readers: Readers, asked: OfTask) -> BestAnswer:
 def _top(readers: Readers, asked: TopOf) -> TopAnswer:
     task, archived = _task(readers, asked), readers.archived()
     return top_answer(readers.log, task, limit=asked.limit, author=readers.author, archived=archived)
+
+
+def _runs(readers: Readers, asked: RunsOf) -> RunsAnswer:
+    task, starred = _task(readers, asked), readers.starred()
+    return runs_answer(readers.log, readers.blobs, task, asked, me=readers.author, starred=starred)
+
+
+def _progress(readers: Readers, asked: ProgressOf) -> ProgressAnswer:
+    return progress_answer(readers.log, readers.blobs, _task(readers, asked), asked, me=readers.author)
+
+
+def _run_context(readers: Readers, asked: OneRecord) -> RunContextAnswer:
+    run = _id(readers, asked, asked.id)
+    return run_context_answer(readers.log, readers.blobs, run, me=readers.author, starred=readers.starred())
+
+
+def _path(readers: Readers, asked: OneRecord) -> PathAnswer:
+    run = _id(readers, asked, asked.id)
+    return path_answer(readers.log, readers.blobs, run, me=readers.author, starred=readers.starred())
+
+
+def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
+    return runners_answer(readers.log, _task(readers, asked))
+
+
+def _star(readers: Readers, asked: StarRequest) -> StarAnswer:
+    record = readers.log.records.get(readers.log.records.resolve(asked.id))
+    changed = choose(readers.choices, Choice.STARRED, record.id, wanted=asked.starred)
+    return StarAnswer(id=format_id(record.id), starred=asked.starred, changed=changed)
 
 
 def _tasks(readers: Readers, asked: TasksOf) -> TasksAnswer:
@@ -137,6 +183,10 @@ def _diff(readers: Readers, asked: Difference) -> DiffAnswer:
     return diff_answer(readers.log, readers.blobs, _id(readers, asked, asked.old), _id(readers, asked, asked.new))
 
 
+def _effects(readers: Readers, asked: OfTask) -> EffectsAnswer:
+    return effects_answer(readers.log, _task(readers, asked), me=readers.author)
+
+
 def _notes(readers: Readers, asked: NotesOf) -> NotesAnswer:
     return notes_answer(readers.log, _task(readers, asked), query=asked.query, limit=asked.limit, me=readers.author)
 
@@ -170,6 +220,12 @@ READERS: dict[Operation[Any], Reading] = {
     operations.BEST: _best,
     operations.TOP: _top,
     operations.TASKS: _tasks,
+    operations.RUNS: _runs,
+    operations.PROGRESS: _progress,
+    operations.RUN_CONTEXT: _run_context,
+    operations.PATH: _path,
+    operations.RUNNERS: _runners,
+    operations.STAR: _star,
     operations.CREDIT: _credit,
     operations.EVIDENCE_LIST: _evidence_list,
     operations.EVIDENCE: _evidence,
@@ -180,6 +236,7 @@ READERS: dict[Operation[Any], Reading] = {
     operations.TRAINING_LOG: _training_log,
     operations.LINEAGE: _lineage,
     operations.DIFF: _diff,
+    operations.EFFECTS: _effects,
     operations.NOTES: _notes,
     operations.CLAIMS: _claims,
 }

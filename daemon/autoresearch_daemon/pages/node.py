@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from autoresearch.api import RunRow, RunsOf, operations
+from autoresearch.errors import NotFound
 from autoresearch_daemon.pages.asking import Asking
 
 RECENT_RUNS = 8
@@ -25,4 +27,12 @@ async def pill(asking: Asking) -> web.Response:
 
 
 async def _node(asking: Asking, template: str) -> web.Response:
-    return await asking.render(template, "node", recent=[])
+    return await asking.render(template, "node", recent=await _recent(asking))
+
+
+async def _recent(asking: Asking) -> list[RunRow]:
+    """The newest runs of this participant on the task."""
+    try:
+        return (await asking.ask(operations.RUNS, RunsOf(task=asking.task, by="me", size=RECENT_RUNS))).runs
+    except NotFound:
+        return []  # no task is here yet

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from autoresearch.api import Difference, OneRecord, RunView, TaskStatus, operations
+from autoresearch.api import Difference, OfTask, OneRecord, RunView, TaskStatus, operations
 from autoresearch.errors import AutoresearchError, NotFound
-from autoresearch.pages import changed_program, curve_data, forest, log_tail, refuting
+from autoresearch.pages import bare_row, changed_program, curve_data, forest, log_tail, refuting
 from autoresearch_daemon.pages.asking import Asking
 
 
@@ -17,7 +17,8 @@ async def run(asking: Asking) -> web.Response:
     assert found is not None  # else the operation refuses it
     assert verification is not None
     asking.about_task(found.task)
-    context = await asking.ask(operations.RUN_CONTEXT, OneRecord(id=found.id))
+    context = await asking.found(operations.RUN_CONTEXT, OneRecord(id=found.id))  # None where it was withdrawn
+    effects = await asking.found(operations.EFFECTS, OfTask(task=found.task))
     parent = await asking.found(operations.RUN, OneRecord(id=found.parent)) if found.parent else None
     task = await asking.task_status()
     value = found.value if verification.value is None else verification.value
@@ -25,12 +26,12 @@ async def run(asking: Asking) -> web.Response:
         "run.html",
         "run",
         shown=shown,
-        row=context.row,
-        parent=context.parent,
+        row=context.row if context else bare_row(found, own=found.participant.key == asking.status().participant.key),
+        parent=context.parent if context else None,
         context=context,
         picture=forest(found, verification, noise=task.noise if task else 0.0),
         refuting=refuting(found, verification),
-        effects=None,
+        effects={one.name: one for one in effects.effects} if effects else None,
         program=None,
         curve=curve_data(found.curve, parent.run.curve if parent and parent.run else ()),
         closed=_closed(task, value),

@@ -1,0 +1,135 @@
+"""Which runs of a table a filter finds, and in which order. Pure but for the search by words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from autoresearch.api import Filtered
+from autoresearch.errors import UsageError
+from autoresearch.log import Log
+from autoresearch.records import format_id, short_id
+from autoresearch.views import MARKS, Flags, Ints, RunTable, cached, participant_of, roster_of
+from autoresearch.words import RunMark
+
+SORTED_BY = ("number", "time", "value", "change", "cost")
+USUAL_SORT = "-time"
+# More runs than these cannot be read on any page.
+_WORDS_MOST = 100_000
+_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
+
+
+def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Flags:
+    """The runs that a filter finds, without its marks. ``until``: of the records up to that number.
+
+    Raises UsageError where ``by`` is no beginning of a key.
+    """
+    kept = np.ones(len(table), bool) if not until else table.n <= until
+    if asked.by:
+        kept &= _of_participant(log, table, asked.by, me)
+    if asked.hardware:
+        kept &= np.array([device == asked.hardware for device in table.devices], bool)
+    if asked.has:
+        kept &= _changing(log, table, asked.has)
+    if asked.q.strip():
+        kept &= _with_words(log, table, asked.q.strip())
+    return kept
+
+
+def with_marks(table: RunTable, kept: Flags, marks: str) -> Flags:
+    """Those of them with one of the marks, written with commas between them; all without any.
+
+    Raises UsageError where there is no such mark.
+    """
+    wanted = [name.strip() for name in marks.split(",") if name.strip()]
+    known = {mark.value: at for at, mark in enumerate(MARKS)}
+    if wrong := [name for name in wanted if name not in known]:
+        raise UsageError(f"there is no state “{wrong[0][:40]}”", hint=f"states: {', '.join(known)}")
+    return kept & np.isin(table.mark, [known[name] for name in wanted]) if wanted else kept
+
+
+def counts(table: RunTable, kept: Flags) -> dict[str, int]:
+    """How many runs have which mark; marks that none has are left out."""
+    found = Counter(dict(enumerate(np.bincount(table.mark[kept], minlength=len(MARKS)).tolist())))
+    return {mark.value: found[at] for at, mark in enumerate(MARKS) if found[at]}
+
+
+def in_order(table: RunTable, kept: Flags, sort: str) -> Ints:
+    """The places of runs in the table, in the order that is asked for; those without the value come last."""
+    name, falling = (sort.removeprefix("-"), sort.startswith("-"))
+    found = np.flatnonzero(kept)
+    if name not in SORTED_BY:
+        name, falling = "time", True
+    if name in {"number", "time"}:
+        return found[::-1] if falling else found
+    keys: Mapping[str, np.ndarray] = {"value": table.value, "change": table.delta, "cost": table.cpu}
+    values = keys[name][found].astype(float)
+    there = ~np.isnan(values)
+    order = np.argsort(-values[there] if falling else values[there], kind="stable")
+    return np.concatenate([found[there][order], found[~there]])
+
+
+def chosen_sort(sort: str) -> str:
+    """The order that is meant; the usual one where there is no such order."""
+    return sort if sort.removeprefix("-") in SORTED_BY else USUAL_SORT
+
+
+def _of_participant(log: Log, table: RunTable, by: str, me: bytes | None) -> Flags:
+    text = by.lower()
+    if text == "me":
+        mine = roster_of(log).voter(me, int(table.time[-1])).root.hex() if me and len(table) else ""
+        text = mine or "-"
+    elif any(character not in "0123456789abcdef" for character in text):
+        raise UsageError("a participant is named by the beginning of its key, or me", hint="autoresearch credit")
+    roots: dict[tuple[bytes, int], bool] = {}
+
+    def is_its(author: bytes, time_ms: int) -> bool:
+        # A device may change its participant, at some day.
+        day = (author, time_ms // 86_400_000)
+        if day not in roots:
+            roots[day] = participant_of(log, author, time_ms).key.startswith(text)
+        return roots[day]
+
+    return np.array(
+        [is_its(author, time) for author, time in zip(table.authors, table.time.tolist(), strict=True)], bool
+    )
+
+
+def _changing(log: Log, table: RunTable, name: str) -> Flags:
+    """The runs whose genome differs from their parent's in a setting or part."""
+    known = cached(
+        log,
+        f"genomes {table.task.hex()}",
+        lambda: {row.id: _genome.decode(row.genome) for row in log.runs.history(table.task)},
+        by=("run",),
+    )
+    kept = np.zeros(len(table), bool)
+    for at, parent in enumerate(table.parent.tolist()):
+        if parent < 0:
+            continue
+        old, new = known.get(table.ids[parent], {}), known.get(table.ids[at], {})
+        kept[at] = any(old.get(key) != new.get(key) for key in (name, f"+{name}"))
+    return kept
+
+
+def _with_words(log: Log, table: RunTable, words: str) -> Flags:
+    kept = np.zeros(len(table), bool)
+    for kind in ("worked", "failed"):
+        for one in log.texts.search(table.task, kind, words, limit=_WORDS_MOST):
+            if (at := table.index.get(one.id)) is not None:
+                kept[at] = True
+    beginning = words.lower()
+    if beginning.isalnum():
+        full = beginning.startswith("bafy")
+        for at, run in enumerate(table.ids):
+            if (format_id(run) if full else short_id(run)).startswith(beginning):
+                kept[at] = True
+    return kept
+
+
+def mark_of(table: RunTable, at: int) -> RunMark:
+    """The mark of the run at a place of the table."""
+    return MARKS[int(table.mark[at])]
