@@ -111,6 +111,7 @@ from autoresearch.api.run_rows import (
     RunsAnswer,
 )
 from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
+from autoresearch.api.verifications import AwaitedView, VerificationsAnswer, VerifiedView
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
 __all__ = [
@@ -128,6 +129,7 @@ __all__ = [
     "AttestationView",
     "AttestorAct",
     "AttestorAnswer",
+    "AwaitedView",
     "Axis",
     "BestAnswer",
     "BlockRequest",
@@ -231,6 +233,8 @@ __all__ = [
     "TriedValue",
     "TrustAnswer",
     "VerificationStateView",
+    "VerificationsAnswer",
+    "VerifiedView",
     "VerifyRequest",
     "VerifyingStatus",
     "VoterView",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, get_args
 from urllib.parse import urlencode
 
-from autoresearch.api import MAXIMUM_ROWS, Axis, Filtered, ProgressOf, RunsOf
+from autoresearch.api import MAXIMUM_ROWS, Axis, ProgressOf, RunsOf
 from autoresearch.words import RunMark
 
 AXES: Final[tuple[str, ...]] = get_args(Axis)
@@ -111,10 +111,20 @@ class Query:
         """The runs of the table."""
         return RunsOf(**self._filter(), sort=self.sort, page=self.page, size=self.size, until=self.until)
 
-    def progress(self, *, filtered: bool = True) -> ProgressOf:
-        """The runs of the chart: all, or those that the filter finds."""
-        chosen = self._filter() if filtered else self.cleared()._filter()
-        return ProgressOf(**chosen, x=self.x, since=self.since, to=self.to)  # type: ignore[arg-type]  # one of AXES
+    def newest(self) -> RunsOf:
+        """The last run of the task alone: its ``cost_ms`` is the processor time of all."""
+        return RunsOf(task=self.task or None, sort="-number", size=1)
+
+    def all_progress(self) -> ProgressOf:
+        """All runs of the chart, or of the part that is zoomed to."""
+        return ProgressOf(task=self.task or None, **self._axis())
+
+    def found_progress(self) -> ProgressOf:
+        """Those of them that the filter finds."""
+        return ProgressOf(**self._filter(), **self._axis())
+
+    def _axis(self) -> dict[str, Any]:
+        return {"x": self.x, "since": self.since, "to": self.to}
 
     def _filter(self) -> dict[str, Any]:
         task, state = self.task or None, ",".join(self.state)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 from aiohttp import web
 
@@ -33,9 +31,9 @@ async def progress(asking: Asking) -> web.Response:
 async def chart(asking: Asking) -> web.Response:
     """The chart's data, with the filters of the page and for a part of its axis."""
     query = Query.read(asking.request.query.items())
-    found = chart_data(await asking.ask(operations.PROGRESS, query.progress()), query)
-    encode = asyncio.get_running_loop().run_in_executor(None, msgspec.json.encode, found)
-    response = web.Response(body=await encode, content_type="application/json")
+    answer = await asking.ask(operations.PROGRESS, query.found_progress())
+    body = await asking.in_thread(lambda: msgspec.json.encode(chart_data(answer, query)))
+    response = web.Response(body=body, content_type="application/json")
     response.enable_compression()
     return response
 
@@ -55,7 +53,8 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
     return ProgressContent(
         query=query,
         runs=await asking.ask(operations.RUNS, query.runs()),
-        progress=await asking.ask(operations.PROGRESS, query.progress(filtered=False)),
+        progress=await asking.ask(operations.PROGRESS, query.all_progress()),
+        newest=(await asking.ask(operations.RUNS, query.newest())).runs,
         best=best,
         best_row=(await asking.ask(operations.RUN_CONTEXT, OneRecord(id=program.id))).row if program else None,
         runners=runners,
