@@ -107,7 +107,7 @@ function drawMark(g, colours, mark, x, y, r, width) {
 /* --- layers --- */
 class Painter {
   constructor(u, scene) {
-    Object.assign(this, { u, scene, g: u.ctx, k: devicePixelRatio, box: u.bbox, placed: [] });
+    Object.assign(this, { u, scene, g: u.ctx, k: devicePixelRatio, box: u.bbox, placed: [], taken: [] });
     this.left = this.box.left; this.top = this.box.top;
     this.right = this.left + this.box.width; this.bottom = this.top + this.box.height;
   }
@@ -143,7 +143,9 @@ class Painter {
     stroke(g, [this.left, y], [this.right, y]);
     g.setLineDash([]);
     g.fillStyle = colours["text-2"]; g.font = `${11 * k}px ${colours.font}`; g.textAlign = "left"; g.textBaseline = "bottom";
-    g.fillText(`floor ${all.floor.toFixed(4)}`, this.left + 8 * k, y - 3 * k);
+    const text = `floor ${all.floor.toFixed(4)}`, left = this.left + 8 * k;
+    g.fillText(text, left, y - 3 * k);
+    this.taken.push({ left, middle: y - 9 * k, width: g.measureText(text).width });
   }
 
   dots(dots, alpha, isKept) {
@@ -207,17 +209,19 @@ class Painter {
 
   /* The largest steps, named where that covers no mark. */
   labels(steps, value) {
-    const { g, k, scene } = this, taken = [];
+    const { g, k, scene, taken } = this;
+    let named = 0;
     const most = this.u.width < NARROW ? 2 : this.u.width < 900 ? 4 : scene.all.dots.value.length < FEW ? 10 : 7;
     g.font = `${11.5 * k}px ${scene.colours.font}`; g.textBaseline = "middle"; g.textAlign = "left";
     for (const step of this.largest(steps, value).slice(0, 2 * most)) {
-      if (taken.length === most) break;
+      if (named === most) break;
       const x = this.atX(step.mark), y = this.atY(value(step.mark)), text = step.mark.label;
       if (x < this.left || x > this.right || y < this.top || y > this.bottom) continue;
       const gain = ` ${scene.all.maximize ? "+" : "\u2212"}${step.gain.toFixed(step.gain < .001 ? 5 : 3)}`;
-      const width = g.measureText(text).width + g.measureText(gain).width, spot = this.spot(x, y, width, taken);
+      const width = g.measureText(text).width + g.measureText(gain).width, spot = this.spot(x, y, width);
       if (!spot) continue;
       taken.push(spot);
+      named += 1;
       this.label(x, y, spot, text, gain);
     }
   }
@@ -234,8 +238,8 @@ class Painter {
   }
 
   /* The place near a mark where a label covers no other mark or label, and the fewest dots. */
-  spot(x, y, width, taken) {
-    const { k } = this, height = 15 * k, found = [];
+  spot(x, y, width) {
+    const { k, taken } = this, height = 15 * k, found = [];
     for (const dy of [15, -15, 32, -32, 52, -52, 74, -74, 100]) for (const dx of [12, -10 - width / k, 40, -40 - width / k, -width / k / 2]) {
       const left = x + dx * k, middle = y + dy * k, spot = { left, middle, width };
       if (left < this.left + 2 * k || left + width > this.right || middle < this.top + height / 2 || middle > this.bottom - 16 * k) continue;

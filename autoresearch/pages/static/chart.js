@@ -11,7 +11,7 @@ const isExported = "exported" in box.dataset, exported = new Set((box.dataset.ex
 const COLUMNS = { number: "number", time: "time_ms", cost: "cost_ms" };
 const USUAL = { x: "number", y: "value", chart: "", since: 0, to: 0 };
 const FILTERS = ["state", "by", "has", "q", "hardware"];
-const REACH = 22, CELL = 16, NARROW = 560, CARD_DELAY_MS = 50;
+const REACH = 22, CELL = 16, NARROW = 560, CARD_DELAY_MS = 50, DOUBLE_CLICK_MS = 300;
 const UNITS = [["s", 1e3], ["min", 6e4], ["h", 3.6e6], ["d", 8.64e7]];
 
 const whole = JSON.parse(data.textContent);
@@ -111,7 +111,21 @@ function scene() {
 }
 
 const grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
+const DAY_MS = 8.64e7, MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const two = number => String(number).padStart(2, "0");
+
+/* On the clock of the reader; the day where a day begins and at the first place. */
+function moments(_, splits, __, ___, step) {
+  return splits.map((time_ms, i) => {
+    const at = new Date(time_ms), day = `${at.getDate()} ${MONTHS[at.getMonth()]}`, clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if (step >= DAY_MS) return step > 300 * DAY_MS ? `${at.getFullYear()}` : day;
+    if (clock === "00:00") return day;
+    return (i ? "" : `${day} `) + clock + (step < 6e4 ? `:${two(at.getSeconds())}` : "");
+  });
+}
+
 const X_LABELS = {
+  time: moments,
   number: (_, numbers) => numbers.map(number => number < 0 || number % 1 ? "" : grouped(number)),
   cost: (_, numbers) => numbers.map(number => number < 0 ? "" : `${+number.toPrecision(6)} ${unit[0]}`),
 };
@@ -148,7 +162,7 @@ function rebuild() {
     width: box.clientWidth, height: box.clientHeight, ms: 1, legend: { show: false }, padding: [8, isNarrow ? 18 : 12, 0, 0],
     cursor: { points: { show: false }, drag: { x: true, y: false, dist: 8, setScale: false }, bind: { dblclick: () => () => show({ since: 0, to: 0 }) } },
     scales: { x: { time: view.x === "time", range: [lo, hi] }, y: isDistance ? { distr: 3, log: 10, range } : { range } },
-    axes: [axis({ size: view.x === "time" ? 40 : 30, space: 80, values: X_LABELS[view.x] }), upAxis(isDistance, range, isNarrow)],
+    axes: [axis({ size: 30, space: view.x === "time" ? 100 : 80, values: X_LABELS[view.x] }), upAxis(isDistance, range, isNarrow)],
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: { draw: [drawn => keep(draw(drawn, shown))], setSelect: [selected] },
   }, [[lo, hi], range], box);
@@ -157,7 +171,7 @@ function rebuild() {
 }
 
 /* --- zoom --- */
-let isDragged = false;
+let isDragged = false, opening = 0;
 
 function selected(chart) {
   if (chart.select.width < 8) return;
@@ -200,7 +214,10 @@ function listen(over) {
   over.addEventListener("click", event => {
     const mark = isDragged ? null : nearest(event.offsetX, event.offsetY);
     if (!mark) return;
-    if (matchMedia("(hover: none)").matches && hot?.id !== mark.id) point(mark); else open(mark);
+    if (matchMedia("(hover: none)").matches && hot?.id !== mark.id) return point(mark);
+    // While a part is shown, a second click may follow: two of them show all.
+    clearTimeout(opening);
+    if (event.detail < 2) opening = setTimeout(open, view.since || view.to ? DOUBLE_CLICK_MS : 0, mark);
   });
 }
 
