@@ -8,6 +8,7 @@ from autoresearch.pages.bare_rows import bare_row
 from autoresearch.pages.boards import by_credit, confirmed_board, improvement, verifications
 from autoresearch.pages.changed_lines import changed_program
 from autoresearch.pages.chart import ChartData, chart_data
+from autoresearch.pages.contents import board_content, lineage_content, run_content
 from autoresearch.pages.curves import curve_data
 from autoresearch.pages.forest import forest, refuting
 from autoresearch.pages.links import NAVIGATION, Links
@@ -33,6 +34,7 @@ __all__ = [
     "asset_names",
     "bare_row",
     "best_program",
+    "board_content",
     "by_credit",
     "changed_program",
     "chart_data",
@@ -40,11 +42,13 @@ __all__ = [
     "curve_data",
     "forest",
     "improvement",
+    "lineage_content",
     "log_tail",
     "no_progress",
     "places",
     "refuting",
     "render",
+    "run_content",
     "standing",
     "verifications",
     "waterfall",

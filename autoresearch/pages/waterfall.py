@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from autoresearch.api import PathStep
@@ -75,9 +76,9 @@ def waterfall(
     whole = sign * (first - last) if first is not None and last is not None else 0.0
     falls: list[Fall] = []
     before: float | None = None
-    ids = [*(step.row.id for step in path[1:]), ""]
-    for step, onward in zip(path, ids, strict=True):
-        falls.append(_fall(step, before, sign, whole, noise, onward))
+    for step, following in pairwise([*path, None]):
+        assert step is not None
+        falls.append(_fall(step, before, sign, whole, noise, following.row.id if following else ""))
         before = step.row.value if step.row.value is not None else before
     largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
     axis = axis_over([*known, *([] if floor is None else [floor])])

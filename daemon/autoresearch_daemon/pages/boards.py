@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from autoresearch.api import OfTaskAndParticipant, ProgramView, RunRow, RunsOf, TopAnswer, TopOf, operations
-from autoresearch.api.parameters import MAXIMUM_ROWS
+from autoresearch.api import MAXIMUM_ROWS, OfTaskAndParticipant, RunRow, RunsOf, TopAnswer, TopOf, operations
 from autoresearch.direction import MAXIMIZE
 from autoresearch.errors import NotFound
-from autoresearch.pages import by_credit, confirmed_board, improvement, verifications
-from autoresearch.words import BoardSection, RunState
+from autoresearch.pages import board_content
 from autoresearch_daemon.pages.asking import Asking
 
 
@@ -21,34 +19,10 @@ async def board(asking: Asking) -> web.Response:
         if asking.task:
             raise
         return await asking.render("board.html", "board", top=None)
-    sections = _sections(top)
-    rows = await _rows(asking, top)
-    credit = (await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=top.task.digest))).participants
-    task = top.task.digest
-    return await asking.render(
-        "board.html",
-        "board",
-        top=top,
-        board=confirmed_board(sections[BoardSection.CONFIRMED], rows, maximize=top.task.direction == MAXIMIZE),
-        rows=rows,
-        credit=[(one, improvement(one, task), verifications(one)) for one in by_credit(credit, task)],
-        open=sections[BoardSection.OPEN],
-        failed=sections[BoardSection.FAILED],
-        unattested=sections[BoardSection.UNATTESTED],
-        voters=await asking.ask(operations.VOTERS),
-        me=asking.status().participant.key,
-        devices=[],
-        hardware="",
-    )
-
-
-def _sections(top: TopAnswer) -> dict[BoardSection, list[ProgramView]]:
-    """The programs by section; where trust names nobody by their state."""
-    found: dict[BoardSection, list[ProgramView]] = {section: [] for section in BoardSection}
-    for program in top.programs:
-        section = program.section or (BoardSection.OPEN if program.state == RunState.REPORTED else BoardSection.FAILED)
-        found[BoardSection(section)].append(program)
-    return found
+    credit = await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=top.task.digest))
+    voters, me = await asking.ask(operations.VOTERS), asking.status().participant.key
+    values = board_content(top, await _rows(asking, top), credit, voters, me=me)
+    return await asking.render("board.html", "board", **values)
 
 
 async def _rows(asking: Asking, top: TopAnswer) -> dict[str, RunRow]:

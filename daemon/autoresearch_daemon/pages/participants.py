@@ -18,9 +18,12 @@ from autoresearch.api import (
 from autoresearch.direction import MAXIMIZE
 from autoresearch.errors import NotFound
 from autoresearch.pages import by_credit, improvement, verifications
+from autoresearch.words import RunMark
 from autoresearch_daemon.pages.asking import Asking
 
 RUNS_SHOWN = 8
+# The marks of runs whose value still stands.
+STANDING = (RunMark.CONFIRMED, RunMark.PROVISIONAL, RunMark.NOT_REPLICATED, RunMark.LEADING, RunMark.REPORTED)
 
 
 class OneParticipant(OfTask, frozen=True, kw_only=True):
@@ -52,7 +55,7 @@ async def participant(asking: Asking) -> web.Response:
     credit = everywhere.participants[0] if everywhere and everywhere.participants else None
     who = _named(asked.key, credit, voters)
     keys = {who.key, *(credit.keys if credit else ())}
-    newest, best = await _runs(asking, who, "-time"), await _runs(asking, who, "value")
+    newest, best = await _newest(asking, who), await _best(asking, who)
     evidence = await asking.found(operations.EVIDENCE_LIST, EvidenceOf(participant=who.key))
     runners = await asking.found(operations.RUNNERS, OfTask(task=asking.task))
     ours = [one for one in runners.runners if one.participant.key in keys] if runners else []
@@ -87,9 +90,14 @@ def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> Partici
     return found[0]
 
 
-async def _runs(asking: Asking, who: ParticipantView, sort: str) -> RunsAnswer | None:
-    """Its newest or best runs on the task; None where no task is here."""
+async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
+    """Its newest runs on the task; None where no task is here."""
+    return await asking.found(operations.RUNS, RunsOf(task=asking.task, by=who.key, size=RUNS_SHOWN))
+
+
+async def _best(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
+    """Its best runs on the task, without those that failed or are in doubt."""
     task = await asking.task_status()
-    is_reversed = sort == "value" and task is not None and task.direction == MAXIMIZE
-    order = f"-{sort}" if is_reversed else sort
-    return await asking.found(operations.RUNS, RunsOf(task=asking.task, by=who.key, sort=order, size=RUNS_SHOWN))
+    sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
+    asked = RunsOf(task=asking.task, by=who.key, sort=sort, size=RUNS_SHOWN, state=",".join(STANDING))
+    return await asking.found(operations.RUNS, asked)
