@@ -78,7 +78,8 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 }
 
 
-# What a verification measures, by its stage.
+# What a verification is called by its stage, and what it measures.
+STAGE_NAMES = {"evaluate": "evaluation", "replicate": "replication"}
 STAGE_SENTENCES = {"evaluate": "measuring its value again", "replicate": "running it beside its parent"}
 
 
@@ -127,6 +128,27 @@ JOB_SENTENCES: dict[JobReason, str] = {
     JobReason.DISPUTE: "drawn by VRF, because a verifier measured another value",
     JobReason.ASKED: "you asked for it",
     JobReason.EVIDENCE: "you asked whether a verification holds",
+}
+
+
+class VerifierPart(StrEnum):
+    """What this node has to do with a run that waits for verifiers."""
+
+    DRAWN = "drawn"
+    NOT_DRAWN = "not_drawn"
+    COMMITTED = "committed"
+    MEASURED = "measured"
+    OWN = "own"
+    UNCOUNTED = "uncounted"
+
+
+VERIFIER_PART_SENTENCES: dict[VerifierPart, str] = {
+    VerifierPart.DRAWN: "this node is drawn for it",
+    VerifierPart.NOT_DRAWN: "this node is not drawn; more are drawn while none reports",
+    VerifierPart.COMMITTED: "measured here; the result is not revealed yet",
+    VerifierPart.MEASURED: "this participant has measured it",
+    VerifierPart.OWN: "this participant published it, so others verify it",
+    VerifierPart.UNCOUNTED: "a verification by this participant does not count",
 }
 
 

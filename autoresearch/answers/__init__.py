@@ -33,6 +33,7 @@ from autoresearch.answers.run_rows import path_answer, run_context_answer, runne
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
+from autoresearch.answers.verification_queue import verifications_answer
 from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
 from autoresearch.answers.withdrawal import own_record, withdrawn_answer
 
@@ -90,6 +91,7 @@ __all__ = [
     "too_few",
     "top_answer",
     "untold",
+    "verifications_answer",
     "verifying_status",
     "voters_answer",
     "waiting",

@@ -45,6 +45,8 @@ from autoresearch.api.node import (
 from autoresearch.api.notes import NoteAnswer, NotesAnswer, NoteView
 from autoresearch.api.operations import OPERATIONS, Operation, Text
 from autoresearch.api.parameters import (
+    MAXIMUM_ROWS,
+    Axis,
     Difference,
     EventsSince,
     EvidenceOf,
@@ -109,9 +111,11 @@ from autoresearch.api.run_rows import (
     RunsAnswer,
 )
 from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
+from autoresearch.api.verifications import AwaitedView, VerificationsAnswer, VerifiedView
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
 __all__ = [
+    "MAXIMUM_ROWS",
     "NOBODY",
     "OPERATIONS",
     "AdmitRequest",
@@ -125,6 +129,8 @@ __all__ = [
     "AttestationView",
     "AttestorAct",
     "AttestorAnswer",
+    "AwaitedView",
+    "Axis",
     "BestAnswer",
     "BlockRequest",
     "BringRequest",
@@ -227,6 +233,8 @@ __all__ = [
     "TriedValue",
     "TrustAnswer",
     "VerificationStateView",
+    "VerificationsAnswer",
+    "VerifiedView",
     "VerifyRequest",
     "VerifyingStatus",
     "VoterView",

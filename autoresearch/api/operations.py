@@ -78,6 +78,7 @@ from autoresearch.api.requests import (
     WorkRequest,
 )
 from autoresearch.api.run_rows import PathAnswer, ProgressAnswer, RunContextAnswer, RunnersAnswer, RunsAnswer
+from autoresearch.api.verifications import VerificationsAnswer
 from autoresearch.api.voters import VotersAnswer
 
 JSON = "application/json"
@@ -305,6 +306,12 @@ SET_NAME = Operation(
     "Publish the name that stands beside this participant's key; an empty one takes it away.",
 )
 VOTERS = Operation("GET /v1/voters", Nothing, VotersAnswer, "Who counts in this network, why, and who could.")
+VERIFICATIONS = Operation(
+    "GET /v1/verifications",
+    OfTask,
+    VerificationsAnswer,
+    "The runs of a task that wait for verifiers, what this node has to do with each, and the newest verifications.",
+)
 ADMIT = Operation(
     "POST /v1/admissions",
     AdmitRequest,

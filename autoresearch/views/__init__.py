@@ -56,7 +56,15 @@ from autoresearch.views.run_table import MARKS, STATES, Flags, Floats, Ints, Run
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
-from autoresearch.views.verification_jobs import VerificationJob, job_for, make_job, next_job, repeated_job
+from autoresearch.views.verification_jobs import (
+    VerificationJob,
+    VerificationNeed,
+    job_for,
+    make_job,
+    next_job,
+    repeated_job,
+    verification_needs,
+)
 from autoresearch.views.verification_state import (
     bears_out,
     committed,
@@ -97,6 +105,7 @@ __all__ = [
     "Trial",
     "TrustContext",
     "VerificationJob",
+    "VerificationNeed",
     "Whose",
     "all_evidence",
     "backed",
@@ -182,6 +191,7 @@ __all__ = [
     "track_records",
     "trials",
     "trust_context",
+    "verification_needs",
     "voters_at",
     "vouched",
     "wants_retest",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from itertools import islice
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ from autoresearch.views.verification_state import (
     pending,
     voters_at,
 )
-from autoresearch.words import RunState
+from autoresearch.words import RunState, VerifierPart
 
 # New texts that one verifier asks a model about.
 FRESH_TEXTS = 1
@@ -61,6 +61,73 @@ class VerificationJob(NamedTuple):
     seeds: tuple[int, ...]
 
 
+class VerificationNeed(NamedTuple):
+    """A stage and round of a run that still needs verifiers.
+
+    ``measured`` voters revealed a value and ``committed`` others have measured it. ``needed`` must have before one of
+    them reveals. ``part`` is what the device that asks has to do with it, None where it has no key at hand.
+    """
+
+    run: bytes
+    stage: str
+    round: int
+    measured: int
+    committed: int
+    needed: int
+    part: VerifierPart | None
+
+
+@in_snapshot
+def verification_needs(
+    log: Log, task: bytes, device: bytes | None, seed: bytes | None, now_ms: int
+) -> list[VerificationNeed]:
+    """The runs of a task that wait for verifiers, the most urgent first; with ``seed`` those that the device audits."""
+    return [
+        need
+        for run_id in dict.fromkeys(_candidates(log, task, seed))
+        for need in _needs_of(log, log.records.get(run_id), device, seed, now_ms)
+    ]
+
+
+def _needs_of(
+    log: Log, run: Record, device: bytes | None, seed: bytes | None, now_ms: int
+) -> Iterator[VerificationNeed]:
+    author = roster_of(log).voter(run.author, run.time).voter
+    heard = [report for _, report in counted_reports(log, run)]
+    for stage, number in _wanted(log, run, heard):
+        said = {report.voter for report in heard if (report.stage, report.round) == (stage, number) and report.attested}
+        waiting = pending(log, run, stage, number)
+        part = None
+        if device is not None and seed is not None:
+            part = _part(log, run, device, seed, now_ms, (stage, number), said, waiting)
+        count = needed(log, run, stage)
+        yield VerificationNeed(run.id, stage, number, len(said - {author}), len(waiting), count, part)
+
+
+def _part(
+    log: Log,
+    run: Record,
+    device: bytes,
+    seed: bytes,
+    now_ms: int,
+    asked: tuple[str, int],
+    said: Set[bytes],
+    waiting: Mapping[bytes, int],
+) -> VerifierPart:
+    """What a device has to do with a stage of a run that waits for verifiers."""
+    me, author = roster_of(log).voter(device, now_ms).voter, roster_of(log).voter(run.author, run.time).voter
+    if me == author or device == run.author:
+        return VerifierPart.OWN
+    if me in said:
+        return VerifierPart.MEASURED
+    if me in waiting:
+        return VerifierPart.COMMITTED
+    if not is_counted(log, run, device, now_ms):
+        return VerifierPart.UNCOUNTED
+    output = ecvrf.output(make_job(run.id, *asked, seed).proof)
+    return VerifierPart.DRAWN if is_drawn(log, run, device, now_ms, output, *asked) else VerifierPart.NOT_DRAWN
+
+
 @in_snapshot
 def next_job(
     log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
@@ -79,8 +146,8 @@ def next_job(
     return None
 
 
-def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
-    """The runs that may need a verifier, the most urgent first."""
+def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
+    """The runs that may need a verifier, the most urgent first; with the key of a device those that it audits."""
     here = trust_context(log)
     for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH):
         # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
@@ -89,6 +156,8 @@ def _candidates(log: Log, task: bytes, seed: bytes) -> Iterator[bytes]:
     yield from (
         placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state is RunState.DISPUTED
     )
+    if seed is None:
+        return
     voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
     for run_id in _newest(log, task, here):
         if is_audited(seed, run_id, voters=voters, rules=rules):

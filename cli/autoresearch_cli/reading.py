@@ -19,7 +19,7 @@ from autoresearch.answers import (
 from autoresearch.api import FetchRequest, ShowAnswer, operations
 from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
-from autoresearch.identity import load_identity
+from autoresearch.identity import KeyPair, load_identity
 from autoresearch.log import BlobStore, Log, MissingBlob
 from autoresearch.records import BlobRef
 from autoresearch_cli import here
@@ -121,7 +121,13 @@ def open_notebook(task: str = "") -> Iterator[NotebookReader]:
 
 def device_key() -> bytes | None:
     """This machine's public key, or None when it has none that can be read."""
+    own = own_device()
+    return own.public if own else None
+
+
+def own_device() -> KeyPair | None:
+    """This machine's key, or None when it has none that can be read."""
     try:
-        return load_identity(here.paths().keys).device.public
+        return load_identity(here.paths().keys).device
     except AutoresearchError:
         return None

@@ -19,6 +19,7 @@ from autoresearch.answers import (
     note_view,
     own_record,
     task_of,
+    verifications_answer,
     voters_answer,
     way_to_count,
     with_participants,
@@ -49,6 +50,7 @@ from autoresearch.api import (
     NameRequest,
     NoteAnswer,
     NoteRequest,
+    OfTask,
     OneEvidence,
     PauseRequest,
     PeersAnswer,
@@ -58,6 +60,7 @@ from autoresearch.api import (
     RunAccepted,
     StatusAnswer,
     TrustAnswer,
+    VerificationsAnswer,
     VerifyRequest,
     VotersAnswer,
     WithdrawnAnswer,
@@ -278,6 +281,16 @@ class ApiHandlers:
         """Who counts in this network, why, and who could."""
         author, seen = self.author(), self._node.devices_seen()
         return await self._node.thread.run(lambda log: voters_answer(log, author, now_ms(), seen=seen))
+
+    async def verifications(self, asked: OfTask) -> VerificationsAnswer:
+        """The runs of a task that wait for verifiers, and the newest verifications."""
+        device, archived = self._node.notebook.identity.device, self._node.archived()
+
+        def look(log: Log) -> VerificationsAnswer:
+            task = find_task(log, asked.task, author=device.public, archived=archived)
+            return verifications_answer(log, task, device=device.public, seed=bytes(device.key), now_ms=now_ms())
+
+        return await self._node.thread.run(look)
 
     async def admit(self, request: AdmitRequest) -> VotersAnswer:
         """As a founder, count a participant from now on, or no longer."""

@@ -14,7 +14,15 @@ from autoresearch_daemon.api import Tcp, make_app, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 
-from autoresearch.answers import ask_answer, attest_answer, find_task, note_on, note_view, task_status
+from autoresearch.answers import (
+    ask_answer,
+    attest_answer,
+    find_task,
+    note_on,
+    note_view,
+    task_status,
+    verifications_answer,
+)
 from autoresearch.api import (
     AttestorAnswer,
     BroughtAnswer,
@@ -151,6 +159,12 @@ class SmallNode:
 
     def voters(self):
         return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)
+
+    def verifications(self, asked):
+        mine, author = self.notebook.mine, self.author()
+        task = find_task(self.log, asked.task, author=author)
+        seed, now_ms = bytes(mine.key), self.notebook.now_ms
+        return verifications_answer(self.log, task, device=author, seed=seed, now_ms=now_ms)
 
     def admit(self, request):
         self.asked.append(("admit", request))

@@ -33,6 +33,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `evidence` | `autoresearch.evidence_list/1` |
 | `evidence ID` | `autoresearch.evidence/1` |
 | `show`, `run`, `verify` | `autoresearch.show/1` |
+| `verify --list` | `autoresearch.verifications/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |
 | `diff` | `autoresearch.diff/1` |

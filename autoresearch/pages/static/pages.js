@@ -48,6 +48,7 @@ const typed = {
   number: text => text === "" ? undefined : Number(text),
   minutes: text => Number(text) ? Date.now() + 60000 * Number(text) : undefined,
   flag: text => text === "true",
+  list: text => [text],
 };
 const names = { minutes: "until_ms" };
 

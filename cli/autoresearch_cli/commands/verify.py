@@ -1,18 +1,22 @@
-"""``verify``: measure another participant's run on this machine."""
+"""``verify``: measure another participant's run on this machine; which runs wait for verifiers."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import msgspec
 import typer
 
 from autoresearch.api import Event, Measured, ParticipantView, ShowAnswer, VerifyRequest, operations
-from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.records import Task as TaskBody
 from autoresearch.records import format_id
 from autoresearch.tasks import Task, load_task
 from autoresearch.views import participant_of
 from autoresearch_cli import here
-from autoresearch_cli.options import Json, Reference, command_app, examples
+from autoresearch_cli.completing import complete_reference
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.options import Task as TaskOption
 from autoresearch_cli.packages import AllowPackages, ask_for_packages
 from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.ids import short
@@ -20,6 +24,7 @@ from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.task_folders import cached_folder
+from autoresearch_cli.verification_queue import list_awaited
 from autoresearch_cli.watching import Watch, text_in
 
 COMMITTED = "committed"
@@ -32,18 +37,35 @@ apps = {"verify": app}
 @app.command(
     epilog=examples(
         ("autoresearch verify @", "measure the best run here"),
-        ("autoresearch verify g3xk", "any run; any unique beginning of an id will do"),
-        ("autoresearch verify @ --json | jq .run.state", "what it is now"),
+        ("autoresearch verify g3xk --json | jq .run.state", "what another run is now"),
+        ("autoresearch verify --list", "which runs wait for verifiers"),
         see="show, top, work --only verify",
     )
 )
-def verify(reference: Reference, *, allow_packages: AllowPackages = False, json: Json = False) -> None:
+def verify(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ID]", help="An id or its beginning, @ for the best.", autocompletion=complete_reference
+        ),
+    ] = "",
+    *,
+    waiting: Annotated[bool, typer.Option("--list", help="Show which runs wait for verifiers; measure none.")] = False,
+    task: TaskOption = "",
+    allow_packages: AllowPackages = False,
+    json: Json = False,
+) -> None:
     """Measure another participant's run here and publish the result. Evaluates its model, or repeats the run."""
-    with open_notebook() as notebook:
+    if waiting == bool(reference):
+        raise UsageError("name a run, or give --list", hint="autoresearch verify --list, autoresearch verify ID")
+    if waiting:
+        list_awaited(task, json=json)
+        return
+    with open_notebook(task) as notebook:
         run = format_id(notebook.resolve(reference))
-        task = _own_packages(notebook, run)
-    if task is not None:
-        ask_for_packages(task, allowed=allow_packages)
+        unusual = _own_packages(notebook, run)
+    if unusual is not None:
+        ask_for_packages(unusual, allowed=allow_packages)
     event = _wait_for(run, json=json)
     with open_notebook() as notebook:
         shown, me = notebook.show(run), notebook.me

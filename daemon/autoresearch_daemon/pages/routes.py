@@ -11,20 +11,31 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.pages import asset
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.failures import status_of
-from autoresearch_daemon.pages import node, tables
+from autoresearch_daemon.pages import boards, lineages, node, participants, progress, runs, tables, verifications
 from autoresearch_daemon.pages.asking import Asking
 
 Page = Callable[[Asking], Awaitable[web.StreamResponse]]
 # By these names the guard knows what is answered without a token.
 PREFIX = "page."
 PAGES: dict[str, Page] = {
+    "/": progress.progress,
+    "/chart.json": progress.chart,
+    "/card/{id}": progress.card,
     "/node": node.node,
     "/parts/pill": node.pill,
     "/parts/node": node.node_part,
     "/queue": tables.queue,
-    "/participants": tables.participants,
+    "/board": boards.board,
+    "/lineage": lineages.lineage,
+    "/parts/branches": lineages.branches,
+    "/verifications": verifications.verifications,
+    "/participants": participants.participants,
+    "/participants/{key}": participants.participant,
     "/peers": tables.peers,
     "/tasks": tables.tasks,
+    "/run/{id}": runs.run,
+    "/run/{id}/diff": runs.run_diff,
+    "/run/{id}/log": runs.run_log,
 }
 # Only what the pages ship with runs or is loaded; nothing frames them.
 CONTENT_SECURITY_POLICY = (

@@ -1,10 +1,10 @@
-"""Pages that are a table: what waits, who takes part, who is connected, what is worked on."""
+"""Pages that are a table: what waits, who is connected, what is worked on."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
-from autoresearch.api import OfTask, OfTaskAndParticipant, operations
+from autoresearch.api import OfTask, operations
 from autoresearch.errors import NotFound
 from autoresearch_daemon.pages.asking import Asking
 
@@ -18,13 +18,6 @@ async def queue(asking: Asking) -> web.Response:
             raise
         claims = []  # no task is here yet
     return await asking.render("queue.html", "queue", claims=claims)
-
-
-async def participants(asking: Asking) -> web.Response:
-    """Who takes part: credit, and whose verifications count."""
-    credit = await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=asking.task))
-    voters = await asking.ask(operations.VOTERS)
-    return await asking.render("participants.html", "participants", credit=credit, voters=voters)
 
 
 async def peers(asking: Asking) -> web.Response:

@@ -1,0 +1,42 @@
+/* The training curve on the page of a run. The data stand in the page; uPlot draws axes and lines. */
+(() => {
+"use strict";
+const holder = document.getElementById("curve"), data = document.getElementById("curve-data");
+if (!holder || !data || !window.uPlot) return;
+const curves = JSON.parse(data.textContent);
+const HEIGHT = 190;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const font = () => `11px ${colour("sans")}`;
+
+/* Both curves over the same share of the budget, whatever the number of their points. */
+const points = Math.max(curves.run.length, curves.parent.length);
+const share = Array.from({ length: points }, (_, place) => (place + 1) / points);
+const along = curve => share.map(at => curve.length ? curve[Math.max(0, Math.round(at * curve.length) - 1)] : null);
+
+/* The first values are far above the rest: the axis ends where nine tenths of the points are below it. */
+const known = [...curves.run, ...curves.parent].filter(Number.isFinite).sort((a, b) => a - b);
+const least = known[0], most = Math.max(known[Math.floor(0.9 * (known.length - 1))], curves.run[curves.run.length - 1]);
+const room = (most - least) * 0.08 || Math.abs(least) * 0.01 || 1;
+
+const axis = more => ({
+  stroke: () => colour("text-2"), font: font(), grid: { stroke: () => colour("line"), width: 1 }, ticks: { show: false }, gap: 6, ...more,
+});
+const written = value => Math.abs(value) >= 1000 || (value && Math.abs(value) < 0.001) ? value.toExponential(1) : String(+value.toPrecision(3));
+const chart = new uPlot({
+  width: holder.clientWidth, height: HEIGHT, legend: { show: false }, padding: [6, 8, 0, 0],
+  cursor: { y: false, drag: { x: false, y: false } },
+  scales: { x: { time: false, range: [0, 1] }, y: { range: [least - room, most + room] } },
+  axes: [
+    axis({ size: 26, space: 60, values: (_, shares) => shares.map(at => `${Math.round(100 * at)} %`) }),
+    axis({ size: 46, space: 34, values: (_, values) => values.map(written) }),
+  ],
+  series: [
+    {},
+    { stroke: () => colour("text-3"), width: 1.5, points: { show: false } },
+    { stroke: () => colour("blue"), width: 2, points: { show: false } },
+  ],
+}, [share, along(curves.parent), along(curves.run)], holder);
+new ResizeObserver(() => chart.setSize({ width: holder.clientWidth, height: HEIGHT })).observe(holder);
+dark.addEventListener("change", () => chart.redraw());
+})();
