@@ -47,6 +47,8 @@ output_kib = 4096
 {harness}
 {mounts}"""
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
+_TWO_RUNS = "# by two runs: correct it when you know more"
+_NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
 _MOUNTS = f"""
 [mounts]                    # folders of this machine that a run may read
 cache = "{CACHE_FOLDER}"
@@ -85,7 +87,7 @@ def write_task(
         memory_mib=min(MEMORY_MIB, most_memory_mib),
         noise=_UNKNOWN_NOISE
         if noise is None
-        else f"noise = {noise:.2g}".ljust(28) + "# by two runs: correct it when you know more",
+        else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),
         program=_program(recipe),
         harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
         mounts=_MOUNTS if mounted else "",

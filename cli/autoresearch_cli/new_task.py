@@ -171,8 +171,8 @@ def _noise(metric: str, values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     if values[0] == values[1]:
-        say(f"both runs gave the same {metric}: no noise is written")
-        return None
+        say(f"both runs gave the same {metric}: metric.noise = 0, so no program is run with a second seed")
+        return 0.0
     noise = abs(values[0] - values[1]) / math.sqrt(2)
     gave = " and ".join(map(value, values))
     say(f"two runs gave {gave}: metric.noise = {noise:.2g}, a rough guess from so few runs")
