@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-import msgspec
 import numpy as np
 
 from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
-from autoresearch.records import format_id, short_id
-from autoresearch.views import MARKS, Flags, Ints, RunTable, cached, participant_of, roster_of
+from autoresearch.records import COMMON, prefix_range
+from autoresearch.views import MARKS, Flags, Ints, RunTable, roster_of, runs_that_change
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")
 USUAL_SORT = "-time"
-# More runs than these cannot be read on any page.
-_WORDS_MOST = 100_000
-_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
+# Shorter words than these begin too many ids to mean one.
+_BEGINNING = 4
+_NOWHERE = -1
 
 
 def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Flags:
@@ -27,13 +26,13 @@ def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = N
 
     Raises UsageError where ``by`` is no beginning of a key.
     """
-    kept = np.ones(len(table), bool) if not until else table.n <= until
+    kept = np.ones(len(table), bool) if not until else table.columns.n <= until
     if asked.by:
         kept &= _of_participant(log, table, asked.by, me)
     if asked.hardware:
-        kept &= np.array([device == asked.hardware for device in table.devices], bool)
+        kept &= table.columns.device == table.columns.devices.get(asked.hardware, _NOWHERE)
     if asked.has:
-        kept &= _changing(log, table, asked.has)
+        kept &= _these(table, runs_that_change(log, table.task, asked.has))
     if asked.q.strip():
         kept &= _with_words(log, table, asked.q.strip())
     return kept
@@ -65,7 +64,7 @@ def in_order(table: RunTable, kept: Flags, sort: str) -> Ints:
         name, falling = "time", True
     if name in {"number", "time"}:
         return found[::-1] if falling else found
-    keys: Mapping[str, np.ndarray] = {"value": table.value, "change": table.delta, "cost": table.cpu}
+    keys: Mapping[str, np.ndarray] = {"value": table.value, "change": table.delta, "cost": table.columns.cpu}
     values = keys[name][found].astype(float)
     there = ~np.isnan(values)
     order = np.argsort(-values[there] if falling else values[there], kind="stable")
@@ -78,55 +77,32 @@ def chosen_sort(sort: str) -> str:
 
 
 def _of_participant(log: Log, table: RunTable, by: str, me: bytes | None) -> Flags:
-    text = by.lower()
+    text, columns = by.lower(), table.columns
     if text == "me":
-        mine = roster_of(log).voter(me, int(table.time[-1])).root.hex() if me and len(table) else ""
-        text = mine or "-"
+        now_ms = int(columns.time[-1]) if len(table) else 0
+        text = roster_of(log).voter(me, now_ms).root.hex() if me else "-"
     elif any(character not in "0123456789abcdef" for character in text):
         raise UsageError("a participant is named by the beginning of its key, or me", hint="autoresearch credit")
-    roots: dict[tuple[bytes, int], bool] = {}
-
-    def is_its(author: bytes, time_ms: int) -> bool:
-        # A device may change its participant, at some day.
-        day = (author, time_ms // 86_400_000)
-        if day not in roots:
-            roots[day] = participant_of(log, author, time_ms).key.startswith(text)
-        return roots[day]
-
-    return np.array(
-        [is_its(author, time) for author, time in zip(table.authors, table.time.tolist(), strict=True)], bool
-    )
-
-
-def _changing(log: Log, table: RunTable, name: str) -> Flags:
-    """The runs whose genome differs from their parent's in a setting or part."""
-    known = cached(
-        log,
-        f"genomes {table.task.hex()}",
-        lambda: {row.id: _genome.decode(row.genome) for row in log.runs.history(table.task)},
-        by=("run",),
-    )
-    kept = np.zeros(len(table), bool)
-    for at, parent in enumerate(table.parent.tolist()):
-        if parent < 0:
-            continue
-        old, new = known.get(table.ids[parent], {}), known.get(table.ids[at], {})
-        kept[at] = any(old.get(key) != new.get(key) for key in (name, f"+{name}"))
-    return kept
+    return np.isin(columns.person, [at for root, at in columns.people.items() if root.hex().startswith(text)])
 
 
 def _with_words(log: Log, table: RunTable, words: str) -> Flags:
+    found: Flags = np.isin(table.columns.n, log.texts.runs_with(table.task, words))
+    beginning = words.lower().removeprefix(COMMON)
+    if len(beginning) < _BEGINNING:
+        return found
+    try:
+        low, high = prefix_range(beginning)
+    except UsageError:
+        return found
+    named: Flags = np.fromiter((low <= run <= high for run in table.columns.ids), bool, len(table))
+    return found | named
+
+
+def _these(table: RunTable, runs: Iterable[bytes]) -> Flags:
     kept = np.zeros(len(table), bool)
-    for kind in ("worked", "failed"):
-        for one in log.texts.search(table.task, kind, words, limit=_WORDS_MOST):
-            if (at := table.index.get(one.id)) is not None:
-                kept[at] = True
-    beginning = words.lower()
-    if beginning.isalnum():
-        full = beginning.startswith("bafy")
-        for at, run in enumerate(table.ids):
-            if (format_id(run) if full else short_id(run)).startswith(beginning):
-                kept[at] = True
+    index = table.columns.index
+    kept[[index[run] for run in runs if run in index]] = True
     return kept
 
 

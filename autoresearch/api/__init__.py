@@ -45,6 +45,7 @@ from autoresearch.api.node import (
 from autoresearch.api.notes import NoteAnswer, NotesAnswer, NoteView
 from autoresearch.api.operations import OPERATIONS, Operation, Text
 from autoresearch.api.parameters import (
+    MAXIMUM_ROWS,
     Difference,
     EventsSince,
     EvidenceOf,
@@ -112,6 +113,7 @@ from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
 __all__ = [
+    "MAXIMUM_ROWS",
     "NOBODY",
     "OPERATIONS",
     "AdmitRequest",

@@ -6,26 +6,22 @@ the order in which they came changes nothing.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autoresearch.direction import sign_of
 from autoresearch.log import Log, Revision, RunColumns, TaskRules
 from autoresearch.verification import Judgement, margin
-from autoresearch.views.cache import ABOUT_ALL, Cache, cache_of, verified
+from autoresearch.views.cache import ABOUT_ALL, Cache, cache_of, roster_of, verified
 from autoresearch.views.copies import same_models
 from autoresearch.views.hardware import board_hardware
+from autoresearch.views.run_columns import NOBODY, Columns, Flags, Floats, Ints
 from autoresearch.views.verification_state import UPHELD, judge_soon, judging
-from autoresearch.words import RunMark, RunState, RunStatus
+from autoresearch.words import RunMark, RunState
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 STATES = tuple(RunState)
 MARKS = tuple(RunMark)
 # In these states a reported value leads nothing.
@@ -33,35 +29,25 @@ DOUBTED = frozenset({RunState.NOT_REPLICATED, RunState.DISPUTED, RunState.REFUTE
 _MARK_OF_STATE = np.array([MARKS.index(RunMark(state.value)) for state in STATES])
 _REPORTED, _CONFIRMED = STATES.index(RunState.REPORTED), STATES.index(RunState.CONFIRMED)
 _DOUBTED = np.array([state in DOUBTED for state in STATES])
-_NOBODY = -1
+_UPHELD = np.array([state in UPHELD for state in STATES])
 
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
     """All runs of a task in order of time, then id. Each column has a value for each run.
 
-    ``reported`` is NaN where a run has no value; ``value`` is what verifiers measured where they did, ``margin`` half
-    of the 95 % interval of that, else NaN. ``gain`` is how much better than its parent verifiers found it, in the
-    metric's sign, else NaN. ``delta`` is that, or the difference of the reported values. ``compared`` are runs whose
-    values may be compared: full budget, the board's hardware, no copies, no unverified run after a fork. ``mark``
-    indexes MARKS, ``state`` STATES, ``parent`` this table (-1: not here). ``cost`` is the processor time up to a run in
-    ms. ``step_before`` is the best confirmed value before a run, else the best reported one.
+    ``columns`` is what the records say. ``value`` is what verifiers measured where they did, else what is reported,
+    ``margin`` half of the 95 % interval of that, else NaN. ``gain`` is how much better than its parent verifiers found
+    a run, in the metric's sign, else NaN. ``delta`` is that, or the difference of the reported values. ``compared`` are
+    runs whose values may be compared: full budget, the board's hardware, no copies, no unverified run after a fork.
+    ``mark`` indexes MARKS, ``state`` STATES. ``cost`` is the processor time up to a run in ms. ``before`` is the best
+    confirmed value before a run that leads by one, else the best reported one.
     """
 
     task: bytes
     rules: TaskRules | None
-    ids: list[bytes]
-    authors: list[bytes]
-    devices: list[str]
-    statuses: list[str]
-    digests: list[bytes]
-    index: dict[bytes, int]
-    n: Ints
-    time: Ints
-    cpu: Ints
+    columns: Columns
     cost: Ints
-    parent: Ints
-    reported: Floats
     value: Floats
     margin: Floats
     gain: Floats
@@ -75,7 +61,7 @@ class RunTable:
     children: Ints
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.columns.ids)
 
     @property
     def sign(self) -> float:
@@ -88,18 +74,21 @@ class RunTable:
         return self.rules.noise if self.rules else 0.0
 
 
+# State, value, half an interval, gain; NaN where there is none.
+_Verdict = tuple[int, float, float, float]
+
+
 @dataclass(slots=True)
 class _Known:
-    """What is kept of a task between questions: its runs as they came, and how verifiers judge those they measured."""
+    """What is kept of a task between questions: its runs, and the verdicts on those that are not just reported."""
 
     roster: object
     trust: object
     drops: int
     frauds: int
     row: int = 0
-    runs: list[RunColumns] = field(default_factory=list)
-    judged: dict[bytes, Judgement] = field(default_factory=dict)
-    states: dict[bytes, RunState] = field(default_factory=dict)  # of other runs, where they are not just reported
+    columns: Columns = field(default_factory=Columns)
+    verdicts: dict[bytes, _Verdict] = field(default_factory=dict)
     table: RunTable | None = None
 
 
@@ -116,8 +105,9 @@ def run_table(log: Log, task: bytes) -> RunTable:
             known = tasks[task] = _Known(cache.roster, cache.trust, revision.drops, len(cache.frauds))
         if known.table is None or known.row < revision.row:
             came = log.runs.columns(task, known.row)
-            _judge(log, known, came)
-            known.runs += came
+            _judge(log, task, known, came)
+            voter = roster_of(log).voter
+            known.columns = known.columns.extended(came, lambda device, time_ms: voter(device, time_ms).root)
             known.row = revision.row
             known.table = _build(log, task, known)
         return known.table
@@ -132,74 +122,59 @@ def _is_over(log: Log, known: _Known, cache: Cache, revision: Revision) -> bool:
     return known.row < revision.row and bool(log.changes.kinds_after(known.row) & ABOUT_ALL)
 
 
-def _judge(log: Log, known: _Known, came: Iterable[RunColumns]) -> None:
+def _judge(log: Log, task: bytes, known: _Known, came: Iterable[RunColumns]) -> None:
     """Judge the runs that came, and those of which verifiers say something else now."""
-    heard, judge = verified(log), judging(log)
-    said = log.changes.said_after(known.row) if known.row else None
-    changed: Collection[bytes] = said.runs | said.parents | said.children if said else ()
-    judge_soon(log, [run.id for run in came if run.id in heard])
-    again = [run for run in known.runs if run.id in changed] if changed else []
-    for run in (*again, *came):
+    heard, judge, rules = verified(log), judging(log), log.tasks.rules(task)
+    runs, index = list(came), known.columns.index
+    if known.row:
+        said = log.changes.said_after(known.row)
+        again = {index[run] for run in (*said.runs, *said.parents, *said.children) if run in index}
+        runs += [known.columns.runs[at] for at in again]
+    judge_soon(log, [run.id for run in runs if run.id in heard])
+    for run in runs:
         found = judge(run.id, run.author, run.time, run.seq)
-        if run.id in heard:
-            known.judged[run.id] = found
-        elif found.state is not RunState.REPORTED:
-            known.states[run.id] = found.state
+        if run.id in heard or found.state is not RunState.REPORTED:
+            known.verdicts[run.id] = _verdict(found, rules)
+
+
+def _verdict(found: Judgement, rules: TaskRules | None) -> _Verdict:
+    half = margin(found.error, found.runs, noise=rules.noise if rules else 0.0) if found.value is not None else None
+    sign = sign_of(rules.direction) if rules else 1
+    return (
+        STATES.index(found.state),
+        np.nan if found.value is None else found.value,
+        np.nan if half is None else half,
+        np.nan if found.improvement is None else -sign * found.improvement,
+    )
 
 
 def _build(log: Log, task: bytes, known: _Known) -> RunTable:
-    runs = sorted(known.runs, key=lambda run: (run.time, run.id))
-    rules, size = log.tasks.rules(task), len(runs)
-    index = {run.id: at for at, run in enumerate(runs)}
-    reported = np.array(
-        [np.nan if run.value is None or run.status != RunStatus.OK else run.value for run in runs], float
-    )
+    columns, rules = known.columns, log.tasks.rules(task)
+    reported, parent, size = columns.reported, columns.parent, len(columns.ids)
+    places = np.fromiter((columns.index[run] for run in known.verdicts), np.int64, len(known.verdicts))
+    verdicts = np.array(list(known.verdicts.values()), float).reshape(-1, 4)
     state = np.full(size, _REPORTED)
+    state[places] = verdicts[:, 0].astype(np.int64)
     value, error, gain = reported.copy(), np.full(size, np.nan), np.full(size, np.nan)
-    sign = sign_of(rules.direction) if rules else 1
-    for run, found in known.judged.items():
-        at = index[run]
-        state[at] = STATES.index(found.state)
-        if found.value is not None:
-            value[at] = found.value
-            half = margin(found.error, found.runs, noise=rules.noise if rules else 0.0)
-            error[at] = np.nan if half is None else half
-        if found.improvement is not None:
-            gain[at] = -sign * found.improvement
-    for run, other in known.states.items():
-        state[index[run]] = STATES.index(other)
-    parent = np.array([index.get(run.parent, _NOBODY) if run.parent else _NOBODY for run in runs], np.int64)
-    has_parent = parent >= 0
+    value[places] = np.where(np.isnan(verdicts[:, 1]), reported[places], verdicts[:, 1])
+    error[places], gain[places] = verdicts[:, 2], verdicts[:, 3]
+    has_parent = parent != NOBODY
     above = np.where(has_parent, reported[parent], np.nan) if size else reported
-    cpu = np.array([run.cpu_ms for run in runs], np.int64)
-    compared = _compared(log, task, rules, runs, known) & ~np.isnan(reported)
-    leads, led_by_claim, before = _leads(sign, reported, value, state, compared)
-    failed = np.array([run.status != RunStatus.OK for run in runs], bool)
-    mark = _MARK_OF_STATE[state] if size else state
-    mark = np.where((state == _REPORTED) & led_by_claim, MARKS.index(RunMark.LEADING), mark)
-    mark = np.where(failed, MARKS.index(RunMark.FAILED), mark)
+    compared = _compared(log, task, rules, columns, state)
+    leads, led_by_claim, before = _leads(sign_of(rules.direction) if rules else 1, reported, value, state, compared)
+    mark = np.where((state == _REPORTED) & led_by_claim, MARKS.index(RunMark.LEADING), _MARK_OF_STATE[state])
     return RunTable(
         task=task,
         rules=rules,
-        ids=[run.id for run in runs],
-        authors=[run.author for run in runs],
-        devices=[run.device for run in runs],
-        statuses=[run.status for run in runs],
-        digests=[run.source_digest for run in runs],
-        index=index,
-        n=np.array([run.n for run in runs], np.int64),
-        time=np.array([run.time for run in runs], np.int64),
-        cpu=cpu,
-        cost=np.cumsum(cpu),
-        parent=parent,
-        reported=reported,
+        columns=columns,
+        cost=np.cumsum(columns.cpu),
         value=value,
         margin=error,
         gain=gain,
         delta=np.where(np.isnan(gain), reported - above, gain),
         compared=compared,
         state=state,
-        mark=mark,
+        mark=np.where(columns.failed == 1, MARKS.index(RunMark.FAILED), mark),
         leads=leads,
         led_by_claim=led_by_claim,
         before=before,
@@ -207,22 +182,21 @@ def _build(log: Log, task: bytes, known: _Known) -> RunTable:
     )
 
 
-def _value(run: RunColumns) -> float:
-    return run.value if run.value is not None and run.status == RunStatus.OK else math.nan
-
-
-def _compared(log: Log, task: bytes, rules: TaskRules | None, runs: list[RunColumns], known: _Known) -> Flags:
-    """Which runs' values are compared with each other."""
-    copies, hardware, suspects = same_models(log), board_hardware(log, task), log.runs.suspects()
-    budget = rules.budget if rules else None
-
-    def is_compared(run: RunColumns) -> bool:
-        if run.budget != budget or run.id in copies or hardware not in (None, run.device):
-            return False
-        after = suspects.get(run.author)
-        return after is None or run.seq < after or (run.id in known.judged and known.judged[run.id].state in UPHELD)
-
-    return np.array([is_compared(run) for run in runs], bool)
+def _compared(log: Log, task: bytes, rules: TaskRules | None, columns: Columns, state: Ints) -> Flags:
+    """Which runs' values are compared with each other; none where the task's rules are not here."""
+    there = ~np.isnan(columns.reported)
+    if rules is None or not there.any():
+        return np.zeros(len(there), bool)
+    there &= columns.budget == rules.budget
+    hardware = board_hardware(log, task)
+    if hardware is not None:
+        there &= columns.device == columns.devices.get(hardware, NOBODY)
+    there[[columns.index[run] for run in same_models(log) if run in columns.index]] = False
+    for author, after in log.runs.suspects().items():
+        if author in columns.authors:
+            doubted = (columns.author == columns.authors[author]) & (columns.seq >= after)
+            there &= ~doubted | _UPHELD[state]
+    return there
 
 
 def _leads(sign: float, reported: Floats, value: Floats, state: Ints, compared: Flags) -> tuple[Flags, Flags, Floats]:

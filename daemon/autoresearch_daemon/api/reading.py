@@ -113,9 +113,9 @@ def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
 
 
 def _star(readers: Readers, asked: StarRequest) -> StarAnswer:
-    record = readers.log.records.get(readers.log.records.resolve(asked.id))
-    changed = choose(readers.choices, Choice.STARRED, record.id, wanted=asked.starred)
-    return StarAnswer(id=format_id(record.id), starred=asked.starred, changed=changed)
+    record = resolve_reference(readers.log, asked.id, task=None, author=readers.author, archived=readers.archived())
+    changed = choose(readers.choices, Choice.STARRED, record, wanted=asked.starred)
+    return StarAnswer(id=format_id(record), starred=asked.starred, changed=changed)
 
 
 def _tasks(readers: Readers, asked: TasksOf) -> TasksAnswer:
