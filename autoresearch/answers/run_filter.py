@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from autoresearch.answers.teller import Teller
 from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log import Log
@@ -21,7 +22,9 @@ _BEGINNING = 4
 _NOWHERE = -1
 
 
-def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Flags:
+def found_by(
+    log: Log, table: RunTable, asked: Filtered, teller: Teller, *, me: bytes | None = None, until: int = 0
+) -> Flags:
     """The runs that a filter finds, without its marks. ``until``: of the records up to that number.
 
     Raises UsageError where ``by`` is no beginning of a key.
@@ -32,7 +35,9 @@ def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = N
     if asked.hardware:
         kept &= table.columns.device == table.columns.devices.get(asked.hardware, _NOWHERE)
     if asked.has:
-        kept &= _these(table, runs_that_change(log, table.task, asked.has))
+        baseline, default = teller.baseline, teller.default
+        changing = runs_that_change(log, table.task, asked.has, baseline=baseline, default=default)
+        kept &= _these(table, changing)
     if asked.q.strip():
         kept &= _with_words(log, table, asked.q.strip())
     return kept

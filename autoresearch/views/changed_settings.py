@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,33 +23,44 @@ class _Changes:
     waiting: defaultdict[bytes, list[bytes]] = field(default_factory=lambda: defaultdict(list))
 
 
-def runs_that_change(log: Log, task: bytes, setting: str) -> frozenset[bytes]:
-    """The runs of a task that differ from their parent in a setting, or in a part with or without its plus sign."""
-    found = grown(log, ("changed settings", task), lambda known, row: _grown(log, task, known or _Changes(), row))
+def runs_that_change(
+    log: Log, task: bytes, setting: str, *, baseline: bytes | None, default: Mapping[str, Value]
+) -> frozenset[bytes]:
+    """The runs of a task that differ from their parent in a setting, or in a part with or without its plus sign.
+
+    A run without a genome changes nothing, unless its program is the ``baseline``: that has the ``default`` one.
+    """
+
+    def genome(run: HistoryRow) -> Mapping[str, Value]:
+        return _genome.decode(run.genome) or (default if run.source_digest == baseline else {})
+
+    name = "changed settings", task, bool(default)
+    found = grown(log, name, lambda known, row: _grown(log, task, known or _Changes(), row, genome))
     return frozenset(found.runs.get(setting, set()) | found.runs.get(f"+{setting}", set()))
 
 
-def _grown(log: Log, task: bytes, known: _Changes, row: int) -> _Changes:
+def _grown(
+    log: Log, task: bytes, known: _Changes, row: int, genome: Callable[[HistoryRow], Mapping[str, Value]]
+) -> _Changes:
     came = log.runs.history_after(task, row) if row else log.runs.history(task)
     here = {run.id: run for run in came}
     children = [*came, *log.runs.history_of([child for run in here for child in known.waiting.pop(run, ())])]
     missing = {run.parent for run in children if run.parent} - here.keys()
     parents = here | {run.id: run for run in log.runs.history_of(missing)}
-    decoded: dict[bytes, dict[str, Value]] = {}
-
-    def genome(run: HistoryRow) -> dict[str, Value]:
-        if run.id not in decoded:
-            decoded[run.id] = _genome.decode(run.genome)
-        return decoded[run.id]
-
+    genomes: dict[bytes, Mapping[str, Value]] = {}
     for run in children:
         if run.parent is None:
             continue
-        if run.parent not in parents:
+        if (above := parents.get(run.parent)) is None:
             known.waiting[run.parent].append(run.id)
             continue
-        old, new = genome(parents[run.parent]), genome(run)
-        for name in old.keys() | new.keys():
-            if old.get(name) != new.get(name):
-                known.runs[name].add(run.id)
+        for one in (above, run):
+            if one.id not in genomes:
+                genomes[one.id] = genome(one)
+        old, new = genomes[above.id], genomes[run.id]
+        if not old or not new or above.base != run.base:
+            continue
+        for setting in old.keys() | new.keys():
+            if old.get(setting) != new.get(setting):
+                known.runs[setting].add(run.id)
     return known
