@@ -55,8 +55,8 @@ def with_marks(table: RunTable, kept: Flags, marks: str) -> Flags:
     return kept & np.isin(table.mark, [known[name] for name in wanted]) if wanted else kept
 
 
-def counts(table: RunTable, kept: Flags) -> dict[str, int]:
-    """How many runs have which mark; marks that none has are left out."""
+def counts(table: RunTable, kept: Flags | Ints) -> dict[str, int]:
+    """How many of these runs have which mark; marks that none has are left out."""
     found = Counter(dict(enumerate(np.bincount(table.mark[kept], minlength=len(MARKS)).tolist())))
     return {mark.value: found[at] for at, mark in enumerate(MARKS) if found[at]}
 

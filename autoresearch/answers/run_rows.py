@@ -126,13 +126,12 @@ class Rows:
     def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
         """Some runs in numbers, and the rows of the best of them."""
         table = self.table
-        kept = np.zeros(len(table), bool)
-        kept[places] = True
-        best = in_order(table, kept & table.compared, "value" if table.sign > 0 else "-value")
+        best = places[table.compared[places]]
+        best = best[np.argsort(table.sign * table.value[best], kind="stable")]
         rest = places[~table.compared[places]]
         rows = self.at([*best[:shown].tolist(), *rest[: max(0, shown - len(best))].tolist()])
         leading = rows[0] if len(best) and rows else None
-        return MarkCounts(total=len(places), counts=counts(table, kept), best=leading), rows
+        return MarkCounts(total=len(places), counts=counts(table, places), best=leading), rows
 
 
 def rows_of(
