@@ -52,7 +52,8 @@ from autoresearch.views.queries import (
 )
 from autoresearch.views.ranking import best_of, program_as_reported, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
-from autoresearch.views.run_table import MARKS, STATES, Flags, Floats, Ints, RunTable, run_table
+from autoresearch.views.run_columns import Columns, Flags, Floats, Ints
+from autoresearch.views.run_table import MARKS, STATES, RunTable, run_table
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
@@ -91,6 +92,7 @@ __all__ = [
     "Change",
     "Citations",
     "ClaimView",
+    "Columns",
     "Comparisons",
     "EvidenceItem",
     "Flags",
@@ -179,6 +181,7 @@ __all__ = [
     "runs",
     "runs_changing",
     "runs_named_in",
+    "runs_that_change",
     "same_models",
     "spent_uses",
     "state_of",

@@ -15,6 +15,7 @@ BODIES = {
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
     "/v1/bring": {"network": "tea"},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
+    "/v1/stars": {"id": "@~1"},
     "/v1/attestor/withdraw": {"participant": "0" * 64},
     "/v1/attestor/allow": {"participant": "0" * 64},
     "/v1/attest": {"address": "you@example.org"},
