@@ -21,7 +21,6 @@ from benchmarks.plausible import impossible
 
 BENCHMARKS = {
     "ingest": "verify, decode and store records, in batches of 1,000",
-    "pages": "what the local pages ask of a large log",
     "queries": "best and newest records in a large log",
     "command_start": "processor time of commands on a new machine",
     "idle": "the daemon without work: memory, processor, start",

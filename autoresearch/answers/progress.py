@@ -32,7 +32,7 @@ def progress_answer(
     """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me)
     table = rows.table
-    kept = with_marks(table, found_by(log, table, asked, rows.teller, me=me), asked.state)
+    kept = with_marks(table, found_by(log, table, rows.teller, asked, me=me), asked.state)
     shown = kept & _between(_axis(table, asked.x), asked.since, asked.to)
     has_value = shown & table.compared
     marked = has_value & ((table.mark != _REPORTED) | table.leads | table.led_by_claim)
@@ -54,7 +54,7 @@ def progress_answer(
 
 def _axis(table: RunTable, name: str) -> Ints:
     """The places of all runs on an axis."""
-    return {"number": np.arange(1, len(table) + 1), "time": table.columns.time, "cost": table.cost}[name]
+    return {"number": np.arange(1, len(table) + 1), "time": table.time, "cost": table.cost}[name]
 
 
 def _between(places: Ints, since: int, to: int) -> Flags:
@@ -65,7 +65,7 @@ def _each(table: RunTable, places: Ints, *, with_value: bool = False) -> Progres
     """Every run by itself."""
     return ProgressDots(
         number=(places + 1).tolist(),
-        time_ms=table.columns.time[places].tolist(),
+        time_ms=table.time[places].tolist(),
         cost_ms=table.cost[places].tolist(),
         value=np.round(table.reported[places], 6).tolist() if with_value else [],
         id=[format_id(table.ids[at]) for at in places.tolist()],
@@ -81,12 +81,12 @@ def _marks(rows: Rows, places: Ints) -> list[ProgressMark]:
     labels = {at: _label(rows, at) for at in told}
     return [
         ProgressMark(
-            id=format_id(table.columns.ids[at]),
+            id=format_id(table.ids[at]),
             number=at + 1,
-            time_ms=int(table.columns.time[at]),
+            time_ms=int(table.time[at]),
             cost_ms=int(table.cost[at]),
             value=float(table.value[at]),
-            reported=float(table.columns.reported[at]),
+            reported=float(table.reported[at]),
             mark=mark_of(table, at).value,
             margin=0.0 if math.isnan(table.margin[at]) else float(table.margin[at]),
             leads=bool(table.leads[at]),
@@ -123,7 +123,7 @@ class _Cells:
 
     def _bounds(self, visible: Ints) -> tuple[float, float]:
         """The best value, and how far below it the grid goes."""
-        values = np.sort(self._table.sign * self._table.columns.reported[visible])
+        values = np.sort(self._table.sign * self._table.reported[visible])
         if not len(values):
             return 0.0, 1.0
         at = [values[int(share * (len(values) - 1))] for share in (BULK, BULK_MOST)]
@@ -142,7 +142,7 @@ class _Cells:
     def counted(self, places: Ints) -> ProgressDots:
         """Runs in cells: one of each cell stands for it, with the count."""
         column = self._column(places, self._columns)
-        cell = column * self._rows + self._row(self._table.columns.reported[places], self._rows)
+        cell = column * self._rows + self._row(self._table.reported[places], self._rows)
         _, first, count = np.unique(cell, return_index=True, return_counts=True)
         return self._those(places[first], count, with_value=True)
 
@@ -165,8 +165,8 @@ class _Cells:
         table = self._table
         return ProgressDots(
             number=(places + 1).tolist(),
-            time_ms=table.columns.time[places].tolist(),
+            time_ms=table.time[places].tolist(),
             cost_ms=table.cost[places].tolist(),
-            value=np.round(table.columns.reported[places], 6).tolist() if with_value else [],
+            value=np.round(table.reported[places], 6).tolist() if with_value else [],
             count=count.tolist(),
         )

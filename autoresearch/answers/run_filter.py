@@ -12,7 +12,7 @@ from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log import Log, TextKind
 from autoresearch.records import COMMON, prefix_range
-from autoresearch.views import MARKS, Flags, Ints, RunTable, participant_of, roster_of, runs_changing
+from autoresearch.views import MARKS, Flags, Ints, RunTable, participant_of, roster_of, runs_that_change
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")
@@ -24,19 +24,22 @@ ID_LEAST = 4
 
 
 def found_by(
-    log: Log, table: RunTable, asked: Filtered, teller: Teller, *, me: bytes | None = None, until: int = 0
+    log: Log, table: RunTable, teller: Teller, asked: Filtered, *, me: bytes | None = None, until: int = 0
 ) -> Flags:
     """The runs that a filter finds, without its marks. ``until``: of the records up to that number.
 
     Raises UsageError where ``by`` is no beginning of a key.
     """
-    kept = np.ones(len(table), bool) if not until else table.columns.n <= until
+    kept = np.ones(len(table), bool) if not until else table.n <= until
     if asked.by:
         kept &= _of_participant(log, table, asked.by, me)
     if asked.hardware:
-        kept &= table.columns.device == table.columns.devices.get(asked.hardware, _NOWHERE)
+        kept &= np.array([device == asked.hardware for device in table.devices], bool)
     if asked.has:
-        kept &= _among(table, runs_changing(log, table.task, asked.has))
+        kept &= _among(
+            table,
+            runs_that_change(log, table.task, asked.has, baseline=teller.baseline, default=teller.default),
+        )
     if asked.q.strip():
         kept &= _with_words(log, table, asked.q.strip())
     return kept
@@ -54,8 +57,8 @@ def with_marks(table: RunTable, kept: Flags, marks: str) -> Flags:
     return kept & np.isin(table.mark, [known[name] for name in wanted]) if wanted else kept
 
 
-def counts(table: RunTable, kept: Flags | Ints) -> dict[str, int]:
-    """How many of these runs have which mark; marks that none has are left out."""
+def counts(table: RunTable, kept: Flags) -> dict[str, int]:
+    """How many runs have which mark; marks that none has are left out."""
     found = Counter(dict(enumerate(np.bincount(table.mark[kept], minlength=len(MARKS)).tolist())))
     return {mark.value: found[at] for at, mark in enumerate(MARKS) if found[at]}
 
@@ -68,7 +71,7 @@ def in_order(table: RunTable, kept: Flags, sort: str) -> Ints:
         name, falling = "time", True
     if name in {"number", "time"}:
         return found[::-1] if falling else found
-    keys: Mapping[str, np.ndarray] = {"value": table.value, "change": table.delta, "cost": table.columns.cpu}
+    keys: Mapping[str, np.ndarray] = {"value": table.value, "change": table.delta, "cost": table.cpu}
     values = keys[name][found].astype(float)
     there = ~np.isnan(values)
     order = np.argsort(-values[there] if falling else values[there], kind="stable")
@@ -81,10 +84,10 @@ def chosen_sort(sort: str) -> str:
 
 
 def _of_participant(log: Log, table: RunTable, by: str, me: bytes | None) -> Flags:
-    text, columns = by.lower(), table.columns
+    text = by.lower()
     if text == "me":
-        now_ms = int(columns.time[-1]) if len(table) else 0
-        text = roster_of(log).voter(me, now_ms).root.hex() if me else "-"
+        mine = roster_of(log).voter(me, int(table.time[-1])).root.hex() if me and len(table) else ""
+        text = mine or "-"
     elif any(character not in "0123456789abcdef" for character in text):
         raise UsageError("a participant is named by the beginning of its key, or me", hint="autoresearch credit")
     roots: dict[tuple[bytes, int], bool] = {}

@@ -35,7 +35,6 @@ from autoresearch.views import (
     counted_reports,
     in_snapshot,
     participant_of,
-    participant_with_key,
     roster_of,
     run_body,
     run_table,
@@ -67,17 +66,17 @@ class Rows:
 
     def at(self, places: Sequence[int]) -> list[RunRow]:
         """The rows of the runs at these places of the table."""
-        parents = [int(self.table.columns.parent[at]) for at in places]
-        wanted = [self.table.columns.ids[at] for at in dict.fromkeys([*places, *(at for at in parents if at >= 0)])]
+        parents = [int(self.table.parent[at]) for at in places]
+        wanted = [self.table.ids[at] for at in dict.fromkeys([*places, *(at for at in parents if at >= 0)])]
         records = {record.id: record for record in self.log.records.find_ahead(wanted)}
         return [self._row(at, records) for at in places]
 
     def _row(self, at: int, records: dict[bytes, Record]) -> RunRow:
-        table, record = self.table, records[self.table.columns.ids[at]]
+        table, record = self.table, records[self.table.ids[at]]
         body = record.body
         assert isinstance(body, Run)
-        above = int(table.columns.parent[at])
-        parent = records[table.columns.ids[above]].body if above >= 0 else None
+        above = int(table.parent[at])
+        parent = records[table.ids[above]].body if above >= 0 else None
         assert parent is None or isinstance(parent, Run)
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state, mark = STATES[int(table.state[at])], mark_of(table, at)
@@ -161,7 +160,7 @@ def runs_answer(
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     until = asked.until or log.reader.revision().row
-    kept = found_by(log, rows.table, asked, rows.teller, me=me, until=asked.until)
+    kept = found_by(log, rows.table, rows.teller, asked, me=me, until=asked.until)
     order = in_order(rows.table, with_marks(rows.table, kept, asked.state), asked.sort)
     pages = max(1, math.ceil(len(order) / asked.size))
     page = min(asked.page, pages)
@@ -186,11 +185,10 @@ def run_context_answer(
     """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
     rows = rows_of(log, blobs, run_body(log, run).task, me=me, starred=starred)
     table, at = rows.table, _place(rows.table, run)
-    total, children = rows.some(np.flatnonzero(table.columns.parent == at), CHILDREN_SHOWN)
-    programs = log.runs.of_programs(table.task, [table.columns.runs[at].source_digest])
-    found = (table.columns.index.get(other) for _, _, _, other, _ in programs)
-    same = sorted(other for other in found if other is not None and other != at)[-SAME_SHOWN:]
-    above = int(table.columns.parent[at])
+    total, children = rows.some(np.flatnonzero(table.parent == at), CHILDREN_SHOWN)
+    digest = table.digests[at]
+    same = [other for other, found in enumerate(table.digests) if found == digest and other != at][-SAME_SHOWN:]
+    above = int(table.parent[at])
     return RunContextAnswer(
         row=rows.at([at])[0],
         parent=rows.at([above])[0] if above >= 0 else None,
@@ -217,7 +215,7 @@ def path_answer(
     path: list[int] = []
     while at >= 0 and len(path) < len(table):
         path.append(at)
-        at = int(table.columns.parent[at])
+        at = int(table.parent[at])
     path.reverse()
     values = table.value[path]
     steps = np.concatenate([[np.nan], np.diff(values)])
@@ -239,25 +237,21 @@ def path_answer(
 @in_snapshot
 def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
     """The participants with runs on a task, those with the most first."""
-    columns = run_table(log, task.digest).columns
-    devices = list(columns.devices)
-    count = np.bincount(columns.person, minlength=len(columns.people)).tolist()
-    used: dict[int, list[str]] = {}
-    for both in np.unique(columns.person * len(devices) + columns.device).tolist():
-        person, device = divmod(both, len(devices))
-        if devices[device]:
-            used.setdefault(person, []).append(devices[device])
-    runners = [
-        RunnerView(participant=participant_with_key(log, root), runs=count[at], devices=sorted(used.get(at, [])))
-        for root, at in columns.people.items()
-    ]
-    return RunnersAnswer(runners=sorted(runners, key=lambda one: (-one.runs, one.participant.key)))
+    table = run_table(log, task.digest)
+    found: dict[str, RunnerView] = {}
+    for author, count, _, last in log.runs.by_author(task.digest):
+        who = participant_of(log, author, last)
+        devices = {table.devices[at] for at, one in enumerate(table.authors) if one == author} - {""}
+        before = found.get(who.key, RunnerView(participant=who, runs=0))
+        both = sorted({*before.devices, *devices})
+        found[who.key] = RunnerView(participant=who, runs=before.runs + count, devices=both)
+    return RunnersAnswer(runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)))
 
 
 def _place(table: RunTable, run: bytes) -> int:
-    if run not in table.columns.index:
+    if run not in table.index:
         raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
-    return table.columns.index[run]
+    return table.index[run]
 
 
 def _number(value: float) -> float | None:

@@ -15,7 +15,7 @@ from autoresearch.views.base_selection import (
     tier,
 )
 from autoresearch.views.cache import cached, endings_of, in_snapshot, kept_answer, roster_of
-from autoresearch.views.changed_settings import runs_changing
+from autoresearch.views.changed_settings import runs_that_change
 from autoresearch.views.citations import Citations, citations, is_heard, runs_named_in
 from autoresearch.views.comparisons import Comparisons, comparisons
 from autoresearch.views.copies import copies, same_models
@@ -52,8 +52,7 @@ from autoresearch.views.queries import (
 )
 from autoresearch.views.ranking import best_of, program_as_reported, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
-from autoresearch.views.run_columns import Columns, Flags, Floats, Ints
-from autoresearch.views.run_table import MARKS, STATES, RunTable, run_table
+from autoresearch.views.run_table import MARKS, STATES, Flags, Floats, Ints, RunTable, run_table
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
@@ -92,7 +91,6 @@ __all__ = [
     "Change",
     "Citations",
     "ClaimView",
-    "Columns",
     "Comparisons",
     "EvidenceItem",
     "Flags",
@@ -179,7 +177,6 @@ __all__ = [
     "run_table",
     "run_view",
     "runs",
-    "runs_changing",
     "runs_named_in",
     "runs_that_change",
     "same_models",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autoresearch.direction import sign_of
 from autoresearch.log import Log, RunColumns, TaskRules
@@ -19,10 +20,12 @@ from autoresearch.verification import Judgement, margin
 from autoresearch.views.cache import grown, verified
 from autoresearch.views.copies import same_models
 from autoresearch.views.hardware import board_hardware
-from autoresearch.views.run_columns import NOBODY, Columns, Flags, Floats, Ints
 from autoresearch.views.verification_state import UPHELD, judge_soon, judging
-from autoresearch.words import RunMark, RunState
+from autoresearch.words import RunMark, RunState, RunStatus
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 STATES = tuple(RunState)
 MARKS = tuple(RunMark)
 # In these states a reported value leads nothing.
@@ -30,25 +33,35 @@ DOUBTED = frozenset({RunState.NOT_REPLICATED, RunState.DISPUTED, RunState.REFUTE
 _MARK_OF_STATE = np.array([MARKS.index(RunMark(state.value)) for state in STATES])
 _REPORTED, _CONFIRMED = STATES.index(RunState.REPORTED), STATES.index(RunState.CONFIRMED)
 _DOUBTED = np.array([state in DOUBTED for state in STATES])
-_UPHELD = np.array([state in UPHELD for state in STATES])
+_NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
     """All runs of a task in order of time, then id. Each column has a value for each run.
 
-    ``columns`` is what the records say. ``value`` is what verifiers measured where they did, else what is reported,
-    ``margin`` half of the 95 % interval of that, else NaN. ``gain`` is how much better than its parent verifiers found
-    a run, in the metric's sign, else NaN. ``delta`` is that, or the difference of the reported values. ``compared`` are
-    runs whose values may be compared: full budget, the board's hardware, no copies, no unverified run after a fork.
-    ``mark`` indexes MARKS, ``state`` STATES. ``cost`` is the processor time up to a run in ms. ``before`` is the best
-    confirmed value before a run that leads by one, else the best reported one.
+    ``reported`` is NaN where a run has no value; ``value`` is what verifiers measured where they did, ``margin`` half
+    of the 95 % interval of that, else NaN. ``gain`` is how much better than its parent verifiers found it, in the
+    metric's sign, else NaN. ``delta`` is that, or the difference of the reported values. ``compared`` are runs whose
+    values may be compared: full budget, the board's hardware, no copies, no unverified run after a fork. ``mark``
+    indexes MARKS, ``state`` STATES, ``parent`` this table (-1: not here). ``cost`` is the processor time up to a run in
+    ms. ``step_before`` is the best confirmed value before a run, else the best reported one.
     """
 
     task: bytes
     rules: TaskRules | None
-    columns: Columns
+    ids: list[bytes]
+    authors: list[bytes]
+    devices: list[str]
+    statuses: list[str]
+    digests: list[bytes]
+    index: dict[bytes, int]
+    n: Ints
+    time: Ints
+    cpu: Ints
     cost: Ints
+    parent: Ints
+    reported: Floats
     value: Floats
     margin: Floats
     gain: Floats
@@ -62,7 +75,7 @@ class RunTable:
     children: Ints
 
     def __len__(self) -> int:
-        return len(self.columns.ids)
+        return len(self.ids)
 
     @property
     def sign(self) -> float:
@@ -73,10 +86,6 @@ class RunTable:
     def noise(self) -> float:
         """The standard deviation of a value over seeds."""
         return self.rules.noise if self.rules else 0.0
-
-
-# State, value, half an interval, gain; NaN where there is none.
-_Verdict = tuple[int, float, float, float]
 
 
 @dataclass(slots=True)
@@ -149,19 +158,10 @@ def _judge(log: Log, known: _Known, came: Collection[RunColumns], row: int) -> N
     judge_soon(log, [run.id for run in (*again, *came) if run.id in heard])
     for run in (*again, *came):
         found = judge(run.id, run.author, run.time, run.seq)
-        if run.id in heard or found.state is not RunState.REPORTED:
-            known.verdicts[run.id] = _verdict(found, rules)
-
-
-def _verdict(found: Judgement, rules: TaskRules | None) -> _Verdict:
-    half = margin(found.error, found.runs, noise=rules.noise if rules else 0.0) if found.value is not None else None
-    sign = sign_of(rules.direction) if rules else 1
-    return (
-        STATES.index(found.state),
-        np.nan if found.value is None else found.value,
-        np.nan if half is None else half,
-        np.nan if found.improvement is None else -sign * found.improvement,
-    )
+        if run.id in heard:
+            known.judged[run.id] = found
+        elif found.state is not RunState.REPORTED:
+            known.states[run.id] = found.state
 
 
 def _no_columns() -> _Columns:

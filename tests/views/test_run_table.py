@@ -30,10 +30,10 @@ def columns(table: RunTable) -> list[tuple[object, ...]]:
     return [
         (
             run,
-            int(table.columns.time[at]),
-            int(table.columns.n[at]) > 0,
-            table.columns.ids[table.columns.parent[at]] if table.columns.parent[at] >= 0 else None,
-            number(table.columns.reported[at]),
+            int(table.time[at]),
+            int(table.n[at]) > 0,
+            table.ids[table.parent[at]] if table.parent[at] >= 0 else None,
+            number(table.reported[at]),
             number(table.value[at]),
             number(table.delta[at]),
             STATES[table.state[at]].value,
@@ -43,7 +43,7 @@ def columns(table: RunTable) -> list[tuple[object, ...]]:
             bool(table.led_by_claim[at]),
             int(table.children[at]),
         )
-        for at, run in enumerate(table.columns.ids)
+        for at, run in enumerate(table.ids)
     ]
 
 
@@ -126,7 +126,7 @@ def test_who_led_is_by_time_and_direction(tmp_path, direction: str) -> None:
     village = Village.at(tmp_path, definition={**DEFINITION, "metric": metric})
     runs = [village.run(value, name) for value, name in ((1.9, "a"), (1.95, "b"), (2.5, "c"), (1.8, "d"))]
     table = run_table(village.log, village.task)
-    led = [bool(table.led_by_claim[table.columns.index[run.id]]) for run in runs]
+    led = [bool(table.led_by_claim[table.index[run.id]]) for run in runs]
     assert led == ([True, False, False, True] if direction == "minimize" else [False, False, True, False])
     village.log.close()
 
@@ -153,6 +153,6 @@ def test_equal_times_are_in_order_of_ids_and_a_task_without_runs_is_empty(villag
         village.run(1.9, by.public.hex(), by=by)
     table = run_table(village.log, village.task)
     assert len(run_table(village.log, bytes(32))) == 0
-    assert len(set(table.columns.time.tolist())) == 1 < len(table)
-    keys = list(zip(table.columns.time.tolist(), table.columns.ids, strict=True))
+    assert len(set(table.time.tolist())) == 1 < len(table)
+    keys = list(zip(table.time.tolist(), table.ids, strict=True))
     assert keys == sorted(keys)
