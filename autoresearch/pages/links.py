@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
+from autoresearch.errors import UsageError
 from autoresearch.pages.assets import asset
 from autoresearch.records import parse_id, short_id
 
@@ -72,4 +73,8 @@ class Links:
 
 
 def _short(run: str) -> str:
-    return short_id(parse_id(run))
+    """The short form of an id; what is short already stays."""
+    try:
+        return short_id(parse_id(run))
+    except UsageError:
+        return quote(run, safe="")

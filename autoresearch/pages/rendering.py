@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from autoresearch import __version__, words
 from autoresearch.api import StatusAnswer, TaskStatus
+from autoresearch.errors import UsageError
 from autoresearch.figures import LAST_MS, age, counted, duration, largest_unit, lately, moment, percent, size, value
 from autoresearch.pages.links import NAVIGATION, Links
 from autoresearch.records import parse_id, short_id
@@ -106,8 +107,11 @@ def date(time_ms: int) -> str:
 
 
 def short(run: str) -> str:
-    """The short form of an id."""
-    return short_id(parse_id(run)) if run else ""
+    """The short form of an id; anything else as it is, in a line."""
+    try:
+        return short_id(parse_id(run))
+    except UsageError:
+        return one_line(run, 60)
 
 
 def script_json(answer: object) -> Markup:

@@ -15,12 +15,13 @@ import msgspec
 
 from autoresearch.log import HistoryRow, Log
 from autoresearch.proposers import Effect, PastRun, Seen, Value, differences, ranked
+from autoresearch.records import Run
 from autoresearch.views.bans import bans
 from autoresearch.views.base_selection import DOUBTED, is_possible
 from autoresearch.views.cache import cached, grown, verified
 from autoresearch.views.citations import is_heard
 from autoresearch.views.trust_context import trust_context
-from autoresearch.views.verification_state import judge_soon, judgement, judging
+from autoresearch.views.verification_state import judge_soon, judged, judging
 
 # What may say something else of runs, besides what changes everything.
 _BY = ("run", "verification", "commitment")
@@ -121,11 +122,13 @@ def _doubted(log: Log, pairs: list[_Pair]) -> frozenset[bytes]:
     if bans(log).by_key:
         runs = {run.id: run for pair in pairs for run in (pair.run, pair.parent)}
         judge_soon(log, runs)
-        judged = judging(log)
-        return frozenset(run.id for run in runs.values() if judged(*run).state in DOUBTED)
+        judge = judging(log)
+        return frozenset(run.id for run in runs.values() if judge(*run).state in DOUBTED)
     heard = verified(log)
     judge_soon(log, heard)
-    return frozenset(run for run in heard if log.records.find(run) and judgement(log, run).state in DOUBTED)
+    found = (log.records.find(run) for run in heard)
+    runs = (record for record in found if record is not None and isinstance(record.body, Run))
+    return frozenset(record.id for record in runs if judged(log, record).state in DOUBTED)
 
 
 def _grown(log: Log, task: bytes, me: bytes | None, pairs: _Pairs, row: int) -> _Pairs:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from autoresearch_cli.models import ArchivedAnswer, StarAnswer
+from autoresearch_cli.models import ArchivedAnswer
 
 from autoresearch.api import (
     BestAnswer,
@@ -20,6 +20,7 @@ from autoresearch.api import (
     NoteAnswer,
     NotesAnswer,
     ShowAnswer,
+    StarAnswer,
     StatusAnswer,
     TasksAnswer,
 )

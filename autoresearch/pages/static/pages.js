@@ -103,4 +103,15 @@ document.querySelectorAll("form.task").forEach(form => form.addEventListener("su
   address.searchParams.set("task", form.elements.task.value);
   location.href = address;
 }));
+
+/* --- a daemon that is gone is said, and a page that missed something is loaded again once it is back --- */
+const live = document.getElementById("live");
+live?.addEventListener("htmx:sse:error", () => {
+  root.classList.add("gone");
+  document.querySelector("#pill > span:nth-of-type(2)")?.replaceChildren("not running");
+});
+live?.addEventListener("htmx:sse:after:connection", () => {
+  if (root.classList.contains("gone")) location.reload();
+});
+document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 })();
