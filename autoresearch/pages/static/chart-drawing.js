@@ -136,7 +136,7 @@ class Painter {
 
   floor() {
     const { all, up, colours } = this.scene, { g, k } = this;
-    if (all.floor === null || up === "distance") return;
+    if (all.floor === null || up === "distance" || !(all.marks.length + all.dots.value.length)) return;
     const y = this.atY(all.floor);
     if (y < this.top || y > this.bottom) return;
     g.strokeStyle = colours["text-3"]; g.lineWidth = k; g.setLineDash([2 * k, 3 * k]);

@@ -147,6 +147,8 @@ function axis(more) {
 }
 
 function upAxis(isDistance, [lo, hi], isNarrow) {
+  // Failures alone have no values to read.
+  if (!all.marks.length && !all.dots.value.length) return axis({ size: 20, values: (_, values) => values.map(() => "") });
   const places = digits(lo, hi), size = isNarrow ? 44 : 54;
   if (!isDistance) return axis({ size, space: 36, values: (_, values) => values.map(value => value.toFixed(places)) });
   return axis({ size, space: 36, splits: () => decades(lo, hi), filter: (_, splits) => splits, values: (_, values) => values.map(value => value === null ? "" : String(+value.toPrecision(1))) });
