@@ -5,7 +5,7 @@ Strangers' words are escaped where they stand (jinja2's autoescape) and cleaned 
 
 from autoresearch.pages.assets import Asset, asset, asset_names
 from autoresearch.pages.bare_rows import bare_row
-from autoresearch.pages.boards import by_credit, confirmed_board, improvement, verifications
+from autoresearch.pages.boards import as_program, by_credit, confirmed_board, improvement, verifications
 from autoresearch.pages.changed_lines import changed_program
 from autoresearch.pages.curves import curve_data
 from autoresearch.pages.forest import forest, refuting
@@ -21,6 +21,7 @@ __all__ = [
     "Interval",
     "Links",
     "View",
+    "as_program",
     "asset",
     "asset_names",
     "bare_row",

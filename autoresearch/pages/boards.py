@@ -58,6 +58,27 @@ def confirmed_board(
     )
 
 
+def as_program(row: RunRow) -> ProgramView:
+    """A run as a program of a board, where a board is made of the runs on one kind of hardware."""
+    return ProgramView(
+        position=0,
+        id=row.id,
+        source_digest="",
+        runs=1,
+        mean=row.reported or 0.0,
+        score=row.value or 0.0,
+        state=row.state,
+        title=row.headline,
+        author="",
+        parent=row.parent,
+        time_ms=row.time_ms,
+        value=row.value,
+        margin=row.margin,
+        retest=row.retest,
+        participant=row.participant,
+    )
+
+
 def by_credit(participants: Sequence[CreditView], task: str) -> list[CreditView]:
     """Participants in the order of a board: by confirmed improvement on a task, verifications, then compute."""
     return sorted(participants, key=lambda one: (-improvement(one, task), -verifications(one), -one.cpu_ms))
