@@ -45,6 +45,8 @@ from autoresearch.api.node import (
 from autoresearch.api.notes import NoteAnswer, NotesAnswer, NoteView
 from autoresearch.api.operations import OPERATIONS, Operation, Text
 from autoresearch.api.parameters import (
+    MAXIMUM_ROWS,
+    Axis,
     Difference,
     EventsSince,
     EvidenceOf,
@@ -113,6 +115,7 @@ from autoresearch.api.verifications import AwaitedView, VerificationsAnswer, Ver
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
 __all__ = [
+    "MAXIMUM_ROWS",
     "NOBODY",
     "OPERATIONS",
     "AdmitRequest",
@@ -127,6 +130,7 @@ __all__ = [
     "AttestorAct",
     "AttestorAnswer",
     "AwaitedView",
+    "Axis",
     "BestAnswer",
     "BlockRequest",
     "BringRequest",

@@ -6,9 +6,8 @@ from aiohttp import web
 
 from autoresearch.api import OfTask, OneRecord, operations
 from autoresearch.api.parameters import Reference
-from autoresearch.direction import MAXIMIZE
 from autoresearch.errors import NotFound
-from autoresearch.pages import waterfall
+from autoresearch.pages import lineage_content
 from autoresearch.records import parse_id, short_id
 from autoresearch_daemon.pages.asking import Asking
 
@@ -38,20 +37,7 @@ async def lineage(asking: Asking) -> web.Response:
             raise
         return await asking.render("lineage.html", "lineage", of="")
     asking.about_task(path.task.digest)
-    way = waterfall(
-        path.steps,
-        noise=path.task.noise,
-        floor=path.task.floor,
-        maximize=path.task.direction == MAXIMIZE,
-    )
-    return await asking.render(
-        "lineage.html",
-        "lineage",
-        of=path.steps[-1].row.id,
-        way=way,
-        floor=path.task.floor,
-        maximize=path.task.direction == MAXIMIZE,
-    )
+    return await asking.render("lineage.html", "lineage", **lineage_content(path))
 
 
 async def branches(asking: Asking) -> web.Response:

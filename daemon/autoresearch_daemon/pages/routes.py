@@ -11,13 +11,16 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.pages import asset
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.failures import status_of
-from autoresearch_daemon.pages import boards, lineages, node, participants, runs, tables, verifications
+from autoresearch_daemon.pages import boards, lineages, node, participants, progress, runs, tables, verifications
 from autoresearch_daemon.pages.asking import Asking
 
 Page = Callable[[Asking], Awaitable[web.StreamResponse]]
 # By these names the guard knows what is answered without a token.
 PREFIX = "page."
 PAGES: dict[str, Page] = {
+    "/": progress.progress,
+    "/chart.json": progress.chart,
+    "/card/{id}": progress.card,
     "/node": node.node,
     "/parts/pill": node.pill,
     "/parts/node": node.node_part,

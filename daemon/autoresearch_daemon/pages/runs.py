@@ -4,38 +4,26 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from autoresearch.api import Difference, OfTask, OneRecord, RunView, TaskStatus, operations
+from autoresearch.api import Difference, OfTask, OneRecord, RunView, operations
 from autoresearch.errors import AutoresearchError, NotFound
-from autoresearch.pages import bare_row, changed_program, curve_data, forest, log_tail, refuting
+from autoresearch.pages import changed_program, log_tail, run_content
 from autoresearch_daemon.pages.asking import Asking
 
 
 async def run(asking: Asking) -> web.Response:
     """The page of a run. What has to come from other nodes is loaded by the page itself."""
     shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
-    found, verification = shown.run, shown.verification
+    found = shown.run
     assert found is not None  # else the operation refuses it
-    assert verification is not None
     asking.about_task(found.task)
     context = await asking.found(operations.RUN_CONTEXT, OneRecord(id=found.id))  # None where it was withdrawn
     effects = await asking.found(operations.EFFECTS, OfTask(task=found.task))
     parent = await asking.found(operations.RUN, OneRecord(id=found.parent)) if found.parent else None
     task = await asking.task_status()
-    value = found.value if verification.value is None else verification.value
-    return await asking.render(
-        "run.html",
-        "run",
-        shown=shown,
-        row=context.row if context else bare_row(found, own=found.participant.key == asking.status().participant.key),
-        parent=context.parent if context else None,
-        context=context,
-        picture=forest(found, verification, noise=task.noise if task else 0.0),
-        refuting=refuting(found, verification),
-        effects={one.name: one for one in effects.effects} if effects else None,
-        program=None,
-        curve=curve_data(found.curve, parent.run.curve if parent and parent.run else ()),
-        closed=_closed(task, value),
+    values = run_content(
+        shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
     )
+    return await asking.render("run.html", "run", **values)
 
 
 async def run_diff(asking: Asking) -> web.Response:
@@ -68,10 +56,3 @@ async def run_log(asking: Asking) -> web.Response:
 
 async def _part(asking: Asking, template: str, of: RunView, **values: object) -> web.Response:
     return await asking.render_part(template, "run", of=of.id, **values)
-
-
-def _closed(task: TaskStatus | None, value: float | None) -> float | None:
-    """The share of the way from the baseline to the floor; None where the task states no floor."""
-    if task is None or task.baseline is None or task.floor is None or value is None or task.baseline == task.floor:
-        return None
-    return (task.baseline - value) / (task.baseline - task.floor)
