@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoresearch.answers import resolve_reference, task_of
-from autoresearch.errors import AutoresearchError, NotFound, UsageError
+from autoresearch.errors import NotFound, UsageError
 from autoresearch.log import BlobStore, Log
+from autoresearch.recalling import known_genome, text_of
 from autoresearch.records import Run, short_id
 from autoresearch.research import Plan, plan_as_it_stands
 from autoresearch.tasks import Task, source_digest
@@ -47,7 +48,8 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
     task, program, hypothesis, replicate = idea.task, idea.program, idea.hypothesis, idea.replicate
     named = run_on(log, task, idea.parent, author) if idea.parent else None
     if source_digest(program) == source_digest(task.baseline.decode()):
-        return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged")
+        genome, _ = known_genome(log, blobs, task, program, None)
+        return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged", genome=genome)
     same = log.programs.find(task.digest, source_digest(program), float(task.budget.amount))
     if same is not None:
         body = log.records.get(same.first).body
@@ -57,8 +59,11 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
             genome=dict(body.genome), hypothesis=hypothesis or body.hypothesis,
         )  # fmt: skip
     before = named or _nearest(log, blobs, task, program, author)
-    title = _title(hypothesis, _source(log, blobs, before) or task.baseline.decode(), program)
-    return plan_as_it_stands(task, program, replicate=replicate, title=title, parent=before, hypothesis=hypothesis)
+    title = _title(hypothesis, (before and text_of(log, blobs, before)) or task.baseline.decode(), program)
+    genome, base = known_genome(log, blobs, task, program, before)
+    return plan_as_it_stands(
+        task, program, replicate=replicate, title=title, parent=before, base=base, genome=genome, hypothesis=hypothesis
+    )
 
 
 def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
@@ -85,7 +90,7 @@ def _nearest(log: Log, blobs: BlobStore, task: Task, program: str, author: bytes
     """The run whose program differs in the fewest lines, a better one before a worse; None: the log has none."""
     best, fewest = None, -1
     for run in _candidates(log, task, author):
-        source = _source(log, blobs, run)
+        source = text_of(log, blobs, run)
         if source is None:
             continue
         different = changed_lines(source, program)
@@ -102,17 +107,6 @@ def _candidates(log: Log, task: Task, author: bytes) -> Iterator[bytes]:
         baseline = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
         if baseline is not None:
             yield baseline.first
-
-
-def _source(log: Log, blobs: BlobStore, run: bytes | None) -> str | None:
-    """The program of a run, where it is on this machine and is text."""
-    record = log.records.find(run) if run is not None else None
-    if record is None or not isinstance(record.body, Run) or not blobs.has(record.body.source.sha256):
-        return None
-    try:
-        return blobs.get(record.body.source.sha256).decode()
-    except (AutoresearchError, UnicodeDecodeError):
-        return None
 
 
 def changed_lines(old: str, new: str) -> int:

@@ -6,7 +6,7 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
-from autoresearch.proposers import LiveClaim, PastRun, Problem
+from autoresearch.proposers import LiveClaim, PastRun, Problem, Value, space_of
 from autoresearch.records import Claim, Run, short_id
 from autoresearch.tasks import Task, source_digest
 from autoresearch.views import Trial, is_own_run, trials, trust_context, whose
@@ -51,6 +51,35 @@ def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
         for run in trials(log, task.digest, trust_context(log, me), device=me, always=[baseline])
         if run.row.budget == task.budget.amount and run.row.status not in STOPPED
     ]
+
+
+def known_genome(
+    log: Log, blobs: BlobStore, task: Task, program: str, parent: bytes | None
+) -> tuple[dict[str, Value], bytes | None]:
+    """The genome of a program that was edited by hand, and the digest of the base that it changes (None: baseline).
+
+    Empty unless the program changes only constants of the task's program, or of the base of its ``parent`` run.
+    """
+    record = log.records.find(parent) if parent is not None else None
+    before = record.body if record and isinstance(record.body, Run) else None
+    like = before.genome if before else {}
+    if before is not None and before.base is not None:
+        first = log.programs.find(task.digest, before.base, float(task.budget.amount))
+        source = None if first is None else text_of(log, blobs, first.first)
+        found = None if source is None else space_of(source).genome_of(program, like)
+        return (found, before.base) if found is not None else ({}, None)
+    return space_of(task.baseline.decode()).genome_of(program, like) or {}, None
+
+
+def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:
+    """The program of a run, where it is on this machine and is text."""
+    record = log.records.find(run)
+    if record is None or not isinstance(record.body, Run) or not blobs.has(record.body.source.sha256):
+        return None
+    try:
+        return blobs.get(record.body.source.sha256).decode()
+    except (AutoresearchError, UnicodeDecodeError):
+        return None
 
 
 def past_run(trial: Trial) -> PastRun:

@@ -38,7 +38,9 @@ BENCHMARKS = {
     "overhead": "sandbox and referee over plain `python train.py`",
     "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
+    "strangers": "what the search finds in programs as one finds them, and how far it gets",
     "sharing": "peers that share a log against peers that are alone",
+    "pages": "the answers behind the pages in a large log",
     "long_history": "what the search proposes from a part of a long history",
 }
 

@@ -14,7 +14,7 @@ from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.records import format_id
 from autoresearch.research import Measurement, Plan, abandoned, plan_as_it_stands
-from autoresearch.tasks import Task, load_task
+from autoresearch.tasks import Task, load_task, source_digest
 from autoresearch.words import RunStatus
 from tests.daemon.toy import TRAIN, write_toy_task
 
@@ -116,3 +116,20 @@ def test_the_title_is_the_hypothesis_or_the_extent_of_the_change(desk: Desk, hyp
 def test_what_is_no_python_is_refused(desk: Desk) -> None:
     with pytest.raises(UsageError, match="line 1"):
         desk.plan("x = (")
+
+
+def test_a_program_that_changes_constants_alone_has_a_genome_and_another_has_none(desk: Desk) -> None:
+    first = desk.published(TRAIN, 1.0)
+    assert desk.plan("# a comment\n" + TRAIN).genome == {"X": 0.9, "Y": 0.1}
+    deeper = desk.plan(DEEPER, parent=format_id(first))
+    assert (deeper.genome, deeper.base) == ({"X": 0.5, "Y": 0.1}, None)
+    assert desk.plan(OTHER, parent=format_id(first)).genome == {}
+
+
+def test_the_genome_of_an_edit_is_on_the_base_of_its_parent(desk: Desk) -> None:
+    base = desk.published(OTHER, 0.9, parent=desk.published(TRAIN, 1.0))
+    changed = OTHER.replace("X = 0.9", "X = 0.7")
+    child = desk.published(changed, 0.8, parent=base, base=source_digest(OTHER), genome={"X": 0.7, "Y": 0.4})
+    plan = desk.plan(changed.replace("Y = 0.4", "Y = 0.3"), parent=format_id(child))
+    assert (plan.genome, plan.base) == ({"X": 0.7, "Y": 0.3}, source_digest(OTHER))
+    assert (desk.plan(TRAIN + "Z = 1\n", parent=format_id(child))).genome == {}

@@ -19,6 +19,7 @@ from autoresearch.answers.diffs import (
 from autoresearch.answers.effects import effects_answer
 from autoresearch.answers.evidence import evidence_list_answer
 from autoresearch.answers.evidence_check import evidence_answer, measured_evidence, stated
+from autoresearch.answers.headlines import with_headlines
 from autoresearch.answers.leaderboards import best_answer, task_status, tasks_answer, top_answer
 from autoresearch.answers.manual_verification import check_asked, check_new, will_count
 from autoresearch.answers.notes import heard_authors, note_on, note_view, notes_answer
@@ -30,7 +31,7 @@ from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
 from autoresearch.answers.run_rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
-from autoresearch.answers.teller import Described, Teller, Told, described, teller_of
+from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
 from autoresearch.answers.verification_queue import verifications_answer
 from autoresearch.answers.voters import nothing_to_verify, too_few, way_to_count
@@ -57,6 +58,7 @@ __all__ = [
     "evidence_answer",
     "evidence_list_answer",
     "find_task",
+    "headline_of",
     "heard_authors",
     "lineage_answer",
     "log_answer",
@@ -95,6 +97,7 @@ __all__ = [
     "waiting",
     "way_to_count",
     "will_count",
+    "with_headlines",
     "with_participants",
     "with_voter",
     "withdrawn_answer",

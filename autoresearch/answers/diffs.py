@@ -6,12 +6,14 @@ from typing import BinaryIO
 
 from autoresearch.answers.leaderboards import task_status
 from autoresearch.answers.task_lookup import task_of
+from autoresearch.answers.teller import teller_of
 from autoresearch.answers.text_diff import MATCHED_LINES, genome_changes, unified_diff
 from autoresearch.api import DiffAnswer, LineageAnswer
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log, MissingBlob
-from autoresearch.records import BlobRef, format_id, short_id
+from autoresearch.records import BlobRef, Run, format_id, short_id
 from autoresearch.tasks import split_program
+from autoresearch.telling import changes
 from autoresearch.views import kept_answer, lineage, run_body
 
 # Sources have at most 1 MiB and logs little more; what a stranger's record names may be anything.
@@ -32,11 +34,19 @@ def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswe
         new=format_id(new),
         old_value=before.value,
         new_value=after.value,
-        change=genome_changes(before.genome, after.genome),
+        change=_ordered(log, blobs, before, after),
         diff=_program_diff(
             run_source(log, blobs, old), run_source(log, blobs, new), old_name=short_id(old), new_name=short_id(new)
         ),
     )
+
+
+def _ordered(log: Log, blobs: BlobStore, before: Run, after: Run) -> dict[str, list[object]]:
+    """The constants that differ, those first that are told first."""
+    changed = genome_changes(before.genome, after.genome)
+    ranges = teller_of(log, blobs, after.task).ranges
+    order = {change.name: number for number, change in enumerate(changes(before.genome, after.genome, ranges, {}))}
+    return dict(sorted(changed.items(), key=lambda one: order.get(one[0], len(order))))
 
 
 def _program_diff(old: str, new: str, *, old_name: str, new_name: str) -> str:

@@ -18,7 +18,7 @@ from autoresearch.views import MARKS, Flags, Floats, Ints, RunTable, in_snapshot
 from autoresearch.words import RunMark
 
 # So many dots a browser draws in some milliseconds; more are counted in cells.
-DOTS_MOST = 5_000
+DOTS_MOST = 2_000
 # Cells end where the bulk of the values ends: at this share, or higher so that confirmed steps show, up to the last.
 BULK, BULK_MOST = 0.88, 0.955
 LABELS, LABEL_CHANGES, LABEL_CHARACTERS = 30, 2, 40
@@ -67,7 +67,7 @@ def _each(table: RunTable, places: Ints, *, with_value: bool = False) -> Progres
         number=(places + 1).tolist(),
         time_ms=table.time[places].tolist(),
         cost_ms=table.cost[places].tolist(),
-        value=table.reported[places].tolist() if with_value else [],
+        value=np.round(table.reported[places], 6).tolist() if with_value else [],
         id=[format_id(table.ids[at]) for at in places.tolist()],
     )
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-import msgspec
 import numpy as np
 
 from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
-from autoresearch.log import Log
-from autoresearch.records import format_id, short_id
-from autoresearch.views import MARKS, Flags, Ints, RunTable, cached, participant_of, roster_of
+from autoresearch.log import Log, TextKind
+from autoresearch.records import COMMON, prefix_range
+from autoresearch.views import MARKS, Flags, Ints, RunTable, participant_of, roster_of, runs_changing
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")
 USUAL_SORT = "-time"
 # More runs than these cannot be read on any page.
-_WORDS_MOST = 100_000
-_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
+WORDS_MOST = 100_000
+# Fewer characters begin too many ids.
+ID_LEAST = 4
 
 
 def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Flags:
@@ -33,7 +33,7 @@ def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = N
     if asked.hardware:
         kept &= np.array([device == asked.hardware for device in table.devices], bool)
     if asked.has:
-        kept &= _changing(log, table, asked.has)
+        kept &= _among(table, runs_changing(log, table.task, asked.has))
     if asked.q.strip():
         kept &= _with_words(log, table, asked.q.strip())
     return kept
@@ -98,36 +98,28 @@ def _of_participant(log: Log, table: RunTable, by: str, me: bytes | None) -> Fla
     )
 
 
-def _changing(log: Log, table: RunTable, name: str) -> Flags:
-    """The runs whose genome differs from their parent's in a setting or part."""
-    known = cached(
-        log,
-        f"genomes {table.task.hex()}",
-        lambda: {row.id: _genome.decode(row.genome) for row in log.runs.history(table.task)},
-        by=("run",),
-    )
+def _among(table: RunTable, runs: Collection[bytes]) -> Flags:
+    """Whether each run of the table is among these."""
     kept = np.zeros(len(table), bool)
-    for at, parent in enumerate(table.parent.tolist()):
-        if parent < 0:
-            continue
-        old, new = known.get(table.ids[parent], {}), known.get(table.ids[at], {})
-        kept[at] = any(old.get(key) != new.get(key) for key in (name, f"+{name}"))
+    kept[[at for run in runs if (at := table.index.get(run)) is not None]] = True
     return kept
 
 
 def _with_words(log: Log, table: RunTable, words: str) -> Flags:
-    kept = np.zeros(len(table), bool)
-    for kind in ("worked", "failed"):
-        for one in log.texts.search(table.task, kind, words, limit=_WORDS_MOST):
-            if (at := table.index.get(one.id)) is not None:
-                kept[at] = True
-    beginning = words.lower()
-    if beginning.isalnum():
-        full = beginning.startswith("bafy")
-        for at, run in enumerate(table.ids):
-            if (format_id(run) if full else short_id(run)).startswith(beginning):
-                kept[at] = True
-    return kept
+    kinds: tuple[TextKind, ...] = ("worked", "failed")
+    texts = [one.id for kind in kinds for one in log.texts.search(table.task, kind, words, limit=WORDS_MOST)]
+    return _among(table, [*texts, *_beginning_with(table, words)])
+
+
+def _beginning_with(table: RunTable, words: str) -> list[bytes]:
+    """The runs whose id begins so, where enough of an id is given."""
+    if len(words.removeprefix(COMMON)) < ID_LEAST:
+        return []
+    try:
+        lowest, highest = prefix_range(words)
+    except UsageError:
+        return []  # no id begins so
+    return [run for run in table.ids if lowest <= run <= highest]
 
 
 def mark_of(table: RunTable, at: int) -> RunMark:

@@ -28,6 +28,7 @@ from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import Record, Run, format_id, short_id
 from autoresearch.views import (
+    MARKS,
     STATES,
     Ints,
     RunTable,
@@ -43,6 +44,10 @@ from autoresearch.words import RunState
 
 FAIL = "fail"
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
+# So many steps of a lineage are told; of longer ones those that changed the value least are left out.
+STEPS_MOST = 200
+# Of so many steps at most the branches are told too.
+BRANCHED_MOST = 40
 # States in which the reported value is no value at all.
 IN_DOUBT = frozenset({RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
 # A change below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
@@ -123,15 +128,16 @@ class Rows:
         return median(values) if values else None
 
     def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
-        """Some runs in numbers, and the rows of the best of them."""
+        """Some runs in numbers, with the best of them, and the rows of the best ``shown``."""
         table = self.table
-        kept = np.zeros(len(table), bool)
-        kept[places] = True
-        best = in_order(table, kept & table.compared, "value" if table.sign > 0 else "-value")
+        ranked = places[table.compared[places]]
+        ranked = ranked[np.argsort(table.sign * table.value[ranked], kind="stable")]
         rest = places[~table.compared[places]]
-        rows = self.at([*best[:shown].tolist(), *rest[: max(0, shown - len(best))].tolist()])
-        leading = rows[0] if len(best) and rows else None
-        return MarkCounts(total=len(places), counts=counts(table, kept), best=leading), rows
+        rows = self.at([*ranked[:shown].tolist(), *rest[: max(0, shown - len(ranked))].tolist()])
+        best = float(table.value[ranked[0]]) if len(ranked) else None
+        found = np.bincount(table.mark[places], minlength=len(MARKS)).tolist()
+        counted = {mark.value: count for mark, count in zip(MARKS, found, strict=True) if count}
+        return MarkCounts(total=len(places), counts=counted, best=best), rows
 
 
 def rows_of(
@@ -207,18 +213,25 @@ def path_answer(
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     table, at = rows.table, _place(rows.table, run)
     path: list[int] = []
-    while at >= 0 and at not in path[-1:] and len(path) < len(table):
+    while at >= 0 and len(path) < len(table):
         path.append(at)
         at = int(table.parent[at])
     path.reverse()
-    shown, steps = rows.at(path), list[PathStep]()
-    for place, row in zip(path, shown, strict=True):
-        others = np.setdiff1d(np.flatnonzero(table.parent == place), path)
-        total, best = rows.some(others, BRANCHES_SHOWN)
-        before = steps[-1].row.value if steps else None
-        step = row.value - before if row.value is not None and before is not None else None
-        steps.append(PathStep(row=row, step=step, branches=total, branch_runs=best))
-    return PathAnswer(task=task_status(log, task, author=me), steps=steps)
+    values = table.value[path]
+    steps = np.concatenate([[np.nan], np.diff(values)])
+    # The steps that changed most, the first run and the last.
+    sizes = np.nan_to_num(np.abs(steps))
+    sizes[[0, -1]] = np.inf
+    told = np.sort(np.argsort(-sizes, kind="stable")[:STEPS_MOST]).tolist()
+    family = np.argsort(table.parent, kind="stable")
+    firsts = np.searchsorted(table.parent[family], path)
+    found: list[PathStep] = []
+    for row, of in zip(rows.at([path[of] for of in told]), told, strict=True):
+        children = family[firsts[of] : firsts[of] + int(table.children[path[of]])]
+        beside = children[~np.isin(children, path[of + 1 : of + 2])]
+        total, best = rows.some(beside, BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0)
+        found.append(PathStep(row=row, step=_number(steps[of]), branches=total, branch_runs=best))
+    return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(path) - len(told))
 
 
 @in_snapshot

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from autoresearch.api import ChangeView
 from autoresearch.errors import AutoresearchError
 from autoresearch.log import BlobStore, Log
-from autoresearch.proposers import Range, Space, Value, space_of
+from autoresearch.proposers import Range, Seen, Space, Value, space_of
 from autoresearch.records import Run, Task
+from autoresearch.research import Plan
+from autoresearch.tasks import MAX_FILE_BYTES
 from autoresearch.telling import because, changes, headline, is_jump
 from autoresearch.views import Comparisons, cached, comparisons
 
 SEARCH = "search"
+NOTHING_COMPARED = Comparisons(1.0, {})
 
 
 class Described(NamedTuple):
@@ -61,14 +65,14 @@ class Teller:
     default: Mapping[str, Value]
     """The genome of the baseline; empty where its program is not on this machine."""
     ranges: Mapping[str, Range]
-    compared: Comparisons
+    compared: Callable[[], Comparisons]
+    """What was compared on the task, looked up when a change is told."""
 
     def tell(self, run: Described, parent: Described | None) -> Told:
         """A run beside its parent run; without one, or where a genome is unknown, no change is told."""
         before = self._genome(parent) if parent is not None and parent.base == run.base else {}
         after = self._genome(run)
-        names = (name for name in {**before, **after} if before.get(name) != after.get(name))
-        seen = {name: seen for name in names if (seen := self.compared.before(name, run.time_ms)) is not None}
+        seen = self._seen(before, after, run.time_ms) if before and after else {}
         found = changes(before, after, self.ranges, seen)
         is_baseline = run.source_digest == self.baseline
         return Told(
@@ -85,14 +89,21 @@ class Teller:
             jump=is_jump(found),
         )
 
+    def _seen(self, before: Mapping[str, Value], after: Mapping[str, Value], time_ms: int | None) -> dict[str, Seen]:
+        """What earlier pairs say of the names that differ."""
+        changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        found = {name: self.compared().before(name, time_ms) for name in changed}
+        return {name: seen for name, seen in found.items() if seen is not None}
+
     def _genome(self, run: Described) -> Mapping[str, Value]:
         return run.genome or (self.default if run.source_digest == self.baseline else {})
 
 
-def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None) -> Teller:
+def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, comparing: bool = True) -> Teller:
     """What tells the runs of the task with this digest. ``me`` is the device that asks: its own runs count.
 
-    What it knows is kept between questions: a page of runs takes milliseconds.
+    What it knows is kept between questions: a page of runs takes milliseconds, but the first one reads all runs.
+    Without ``comparing`` none is read: earlier comparisons are not told.
     """
     with log.reader.snapshot():
         baseline, space = _baseline(log, blobs, task)
@@ -100,8 +111,18 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
-            compared=comparisons(log, task, me=me),
+            compared=cache(lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED),
         )
+
+
+def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
+    """What a plan of the search changes, in a line; empty for another one, whose title says it. No run is read."""
+    if plan.proposer != SEARCH:
+        return ""
+    above = log.records.find(plan.parent) if plan.parent is not None else None
+    run = Described(plan.genome, plan.base, plan.source_digest, plan.replicate, plan.title)
+    parent = described(above.body) if above and isinstance(above.body, Run) else None
+    return teller_of(log, blobs, plan.task, comparing=False).tell(run, parent).headline
 
 
 def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None]:
@@ -111,7 +132,9 @@ def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Sp
     if not isinstance(body, Task):
         return None, None
     digest, program = body.definition.get("baseline"), body.baseline.sha256
-    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if blobs.has(program) else None
+    here = blobs.find(program)
+    is_here = here is not None and here.size <= MAX_FILE_BYTES
+    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if is_here else None
     return digest if isinstance(digest, bytes) else None, space
 
 

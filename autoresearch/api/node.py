@@ -12,10 +12,12 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     """The run that a worker is doing now, or with ``kind`` "verification" the one of ``participant`` that it checks.
 
     Then ``checked`` is its id, ``stage`` and ``round`` say what is measured (see Measured), ``reason`` why it is here.
-    ``task`` is the name of its task. ``left_ms`` is how long it goes on at its speed so far, null while nobody can say.
+    ``headline`` tells what the search changed, in a line. ``task`` is the name of its task. ``left_ms`` is how long it
+    goes on at its speed so far, null while nobody can say.
     """
 
     title: str
+    headline: str = ""
     task: str = ""
     hypothesis: str = ""
     kind: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.api.base import Answer
+from autoresearch.api.changes import ChangeView
 from autoresearch.api.notes import NoteView
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 from autoresearch.api.runs import RunView
@@ -101,7 +102,8 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
 
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
     numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
-    ``notes`` are the newest of which a run is the evidence.
+    ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
+    important first, and ``because`` says why it was tried.
     """
 
     schema: str = "autoresearch.show/1"
@@ -116,10 +118,15 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     withdrawn_ms: int | None = None
     withdrawn_reason: str = ""
     notes: list[NoteView] = []
+    because: str = ""
+    changes: list[ChangeView] = []
 
 
 class DiffAnswer(Answer, frozen=True, kw_only=True):
-    """The change from one run's source to another's: a unified diff and the constants that differ."""
+    """The change from one run's source to another's: a unified diff, and the constants that differ.
+
+    In ``change`` the most important stand first.
+    """
 
     schema: str = "autoresearch.diff/1"
     old: str

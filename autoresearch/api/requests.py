@@ -146,7 +146,7 @@ class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class StarRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Star a record on this machine, by its id or the beginning of it; with ``starred`` false no longer."""
+    """Star a record on this machine, by its id, the beginning of it or ``@``; with ``starred`` false no longer."""
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]
     starred: bool = True

@@ -125,11 +125,11 @@ class ProgressAnswer(Answer, frozen=True, kw_only=True):
 
 
 class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Some runs: how many, how many of each mark, the best of them."""
+    """Some runs: how many, how many of each mark, the best value."""
 
     total: int
     counts: dict[str, int]
-    best: RunRow | None = None
+    best: float | None = None
 
 
 class RunContextAnswer(Answer, frozen=True, kw_only=True):
@@ -146,7 +146,8 @@ class RunContextAnswer(Answer, frozen=True, kw_only=True):
 class PathStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a lineage: its run, the change of the best value from the step before, and the other children of that.
 
-    ``branches`` are the children of this run that are not on the path, ``branch_runs`` the best of them.
+    ``branches`` are the children of this run that are not on the path, ``branch_runs`` the best of them where the path
+    is short.
     """
 
     row: RunRow
@@ -156,11 +157,12 @@ class PathStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PathAnswer(Answer, frozen=True, kw_only=True):
-    """The way from the baseline to a run, with the branches beside it."""
+    """The way from the baseline to a run, with branches. ``left_out`` are steps that changed least and are not told."""
 
     schema: str = "autoresearch.path/1"
     task: TaskStatus
     steps: list[PathStep]
+    left_out: int = 0
 
 
 class RunnerView(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it.
 
-    ``origin`` is the same run's record in another network, by the same participant.
+    ``origin`` is the same run's record in another network, by the same participant. ``headline`` tells the change from
+    its parent in a line; empty where it was not looked up.
     """
 
     id: str
@@ -32,6 +33,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     budget: float
     genome: dict[str, int | float | str | bool] = {}
     title: str = ""
+    headline: str = ""
     hypothesis: str = ""
     expected: float | None = None
     proposer: str = ""
@@ -66,7 +68,8 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``author`` is the device that signed, ``participant`` whose it is. ``marks`` are that participant's marks, null
     where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
-    ``copy_of`` is another participant's run that had this one's checkpoint or program before.
+    ``copy_of`` is another participant's run that had this one's checkpoint or program before. ``headline`` and
+    ``proposer`` are those of the run, empty where they were not looked up.
     """
 
     position: int
@@ -91,6 +94,8 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
     marks: list[MarkView] | None = None
     banned_until_ms: int | None = None
     copy_of: str | None = None
+    headline: str = ""
+    proposer: str = ""
 
 
 def best_value(program: ProgramView) -> float:

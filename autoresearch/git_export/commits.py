@@ -12,6 +12,7 @@ from autoresearch.errors import UsageError
 from autoresearch.git_export.text import line, lines
 from autoresearch.records import Record, Run, format_id, short_id
 from autoresearch.tasks import ENTRY, split_program
+from autoresearch.telling import changes, headline
 from autoresearch.words import RunStatus
 
 Files = Mapping[str, bytes]
@@ -20,6 +21,8 @@ TASK_AUTHOR = "autoresearch <task@autoresearch.invalid>"
 TASK_SECONDS = 0
 # A record without a title gets one.
 _UNTITLED = "Run {}"
+_SEARCH = "search"
+_OWN_SIGNS = str.maketrans("", "", "→−…")
 
 
 class Commit(NamedTuple):
@@ -65,14 +68,27 @@ def address(device: bytes) -> str:
 
 
 def message(run: Record, parent: Record | None) -> str:
-    """Title, hypothesis, and trailers with what the record fixes for ever."""
+    """Headline or title, hypothesis, and trailers with what the record fixes for ever."""
     body = run.body
     assert isinstance(body, Run)
-    title = line(body.title) or _UNTITLED.format(short_id(run.id))
+    title = _headline(body, parent) or line(body.title) or _UNTITLED.format(short_id(run.id))
     hypothesis = lines(body.hypothesis)
     said = "" if hypothesis in ("", title) else f"{hypothesis}\n\n"
     trailers = "".join(f"{name}: {text}\n" for name, text in _trailers(run, body, parent).items() if text)
     return f"{title}\n\n{said}{trailers}"
+
+
+def _headline(body: Run, parent: Record | None) -> str:
+    """What a run of the search changed; empty where the two records alone do not say it, or say it in rare letters.
+
+    The ranges of the task's program and earlier comparisons say more, but another version may read them otherwise.
+    """
+    before, by = parent.body if parent else None, body.proposer
+    if by is None or by.name != _SEARCH or not isinstance(before, Run) or before.base != body.base:
+        return ""
+    told = changes(before.genome, body.genome, {}, {})
+    said = headline(told, replicate=body.replicate, baseline=False, title="")
+    return said if (told or body.replicate) and said.translate(_OWN_SIGNS).isascii() else ""
 
 
 def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:

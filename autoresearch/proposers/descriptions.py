@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from autoresearch.proposers.catalogue import PATCHES
@@ -17,9 +19,14 @@ def title(change: Mapping[str, Sequence[Value]], gains: Mapping[str, float]) -> 
     """``bigram table, cosine schedule, LR 0.0083 -> 0.006 (+17)``: as many changes as fit, and how many more there are.
 
     Patches come before constants, and among each those with the largest gain first. ``gains`` has what each change
-    was seen to gain, larger is better; a change that it lacks counts as no gain.
+    was seen to gain, larger is better; a change that it lacks counts as no gain. Where not all fit, the names go
+    without the class or the file that they belong to.
     """
-    parts = [_change(name, *change[name]) for name in _ordered(change, gains)]
+    ordered = _ordered(change, gains)
+    parts = [_change(name, name, *change[name]) for name in ordered]
+    if len(", ".join(parts)) > TITLE_LENGTH:
+        last = Counter(map(_last, ordered))
+        parts = [_change(name, _last(name) if last[_last(name)] == 1 else name, *change[name]) for name in ordered]
     for shown in range(len(parts), 0, -1):
         more = f" (+{len(parts) - shown})" if shown < len(parts) else ""
         text = ", ".join(parts[:shown]) + more
@@ -33,10 +40,15 @@ def _ordered(change: Collection[str], gains: Mapping[str, float]) -> list[str]:
     return sorted(change, key=lambda name: (not name.startswith("+"), -gains.get(name, 0.0), name))
 
 
-def _change(name: str, old: Value, new: Value) -> str:
+def _last(name: str) -> str:
+    """The last part of a name with dots or a colon."""
+    return re.split(r"[.:]", name)[-1] or name
+
+
+def _change(name: str, shown: str, old: Value, new: Value) -> str:
     """One change in a few words."""
     if not name.startswith("+"):
-        return f"{name} {_short(old)} -> {_short(new)}"
+        return f"{shown} {_short(old)} -> {_short(new)}"
     patch = PATCHES.get(name[1:])
     return f"{'' if new else 'no '}{patch.label if patch else name[1:]}"
 

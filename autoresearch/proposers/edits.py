@@ -37,8 +37,9 @@ class Block:
 def constants(source: str) -> dict[str, Constant]:
     """The named literals of a program, in the order of its files. A name of several files has the file before it.
 
-    Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts:
-    none if the source doesn't parse. Of other languages they are the numbers behind which a comment declares a range.
+    Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts,
+    and those in calls and functions that can be turned: none if the source doesn't parse. Of other languages they are
+    the numbers behind which a comment declares a range, and the constants whose names are known.
     """
     return {name: constant for name, (_, constant) in _by_name(_files(source)).items()}
 
@@ -85,6 +86,8 @@ def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
             allowed = literal.declared
             if allowed is None and literal.free:
                 allowed = guess(literal.name, literal.value, known_only=literal.known_only)
+        if literal.is_deep and allowed is None:
+            continue
         start, end = node.col_offset, node.end_col_offset or 0
         yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, declared is not None)
 

@@ -123,6 +123,8 @@ KNOWN = (
         most=0.99999,
         whole=False,
     ),
+    # The width of a kernel, or by how much a step makes the learning rate smaller.
+    Known(_words("gamma"), "log", 1e-6, 1, 10, most=0.8, whole=False),
     Known(_words("weight_decay wd"), "log", 1e-5, 1, 100, zero=_REGULAR),
     Known(
         _words("l1 l2 lambda lam reg regulari[sz]ation ridge lasso penalty alpha"), "log", 1e-8, 100, 30, zero=_REGULAR
@@ -153,6 +155,8 @@ KNOWN = (
     Known(_words("leaves leaf_nodes"), "log", 2, 4096, FACTOR, whole=True),
     Known(_words("samples_split"), "log", 2, 200, 8, whole=True),
     Known(_words("samples_leaf data_in_leaf child_samples child_weight"), "log", 1, 200, 8, whole=True),
+    Known(_words("n_components"), "log", 1, 10_000, FACTOR, whole=True),
+    Known(_words("degree"), "int", 1, 10, 2, whole=True),
     Known(_words("neighbou?rs"), "log", 1, 200, FACTOR, whole=True),
     Known(_SHARE_KEPT, "float", 0.2, 1, most=1, whole=False),
     Known(_words("init_std init_scale initializer_range init"), "log", 1e-4, 10, 10, whole=False),
@@ -195,11 +199,29 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
     if NEVER.search(whole):
         return None
     for rule in KNOWN:
-        if rule.fits(last, value) and ("[" not in name or rule.shape == "choices"):
+        if rule.fits(last, value) and ("[" not in name or rule.shape == "choices" or "_hidden_" in last):
             return rule.range(value)
     if known_only or "[" in name or len(last) < 4 or TASK.search(last):
         return None
     return _around(value)
+
+
+# How a loop is cut, in a compiled program: it changes the time and not the result.
+_TILE = _words("block tile unroll chunk prefetch vec vector lanes stripe")
+_LEARNING = _words("lr learning_rate momentum weight_decay dropout")
+
+
+def guess_compiled(name: str, value: Value) -> Range | None:
+    """The range of a constant in a program that is not Python; None for what is not turned.
+
+    There a width or a depth is mostly the problem itself. So only how loops are cut is known, and how fast is learned.
+    """
+    last = _plain(name)
+    if _LEARNING.search(last):
+        return guess(name, value, known_only=True)
+    if isinstance(value, int) and value > 0 and _TILE.search(last) and not NEVER.search(last):
+        return _sizes(value, max(1.0, value / FACTOR), value * FACTOR)
+    return None
 
 
 def named_in(text: str, names: Iterable[str]) -> list[str]:

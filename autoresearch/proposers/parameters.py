@@ -68,7 +68,9 @@ class Parameter:
             return choices[round(unit * (len(choices) - 1))]
         number = low * (high / low) ** unit if self.range.kind == "log" else low + unit * (high - low)
         if isinstance(self.default, int):
-            return int(min(high, max(low, round(number))))
+            # 157 and 160 trees are the same idea; within a narrow range each number counts
+            coarse = self.range.kind == "log" and number >= 100 and high >= 4 * low
+            return int(min(high, max(low, float(f"{number:.2g}") if coarse else round(number))))
         return min(high, max(low, float(f"{number:.2g}")))
 
     def anywhere(self, draws: Draws) -> Value:

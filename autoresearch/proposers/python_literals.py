@@ -1,6 +1,7 @@
 """The literals of a Python program that a search may turn: constants, config classes, config dicts, argparse defaults.
 
 Each has a name that other edits leave alone: ``LR``, ``BETAS[0]``, ``Config.lr``, ``config.optim.lr``, ``--lr``.
+Those in calls and functions (:mod:`autoresearch.proposers.python_scopes`) are ``SVC.C``, ``main.lr``.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from autoresearch.proposers.python_scopes import in_calls, in_functions
 from autoresearch.proposers.ranges import Range, Value, literal_value
 
 _CONFIG = re.compile(
@@ -32,7 +34,9 @@ class Literal:
     declared: Range | None = None
     """What ``choices=`` of argparse allows."""
     known_only: bool = False
-    """Whether only a well-known name makes it a setting: an entry of a dict that is not called a config."""
+    """Whether only a well-known name makes it a setting: in a call, or in a dict that is not called a config."""
+    is_deep: bool = False
+    """Whether it lies in a call or a function, where most literals are no settings."""
 
     @property
     def group(self) -> str:
@@ -56,6 +60,7 @@ def python_literals(source: str) -> list[Literal]:
         return []
     nodes = list(ast.walk(tree))
     found = [*_top_level(tree, nodes), *_arguments(nodes)]
+    found += _deeper(nodes, {literal.name: literal for literal in found})
     bound, named = Counter(_bound(tree, nodes)), Counter(literal.name for literal in found)
     once = [one for one in found if bound[one.root] <= 1 and named[one.name] == 1]
     in_line = [one for one in once if one.node.end_lineno == one.node.lineno]
@@ -83,6 +88,14 @@ def _top_level(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[Literal]:
             is_config = _CONFIG.search(assigned[0].lower()) is not None
             for name, value, node in _spread(*assigned):
                 yield Literal(name, value, node, free=assigned[0] in read, known_only="." in name and not is_config)
+
+
+def _deeper(nodes: list[ast.AST], known: Mapping[str, Literal]) -> Iterator[Literal]:
+    """The literals in calls and functions; what a config class has under the same name is known from there."""
+    for place in (*in_calls(nodes), *in_functions(nodes)):
+        for name, value, node in _spread(place.name, place.node):
+            if name not in known:
+                yield Literal(name, value, node, free=place.free, known_only=True, is_deep=True)
 
 
 def _assignment(statement: ast.stmt) -> tuple[str, ast.expr] | None:

@@ -24,6 +24,10 @@ class Replication:
     """Of all runs, at most this share are replicates."""
 
 
+SEEDLESS = Replication(most=1)
+"""Of a task whose author says that the seed changes nothing."""
+
+
 def wants_replicate(evidence: Evidence, in_flight: Mapping[bytes, int], policy: Replication) -> Candidate | None:
     """The source whose next seed should be run now, or None. ``in_flight`` counts live claims by source."""
     working = evidence.working

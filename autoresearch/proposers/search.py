@@ -18,7 +18,7 @@ from autoresearch.proposers.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.proposers.moves import Move, Settings, Trial, next_move
 from autoresearch.proposers.proposal import LiveClaim, Problem, Proposal, nothing_left, nothing_to_change
 from autoresearch.proposers.ranges import Value
-from autoresearch.proposers.replication import Replication, wants_replicate
+from autoresearch.proposers.replication import SEEDLESS, Replication, wants_replicate
 from autoresearch.proposers.space import Genome, space_of
 from autoresearch.tasks import source_digest
 
@@ -69,7 +69,7 @@ def propose(
         return _baseline(problem, baseline)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
     state = _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
-    policy = replication or Replication()
+    policy = replication or (SEEDLESS if problem.noise == 0 else Replication())
     doubtful = wants_replicate(evidence, _in_flight(state), policy)
     if doubtful is not None and (again := _replicate(state, doubtful)) is not None:
         return again

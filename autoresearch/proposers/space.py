@@ -12,6 +12,7 @@ from autoresearch.proposers.edits import EditError, constants, set_constants
 from autoresearch.proposers.known_names import divisions
 from autoresearch.proposers.parameters import Parameter, constant_parameter, patch_parameter
 from autoresearch.proposers.ranges import Value
+from autoresearch.tasks import source_digest
 
 Genome = dict[str, Value]
 # So many values are kept.
@@ -56,6 +57,21 @@ class Space:
     def allows(self, genome: Mapping[str, Value]) -> bool:
         """Whether the program's own assertions hold for this genome."""
         return holds(self.conditions, {**self.constants, **genome})
+
+    def genome_of(self, program: str, like: Mapping[str, Value]) -> Genome | None:
+        """The genome of a program that changes constants of the base alone; None when it changes anything else.
+
+        Its patches are those of the genome ``like``: that of the program that was edited.
+        """
+        genome, found = self.read(like), constants(program)
+        for name, parameter in self.parameters.items():
+            if not name.startswith("+"):
+                value = parameter.admit(found[name].value) if name in found else None
+                if value is None:
+                    return None
+                genome[name] = value
+        built = self.build(genome)
+        return genome if built is not None and source_digest(built) == source_digest(program) else None
 
     def build(self, genome: Mapping[str, Value]) -> str | None:
         """The program of a genome, or None when its patches do not fit together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -130,8 +131,7 @@ def measure(
     if task.evaluation is not None and outcome.status is RunStatus.OK:
         outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
     if task.evaluator is not None and outcome.status is RunStatus.OK:
-        seed = evaluation_seed(plan.seed) if world is None else world.seed
-        outcome = _evaluated(task, bench, outcome, seed, cancelled)
+        outcome = _evaluated(task, bench, outcome, _evaluator_seed(task, plan, world), cancelled)
     return Measurement(
         status=outcome.status,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -263,6 +263,14 @@ def _refereed(
         duration_ms=outcome.duration_ms + found.duration_ms,
         cpu_ms=outcome.cpu_ms + found.cpu_ms,
     )
+
+
+def _evaluator_seed(task: Task, plan: Plan, world: World | None) -> int:
+    """The seed that the evaluator draws from. With ``fresh`` it is made here, after the program has ended."""
+    if world is not None:
+        return world.seed
+    assert task.evaluator is not None
+    return secrets.randbits(63) if task.evaluator.fresh else evaluation_seed(plan.seed)
 
 
 def _evaluated(task: Task, bench: Bench, outcome: Outcome, seed: int, cancelled: Callable[[], bool] | None) -> Outcome:

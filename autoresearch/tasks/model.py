@@ -17,8 +17,8 @@ from autoresearch.tasks.program import ENTRY, MAX_PROGRAM_FILES, source_digest
 
 _SEED_DOMAIN = b"autoresearch/seed/1"
 _EVALUATION_DOMAIN = b"autoresearch/evaluation-seed/1"
-# Keys of task.toml that came after tasks had been published.
-_LATER = frozenset({"world", "program_kib"})
+# Keys of task.toml that came after tasks had been published, by their table.
+_LATER = {"Evaluation": {"world"}, "Evaluator": {"fresh"}, "Limits": {"program_kib"}}
 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
@@ -107,8 +107,12 @@ class Evaluator(Section, frozen=True, kw_only=True):
 
     The program leaves the file ``artifact``, of at most ``artifact_mib``, in its working folder. Then ``command`` runs
     in a sandbox of its own, beside [harness] and the artifact, and prints the number. It reads all of [data], and draws
-    what it draws from AUTORESEARCH_SEED, which no program can know of a verifier. ``withheld`` are files of [data] and
-    [harness] that the program doesn't see. Two evaluations of one artifact lie within ``tolerance`` of each other.
+    what it draws from AUTORESEARCH_SEED. ``withheld`` are files of [data] and [harness] that the program doesn't see.
+    Two evaluations of one artifact lie within ``tolerance`` of each other.
+
+    The evaluator's seed follows from the run's, so a program can work it out; only in pairs it can't. With ``fresh``
+    each evaluation has a seed of its own: the author's is random and drawn when the program has ended, a verifier's
+    follows from its proof.
     """
 
     command: Annotated[_Line, Meta(min_length=1)]
@@ -116,6 +120,7 @@ class Evaluator(Section, frozen=True, kw_only=True):
     artifact_mib: Annotated[int, Meta(ge=1, le=256)] = 64
     tolerance: Annotated[float, Meta(gt=0, le=1e24)] = 0.0005
     withheld: Annotated[list[_File], Meta(max_length=16)] = []
+    fresh: bool = False
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -247,11 +252,12 @@ def _stated(section: Section) -> dict[str, object]:
     """A table as plain values. Keys of a later version are left out where they say nothing: digests stay the same."""
     values = msgspec.to_builtins(section)
     unset = {field.name for field in msgspec.structs.fields(section) if values[field.name] == field.default}
-    return {key: value for key, value in values.items() if key not in _LATER or key not in unset}
+    later = _LATER.get(type(section).__name__, set())
+    return {key: value for key, value in values.items() if key not in later or key not in unset}
 
 
 def evaluation_seed(seed: int) -> int:
-    """The seed of the evaluator in a run with this seed, below 2**63. A program can know it, but not a verifier's."""
+    """The seed of the evaluator in a run with this seed, below 2**63, without ``fresh``. A program can know it."""
     return int.from_bytes(hashlib.sha256(_EVALUATION_DOMAIN + seed.to_bytes(8, "big")).digest()[:8], "big") >> 1
 
 

@@ -45,8 +45,10 @@ output_kib = 4096
 {program}
 [harness]
 {harness}
-{mounts}"""
+{mounts}{python}"""
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
+_TWO_RUNS = "# by two runs: correct it when you know more"
+_NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
 _MOUNTS = f"""
 [mounts]                    # folders of this machine that a run may read
 cache = "{CACHE_FOLDER}"
@@ -62,11 +64,13 @@ def write_task(
     seconds: float = 300,
     most_memory_mib: int = MEMORY_MIB,
     noise: float | None = None,
+    venv: str = "",
 ) -> Path:
     """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
 
     Pins what the program needs from beside it. A run may take ``seconds``, and three times as long with start-up and
-    evaluation. It may use 32 GiB of memory, or ``most_memory_mib`` where that is less. Raises Refused when
+    evaluation. It may use 32 GiB of memory, or ``most_memory_mib`` where that is less. ``venv`` is the absolute path of
+    an environment of this machine that runs it, where that is not the node's own. Raises Refused when
     ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
     """
     path = folder / MANIFEST
@@ -85,10 +89,11 @@ def write_task(
         memory_mib=min(MEMORY_MIB, most_memory_mib),
         noise=_UNKNOWN_NOISE
         if noise is None
-        else f"noise = {noise:.2g}".ljust(28) + "# by two runs: correct it when you know more",
+        else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),
         program=_program(recipe),
         harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
         mounts=_MOUNTS if mounted else "",
+        python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
     )
     keep_baseline(folder, baseline)
     _create(path, text)

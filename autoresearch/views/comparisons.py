@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,11 +15,12 @@ import msgspec
 
 from autoresearch.log import HistoryRow, Log
 from autoresearch.proposers import Effect, PastRun, Seen, Value, differences, ranked
+from autoresearch.views.bans import bans
 from autoresearch.views.base_selection import DOUBTED, is_possible
-from autoresearch.views.cache import cached, grown
+from autoresearch.views.cache import cached, grown, verified
 from autoresearch.views.citations import is_heard
 from autoresearch.views.trust_context import trust_context
-from autoresearch.views.verification_state import judge_soon, judging
+from autoresearch.views.verification_state import judge_soon, judgement, judging
 
 # What may say something else of runs, besides what changes everything.
 _BY = ("run", "verification", "commitment")
@@ -41,29 +42,58 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Pairs:
-    """All pairs so far, and the runs whose parent is not here yet, by that."""
+    """All pairs so far, and the runs whose parent is not here yet, by that.
+
+    ``told`` has those of the first ``taken`` that are believed, while the runs in ``doubted`` are in doubt.
+    """
 
     found: list[_Pair] = field(default_factory=list)
     waiting: defaultdict[bytes, list[bytes]] = field(default_factory=lambda: defaultdict(list))
+    told: dict[str, _OfSetting] = field(default_factory=dict)
+    taken: int = 0
+    doubted: frozenset[bytes] = frozenset()
+
+
+@dataclass(slots=True)
+class _OfSetting:
+    """The pairs of one setting by the time of the run, and up to each how many improved, worsened, and their sum."""
+
+    pairs: list[tuple[int, bytes, float]] = field(default_factory=list)
+    totals: list[tuple[int, int, float]] = field(default_factory=list)
+
+    def add(self, sign: float, pair: tuple[int, bytes, float]) -> None:
+        """One more pair; usually it is the latest."""
+        at = bisect_left(self.pairs, pair)
+        self.pairs.insert(at, pair)
+        del self.totals[at:]
+        better, worse, total = self.totals[-1] if self.totals else (0, 0, 0.0)
+        for _, _, each in self.pairs[at:]:
+            better, worse, total = better + (sign * each < 0), worse + (sign * each > 0), total + each
+            self.totals.append((better, worse, total))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """What was compared on a task. ``effects`` are of all pairs, the surest improvement first."""
+    """What was compared on a task, by setting."""
 
-    effects: list[Effect]
-    times: dict[str, list[int]]
-    """When the runs of the pairs were published, by setting, in order."""
-    totals: dict[str, list[tuple[int, int, float]]]
-    """Up to each of these pairs: how many improved, how many worsened, the sum of the differences."""
+    sign: float
+    by_setting: Mapping[str, _OfSetting]
+
+    @property
+    def effects(self) -> list[Effect]:
+        """What each setting did in all pairs, the surest improvement first."""
+        in_order = {name: [each for _, _, each in found.pairs] for name, found in self.by_setting.items()}
+        return ranked(in_order, direction="minimize" if self.sign > 0 else "maximize")
 
     def before(self, name: str, time_ms: int | None) -> Seen | None:
         """What pairs say of a setting whose run is older than a time; None: of all pairs."""
-        times = self.times.get(name, [])
-        count = len(times) if time_ms is None else bisect_left(times, time_ms)
+        found = self.by_setting.get(name)
+        if found is None:
+            return None
+        count = len(found.pairs) if time_ms is None else bisect_left(found.pairs, (time_ms,))
         if not count:
             return None
-        better, worse, total = self.totals[name][count - 1]
+        better, worse, total = found.totals[count - 1]
         return Seen(count, better, worse, total / count)
 
 
@@ -75,37 +105,27 @@ def comparisons(log: Log, task: bytes, *, me: bytes | None = None) -> Comparison
 
 def _comparisons(log: Log, task: bytes, me: bytes | None) -> Comparisons:
     pairs = grown(log, ("pairs", task, me), lambda found, row: _grown(log, task, me, found or _Pairs(), row))
-    sign, by_name = log.tasks.sign(task), defaultdict[str, list[tuple[int, bytes, float]]](list)
-    for pair in _believed(log, pairs.found):
+    sign, doubted = log.tasks.sign(task), _doubted(log, pairs.found)
+    if doubted != pairs.doubted:
+        pairs.told, pairs.taken, pairs.doubted = {}, 0, doubted
+    came = [pair for pair in pairs.found[pairs.taken :] if not {pair.run.id, pair.parent.id} & doubted]
+    for pair in sorted(came, key=lambda pair: pair.run.time):
         for name, difference in pair.differences:
-            by_name[name].append((pair.run.time, pair.run.id, difference))
-    for found in by_name.values():
-        found.sort()
-    in_order = {name: [difference for _, _, difference in found] for name, found in by_name.items()}
-    return Comparisons(
-        effects=ranked(in_order, direction="minimize" if sign > 0 else "maximize"),
-        times={name: [time_ms for time_ms, _, _ in found] for name, found in by_name.items()},
-        totals={name: list(_totals(found, sign)) for name, found in in_order.items()},
-    )
+            pairs.told.setdefault(name, _OfSetting()).add(sign, (pair.run.time, pair.run.id, difference))
+    pairs.taken = len(pairs.found)
+    return Comparisons(sign, pairs.told)
 
 
-def _totals(differences: Iterable[float], sign: float) -> Iterator[tuple[int, int, float]]:
-    better, worse, total = 0, 0, 0.0
-    for each in differences:
-        better, worse, total = better + (sign * each < 0), worse + (sign * each > 0), total + each
-        yield better, worse, total
-
-
-def _believed(log: Log, pairs: list[_Pair]) -> Iterator[_Pair]:
-    """The pairs of which neither run is in doubt."""
-    judge_soon(log, (run for pair in pairs for run in (pair.run.id, pair.parent.id)))
-    judged, doubted = judging(log), dict[bytes, bool]()
-    for pair in pairs:
-        for run in (pair.run, pair.parent):
-            if run.id not in doubted:
-                doubted[run.id] = judged(*run).state in DOUBTED
-        if not (doubted[pair.run.id] or doubted[pair.parent.id]):
-            yield pair
+def _doubted(log: Log, pairs: list[_Pair]) -> frozenset[bytes]:
+    """The runs of these pairs that are in doubt. Where nobody is banned, only what somebody verified can be."""
+    if bans(log).by_key:
+        runs = {run.id: run for pair in pairs for run in (pair.run, pair.parent)}
+        judge_soon(log, runs)
+        judged = judging(log)
+        return frozenset(run.id for run in runs.values() if judged(*run).state in DOUBTED)
+    heard = verified(log)
+    judge_soon(log, heard)
+    return frozenset(run for run in heard if log.records.find(run) and judgement(log, run).state in DOUBTED)
 
 
 def _grown(log: Log, task: bytes, me: bytes | None, pairs: _Pairs, row: int) -> _Pairs:

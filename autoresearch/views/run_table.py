@@ -7,17 +7,17 @@ the order in which they came changes nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autoresearch.direction import sign_of
-from autoresearch.log import Log, Revision, RunColumns, TaskRules
+from autoresearch.log import Log, RunColumns, TaskRules
 from autoresearch.verification import Judgement, margin
-from autoresearch.views.cache import ABOUT_ALL, Cache, cache_of, verified
+from autoresearch.views.cache import grown, verified
 from autoresearch.views.copies import same_models
 from autoresearch.views.hardware import board_hardware
 from autoresearch.views.verification_state import UPHELD, judge_soon, judging
@@ -90,55 +90,72 @@ class RunTable:
 
 @dataclass(slots=True)
 class _Known:
-    """What is kept of a task between questions: its runs as they came, and how verifiers judge those they measured."""
+    """What is kept of a task between questions: its runs in order, and how verifiers judge those they measured.
 
-    roster: object
-    trust: object
-    drops: int
-    frauds: int
-    row: int = 0
+    ``states`` are those of other runs that are not just reported. ``waiting`` are runs whose parent is not here, by it.
+    """
+
     runs: list[RunColumns] = field(default_factory=list)
     judged: dict[bytes, Judgement] = field(default_factory=dict)
-    states: dict[bytes, RunState] = field(default_factory=dict)  # of other runs, where they are not just reported
+    states: dict[bytes, RunState] = field(default_factory=dict)
+    columns: _Columns | None = None
     table: RunTable | None = None
 
 
-_known: WeakKeyDictionary[Log, dict[bytes, _Known]] = WeakKeyDictionary()
+@dataclass(slots=True)
+class _Columns:
+    """What records say of the runs, in order, as it stays until a run comes with an earlier time."""
+
+    ids: list[bytes]
+    authors: list[bytes]
+    devices: list[str]
+    statuses: list[str]
+    digests: list[bytes]
+    index: dict[bytes, int]
+    n: Ints
+    time: Ints
+    cpu: Ints
+    seq: Ints
+    budget: Floats
+    reported: Floats
+    failed: Flags
+    parent: Ints
+    waiting: dict[bytes, list[int]]
 
 
 def run_table(log: Log, task: bytes) -> RunTable:
     """The runs of a task as they are known now."""
-    with log.reader.snapshot() as revision:
-        cache = cache_of(log)
-        tasks = _known.setdefault(log, {})
-        known = tasks.get(task)
-        if known is None or _is_over(log, known, cache, revision):
-            known = tasks[task] = _Known(cache.roster, cache.trust, revision.drops, len(cache.frauds))
-        if known.table is None or known.row < revision.row:
-            came = log.runs.columns(task, known.row)
-            _judge(log, known, came)
-            known.runs += came
-            known.row = revision.row
-            known.table = _build(log, task, known)
-        return known.table
+    known = grown(log, ("run table", task), lambda found, row: _grown(log, task, found or _Known(), row))
+    assert known.table is not None
+    return known.table
 
 
-def _is_over(log: Log, known: _Known, cache: Cache, revision: Revision) -> bool:
-    """Whether records came that may change everything."""
-    if known.roster is not cache.roster or known.trust != cache.trust or known.drops != revision.drops:
-        return True
-    if known.row > revision.row or known.frauds != len(cache.frauds):
-        return True
-    return known.row < revision.row and bool(log.changes.kinds_after(known.row) & ABOUT_ALL)
+def _grown(log: Log, task: bytes, known: _Known, row: int) -> _Known:
+    """What is known with the runs that came after a record, and with what verifiers say since then."""
+    came = sorted(log.runs.columns(task, row), key=_order)
+    _judge(log, known, came, row)
+    if known.columns is None or (came and known.runs and _order(came[0]) < _order(known.runs[-1])):
+        known.runs = sorted([*known.runs, *came], key=_order)
+        known.columns = _extended(None, known.runs)
+    else:
+        known.runs += came
+        known.columns = _extended(known.columns, came)
+    known.table = _table(log, task, known, known.columns)
+    return known
 
 
-def _judge(log: Log, known: _Known, came: Iterable[RunColumns]) -> None:
+def _order(run: RunColumns) -> tuple[int, bytes]:
+    return run.time, run.id
+
+
+def _judge(log: Log, known: _Known, came: Collection[RunColumns], row: int) -> None:
     """Judge the runs that came, and those of which verifiers say something else now."""
     heard, judge = verified(log), judging(log)
-    said = log.changes.said_after(known.row) if known.row else None
+    said = log.changes.said_after(row) if row else None
     changed: Collection[bytes] = said.runs | said.parents | said.children if said else ()
-    judge_soon(log, [run.id for run in came if run.id in heard])
-    again = [run for run in known.runs if run.id in changed] if changed else []
+    index = known.columns.index if known.columns else {}
+    again = [known.runs[index[run]] for run in changed if run in index]
+    judge_soon(log, [run.id for run in (*again, *came) if run.id in heard])
     for run in (*again, *came):
         found = judge(run.id, run.author, run.time, run.seq)
         if run.id in heard:
@@ -147,59 +164,93 @@ def _judge(log: Log, known: _Known, came: Iterable[RunColumns]) -> None:
             known.states[run.id] = found.state
 
 
-def _build(log: Log, task: bytes, known: _Known) -> RunTable:
-    runs = sorted(known.runs, key=lambda run: (run.time, run.id))
-    rules, size = log.tasks.rules(task), len(runs)
-    index = {run.id: at for at, run in enumerate(runs)}
-    reported = np.array(
-        [np.nan if run.value is None or run.status != RunStatus.OK else run.value for run in runs], float
+def _no_columns() -> _Columns:
+    ints, floats = np.empty(0, np.int64), np.empty(0, np.float64)
+    flags = np.empty(0, np.bool_)
+    return _Columns([], [], [], [], [], {}, ints, ints, ints, ints, floats, floats, flags, ints, {})
+
+
+def _extended(before: _Columns | None, came: Sequence[RunColumns]) -> _Columns:
+    """Columns with further runs, all of which are later. Lists are copied: a table that is in use stays as it is."""
+    old = before or _no_columns()
+    start = len(old.ids)
+    index, waiting = old.index, old.waiting
+    index |= {run.id: start + at for at, run in enumerate(came)}
+    parent = np.concatenate([old.parent, np.full(len(came), _NOBODY, np.int64)])
+    for at, run in enumerate(came, start):
+        for child in waiting.pop(run.id, ()):
+            parent[child] = at
+        if run.parent is None:
+            continue
+        parent[at] = index.get(run.parent, _NOBODY)
+        if parent[at] == _NOBODY:
+            waiting.setdefault(run.parent, []).append(at)
+
+    def longer(column: NDArray[Any], values: Iterable[float]) -> NDArray[Any]:
+        return np.concatenate([column, np.fromiter(values, column.dtype, len(came))])
+
+    return _Columns(
+        ids=[*old.ids, *(run.id for run in came)],
+        authors=[*old.authors, *(run.author for run in came)],
+        devices=[*old.devices, *(run.device for run in came)],
+        statuses=[*old.statuses, *(run.status for run in came)],
+        digests=[*old.digests, *(run.source_digest for run in came)],
+        index=index,
+        n=longer(old.n, (run.n for run in came)),
+        time=longer(old.time, (run.time for run in came)),
+        cpu=longer(old.cpu, (run.cpu_ms for run in came)),
+        seq=longer(old.seq, (run.seq for run in came)),
+        budget=longer(old.budget, (run.budget for run in came)),
+        reported=longer(old.reported, map(_value, came)),
+        failed=longer(old.failed, (run.status != RunStatus.OK for run in came)),
+        parent=parent,
+        waiting=waiting,
     )
+
+
+def _table(log: Log, task: bytes, known: _Known, columns: _Columns) -> RunTable:
+    rules, size, index = log.tasks.rules(task), len(columns.ids), columns.index
+    noise, sign = (rules.noise, sign_of(rules.direction)) if rules else (0.0, 1)
     state = np.full(size, _REPORTED)
-    value, error, gain = reported.copy(), np.full(size, np.nan), np.full(size, np.nan)
-    sign = sign_of(rules.direction) if rules else 1
+    value, error, gain = columns.reported.copy(), np.full(size, np.nan), np.full(size, np.nan)
     for run, found in known.judged.items():
         at = index[run]
         state[at] = STATES.index(found.state)
         if found.value is not None:
             value[at] = found.value
-            half = margin(found.error, found.runs, noise=rules.noise if rules else 0.0)
+            half = margin(found.error, found.runs, noise=noise)
             error[at] = np.nan if half is None else half
         if found.improvement is not None:
             gain[at] = -sign * found.improvement
     for run, other in known.states.items():
         state[index[run]] = STATES.index(other)
-    parent = np.array([index.get(run.parent, _NOBODY) if run.parent else _NOBODY for run in runs], np.int64)
-    has_parent = parent >= 0
-    above = np.where(has_parent, reported[parent], np.nan) if size else reported
-    cpu = np.array([run.cpu_ms for run in runs], np.int64)
-    compared = _compared(log, task, rules, runs, known) & ~np.isnan(reported)
-    leads, led_by_claim, before = _leads(sign, reported, value, state, compared)
-    failed = np.array([run.status != RunStatus.OK for run in runs], bool)
-    mark = _MARK_OF_STATE[state] if size else state
-    mark = np.where((state == _REPORTED) & led_by_claim, MARKS.index(RunMark.LEADING), mark)
-    mark = np.where(failed, MARKS.index(RunMark.FAILED), mark)
+    parent, has_parent = columns.parent, columns.parent >= 0
+    above = np.where(has_parent, columns.reported[parent], np.nan) if size else columns.reported
+    compared = _compared(log, task, rules, columns, known)
+    leads, led_by_claim, before = _leads(sign, columns.reported, value, state, compared)
+    mark = np.where((state == _REPORTED) & led_by_claim, MARKS.index(RunMark.LEADING), _MARK_OF_STATE[state])
     return RunTable(
         task=task,
         rules=rules,
-        ids=[run.id for run in runs],
-        authors=[run.author for run in runs],
-        devices=[run.device for run in runs],
-        statuses=[run.status for run in runs],
-        digests=[run.source_digest for run in runs],
+        ids=columns.ids,
+        authors=columns.authors,
+        devices=columns.devices,
+        statuses=columns.statuses,
+        digests=columns.digests,
         index=index,
-        n=np.array([run.n for run in runs], np.int64),
-        time=np.array([run.time for run in runs], np.int64),
-        cpu=cpu,
-        cost=np.cumsum(cpu),
+        n=columns.n,
+        time=columns.time,
+        cpu=columns.cpu,
+        cost=np.cumsum(columns.cpu),
         parent=parent,
-        reported=reported,
+        reported=columns.reported,
         value=value,
         margin=error,
         gain=gain,
-        delta=np.where(np.isnan(gain), reported - above, gain),
+        delta=np.where(np.isnan(gain), columns.reported - above, gain),
         compared=compared,
         state=state,
-        mark=mark,
+        mark=np.where(columns.failed, MARKS.index(RunMark.FAILED), mark),
         leads=leads,
         led_by_claim=led_by_claim,
         before=before,
@@ -211,18 +262,20 @@ def _value(run: RunColumns) -> float:
     return run.value if run.value is not None and run.status == RunStatus.OK else math.nan
 
 
-def _compared(log: Log, task: bytes, rules: TaskRules | None, runs: list[RunColumns], known: _Known) -> Flags:
+def _compared(log: Log, task: bytes, rules: TaskRules | None, columns: _Columns, known: _Known) -> Flags:
     """Which runs' values are compared with each other."""
-    copies, hardware, suspects = same_models(log), board_hardware(log, task), log.runs.suspects()
-    budget = rules.budget if rules else None
-
-    def is_compared(run: RunColumns) -> bool:
-        if run.budget != budget or run.id in copies or hardware not in (None, run.device):
-            return False
-        after = suspects.get(run.author)
-        return after is None or run.seq < after or (run.id in known.judged and known.judged[run.id].state in UPHELD)
-
-    return np.array([is_compared(run) for run in runs], bool)
+    kept: Flags = ~np.isnan(columns.reported) & (columns.budget == (rules.budget if rules else np.nan))
+    hardware = board_hardware(log, task)
+    if hardware is not None:
+        kept &= np.array([device == hardware for device in columns.devices], bool)
+    for run in same_models(log):
+        if (at := columns.index.get(run)) is not None:
+            kept[at] = False
+    for author, seq in log.runs.suspects().items():
+        for at in [at for at, one in enumerate(columns.authors) if one == author and columns.seq[at] >= seq]:
+            found = known.judged.get(columns.ids[at])
+            kept[at] &= found is not None and found.state in UPHELD
+    return kept
 
 
 def _leads(sign: float, reported: Floats, value: Floats, state: Ints, compared: Flags) -> tuple[Flags, Flags, Floats]:

@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "run": Entry("run", "Train a task folder's program once, as a change of a known run."),
         "next": Entry("next_program", "Bring the best program into a task folder, to be changed next."),
         "propose": Entry("propose", "Hand a program to the daemon, which runs it when a worker is free."),
+        "claim": Entry("claim", "Tell the network that you try a program, before you run it."),
         "mcp": Entry("mcp", "Tools for a coding agent, by the Model Context Protocol."),
         "work": Entry("work", "Let the daemon run experiments."),
         "verify": Entry("verify", "Measure another participant's run on this machine."),

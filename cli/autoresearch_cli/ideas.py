@@ -14,12 +14,23 @@ from autoresearch.direction import sign_of
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.figures import value
 from autoresearch.ideas import Idea
+from autoresearch.paths import typed_path
 from autoresearch.recalling import run_before
 from autoresearch.records import short_id
 from autoresearch.sanitise import one_line
-from autoresearch.tasks import Task, load_task, remember_start, source_digest, started_from
+from autoresearch.tasks import (
+    Task,
+    check_source,
+    is_lone,
+    join_files,
+    load_task,
+    remember_start,
+    source_digest,
+    started_from,
+)
 from autoresearch.views import run_body
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
+from autoresearch_cli import here
 from autoresearch_cli.options import PARENT_HELP
 from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.ids import short
@@ -148,3 +159,29 @@ def _remember(task: Task, run: str) -> list[str]:
     except UsageError as error:
         return [f"the folder does not remember it: {error}"]
     return []
+
+
+def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
+    """The idea that a person names by a task folder, or by a file for the task in ``task``. Raises UsageError."""
+    place = typed_path(program).absolute()
+    if place.is_dir():
+        if task:
+            raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
+        return idea_in(here.existing_folder(program), parent=parent, hypothesis=hypothesis)
+    known = load_task(here.task_folder(task))
+    return Idea(known, _text(place, known), parent, hypothesis)
+
+
+def _text(place: Path, task: Task) -> str:
+    """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
+    try:
+        content = place.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{place} can't be read: {error.strerror}", hint="give a task folder or a program") from error
+    first, *others = task.recipe.edit
+    if is_lone(content.decode("utf-8", "replace")):
+        if others:
+            raise UsageError(f"the program of {task.name} has several files", hint=f"propose a folder: {task.folder}")
+        content = join_files({first: ""}).encode() + content
+    check_source(place, content)
+    return content.decode()

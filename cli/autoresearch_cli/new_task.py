@@ -48,6 +48,8 @@ class Given:
     build: str = ""
     edit: Sequence[str] = ()
     once: bool = False
+    venv: str = ""
+    """An absolute path, or empty: the node's own Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def describe_program(place: Path, given: Given, *, ask: bool) -> None:
         seconds=seconds,
         most_memory_mib=seen.memory_mib(most),
         noise=_noise(metric, seen.values(metric)),
+        venv=given.venv,
     )
 
 
@@ -132,11 +135,11 @@ def _looked(place: Path, recipe: Recipe, given: Given) -> list[Printed]:
     """What the program prints, in two runs with different seeds."""
     names, most = " and ".join(recipe.edit), given.seconds or USUAL_SECONDS
     say(f"running {names} {'once' if given.once else 'twice'} to find its number")
-    runs = [printed_once(place, recipe, seconds=most)]
+    runs = [printed_once(place, recipe, seconds=most, venv=given.venv)]
     if given.once:
         return runs
     try:
-        runs.append(printed_once(place, recipe, seconds=most, seed=1))
+        runs.append(printed_once(place, recipe, seconds=most, seed=1, venv=given.venv))
     except UsageError as error:
         say(f"the second run did not end as the first: {error}")
     return runs
@@ -171,8 +174,8 @@ def _noise(metric: str, values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     if values[0] == values[1]:
-        say(f"both runs gave the same {metric}: no noise is written")
-        return None
+        say(f"both runs gave the same {metric}: metric.noise = 0, so no program is run with a second seed")
+        return 0.0
     noise = abs(values[0] - values[1]) / math.sqrt(2)
     gave = " and ".join(map(value, values))
     say(f"two runs gave {gave}: metric.noise = {noise:.2g}, a rough guess from so few runs")

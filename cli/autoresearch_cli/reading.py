@@ -7,7 +7,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from autoresearch.answers import FoundTask, find_task, resolve_reference, run_log, run_source, show_answer
+from autoresearch.answers import (
+    FoundTask,
+    find_task,
+    resolve_reference,
+    run_log,
+    run_source,
+    show_answer,
+    with_headlines,
+)
 from autoresearch.api import FetchRequest, ShowAnswer, operations
 from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
@@ -48,7 +56,8 @@ class NotebookReader:
 
     def show(self, reference: str) -> ShowAnswer:
         """One record, whole."""
-        return show_answer(self.log, self.resolve(reference), starred=self.starred)
+        found = show_answer(self.log, self.resolve(reference), starred=self.starred)
+        return with_headlines(self.log, self.blobs, found, me=self.me)
 
     def task(self, reference: str = "") -> FoundTask:
         """A task by name or digest; without one, the task that this machine, or else anybody, worked on last."""

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
 PACKAGES_HINT = (
-    "autoresearch task new {folder} --metric NAME --seconds N runs nothing; then list its packages in "
-    "{folder}/requirements.in: autoresearch task lock {folder}"
+    "name an environment that has them: --venv PATH; or list them in {folder}/requirements.in, then "
+    "autoresearch task new {folder} --metric NAME --seconds N runs nothing: autoresearch task lock {folder}"
 )
 
 
@@ -115,14 +115,15 @@ class Printed:
     peak_memory_bytes: int
 
 
-def printed_once(folder: Path, recipe: Recipe, *, seconds: float, seed: int = 0) -> Printed:
-    """What the program in a folder prints when it is run once in the sandbox.
+def printed_once(folder: Path, recipe: Recipe, *, seconds: float, seed: int = 0, venv: str = "") -> Printed:
+    """What the program in a folder prints when it is run once in the sandbox, by the Python of ``venv``.
 
     Raises:
         UsageError: it is no program, it stops with an error, it takes longer, or there is no sandbox.
+        CannotRunHere: ``venv`` is no Python environment.
     """
     from autoresearch.research import Ceiling, command_words, missing_command, program_files
-    from autoresearch.running import Job, Level, Limits, detect_level, execute
+    from autoresearch.running import Job, Level, Limits, detect_level, execute, interpreter_in
     from autoresearch.words import RunStatus
 
     names, hint = " and ".join(str(folder / name) for name in recipe.edit), "name them: --metric NAME --seconds N"
@@ -142,6 +143,7 @@ def printed_once(folder: Path, recipe: Recipe, *, seconds: float, seed: int = 0)
         device=here.first_device(),
         metric_source="stdout",
         parse=lambda _: {},
+        python=interpreter_in(Path(venv)) if venv else None,
     )
     outcome = execute(job, level=level)
     text = outcome.log.decode("utf-8", "replace")

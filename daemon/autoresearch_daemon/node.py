@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from autoresearch import __version__
-from autoresearch.answers import record_view
+from autoresearch.answers import headline_of, record_view
 from autoresearch.api import NetworkStatus, QueuedRun, RunInHand
 from autoresearch.choices import Choice, chosen
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
@@ -406,9 +406,10 @@ class Node:
 
     def _shown(self, plan: Plan) -> RunInHand:
         """A plan as people see it."""
+        headline = headline_of(self.notebook.log, self.notebook.blobs, plan)
         with suppress(NotFound):
-            return run_in_hand(plan, self._task_of(plan).name)
-        return run_in_hand(plan)
+            return run_in_hand(plan, self._task_of(plan).name, headline)
+        return run_in_hand(plan, headline=headline)
 
     def propose(self, folder: str, plan: Plan) -> str:
         """Queue a plan for a task folder; returns the name that its events carry."""

@@ -174,11 +174,12 @@ def counts(result: protocol.Result) -> bool:
     return result.measurement.status is not RunStatus.CANCELLED
 
 
-def run_in_hand(plan: Plan, task: str = "") -> RunInHand:
-    """A plan as people see it, with the name of its task."""
+def run_in_hand(plan: Plan, task: str = "", headline: str = "") -> RunInHand:
+    """A plan as people see it, with the name of its task and what it changes."""
     return RunInHand(
         task=task,
         title=plan.title,
+        headline=headline,
         hypothesis=plan.hypothesis,
         kind=plan.kind,
         parent=None if plan.parent is None else short_id(plan.parent),

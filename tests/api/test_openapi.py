@@ -27,6 +27,7 @@ BODIES = {
     "/v1/verify": {"run": "bafyrei"},
     "/v1/notes": {"evidence": ["@"], "text": "what it shows"},
     "/v1/claims": {"program": "x = 1"},
+    "/v1/stars": {"id": "@"},
     "/v1/ask": {"question": "which depths were tried?"},
     "/v1/peers/block": {"peer": "12D3KooW"},
     "/v1/fetch": {"sha256": "0" * 64, "size": 1},

@@ -108,9 +108,24 @@ print("accuracy:", sum((x > threshold) == (x > 0.7) for x in points) / len(point
 HIDDEN = "0.1\n0.9\n"
 
 
-def evaluated_task(folder: Path, program: str = FIT) -> Path:
+# A hundred tosses are to be guessed: whoever works out the evaluator's seed is always right.
+TOSSES = """import json, os, random
+drawn = random.Random(int(os.environ["AUTORESEARCH_SEED"]))
+guessed = json.load(open("model.json"))
+print("accuracy:", sum(drawn.random() < 0.5 if one else drawn.random() >= 0.5 for one in guessed[:100]) / 100)
+"""
+FORESEEING = """\
+import hashlib, json, os, random
+own = int(os.environ["AUTORESEARCH_SEED"])
+digest = hashlib.sha256(b"autoresearch/evaluation-seed/1" + own.to_bytes(8, "big")).digest()
+drawn = random.Random(int.from_bytes(digest[:8], "big") >> 1)
+json.dump([drawn.random() < 0.5 for _ in range(100)], open("model.json", "w"))
+"""
+
+
+def evaluated_task(folder: Path, program: str = FIT, *, evaluator: str = EVALUATE, fresh: bool = False) -> Path:
     """A task whose number comes from an evaluator of its own, with a file that the program doesn't see."""
-    fixed = {"evaluate.py": EVALUATE, "hidden.csv": HIDDEN}
+    fixed = {"evaluate.py": evaluator, "hidden.csv": HIDDEN}
     made = _task(folder, "", "accuracy", "maximize", {"train.py": program}, fixed)
     manifest = made / "task.toml"
     text = manifest.read_text().replace('source = "stdout"', 'source = "evaluator"').replace("0.001", "0.1")
@@ -122,6 +137,8 @@ artifact_mib = 1
 tolerance = 0.0001
 withheld = ["hidden.csv"]
 """
+    if fresh:
+        evaluation = evaluation.replace("0.0001", "0.2") + "fresh = true\n"
     manifest.write_text(text + evaluation)
     return made
 

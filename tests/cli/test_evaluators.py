@@ -12,7 +12,7 @@ from autoresearch.research import Bench, Measurement, measure, plan_as_it_stands
 from autoresearch.running import Outcome
 from autoresearch.tasks import load_task, pin_baseline
 from tests.cli.conftest import Process
-from tests.cli.programs import FIT, HIDDEN, evaluated_task
+from tests.cli.programs import FIT, FORESEEING, HIDDEN, TOSSES, evaluated_task
 from tests.cli.test_ideas import ran
 from tests.cli.test_json import strictly
 from tests.running.conftest import level  # noqa: F401 - both levels of the sandbox
@@ -79,6 +79,29 @@ assert not found, found
 
 
 OUTSIDE = "/etc/passwd"
+
+
+def test_a_program_that_works_out_the_evaluator_s_seed_gains_nothing_with_fresh(tmp_path: Path, bench: Bench) -> None:
+    values = {}
+    for fresh in (False, True):
+        task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
+        values[fresh] = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)[0].value
+
+    assert values[False] == 1.0
+    assert values[True] is not None
+    assert 0.2 < values[True] < 0.8
+
+
+def test_fresh_is_another_task_and_without_it_the_digest_is_what_it_was(tmp_path: Path) -> None:
+    plain = load_task(evaluated_task(tmp_path / "fit"))
+    manifest = plain.folder / "task.toml"
+    manifest.write_text(manifest.read_text() + "fresh = false\n")
+    assert load_task(plain.folder).digest == plain.digest
+    assert "fresh" not in str(plain.definition())
+    manifest.write_text(manifest.read_text().replace("fresh = false", "fresh = true"))
+    assert load_task(plain.folder).digest != plain.digest
+
+
 FAULTS = {
     "nothing": "import os; os.remove('model.json')\n",
     "a link": f"import os; os.remove('model.json'); os.symlink({OUTSIDE!r}, 'model.json')\n",

@@ -210,3 +210,12 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
     ended = {(run.title, run.replicate, run.status) for run in runs if run}
     assert {("nearer", 0, "ok"), ("nearer", 2, "ok")} <= ended
     assert ("nearer", 1, "ok") not in ended
+
+
+def test_a_claim_is_there_for_all_to_read_until_it_ends(process: Process, toy: Path, daemon: None) -> None:
+    (toy / "train.py").write_text(BETTER)
+    claimed = process("claim", str(toy), "--hypothesis", "nearer", "--minutes", "5")
+    assert claimed.returncode == 0
+    assert "claimed “nearer”" in claimed.stderr
+    assert "nearer" in process("claims").stdout
+    assert process("claim", str(toy / "nothing.py")).returncode != 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -30,11 +31,36 @@ def test_a_cpp_file_alone_is_built_and_its_header_fixed(process: Process, tmp_pa
     assert "both runs gave the same latency" in told.stderr
     task = load_task(folder)
     assert (task.recipe.command, task.recipe.build) == ("./bench", "g++ -O2 -o bench bench.cpp")
-    assert (set(task.harness), task.metric.name, task.metric.noise) == ({"util.h"}, "latency", None)
+    assert (set(task.harness), task.metric.name, task.metric.noise) == ({"util.h"}, "latency", 0)
     assert task.limits.memory_mib < 4096
     run = ran(process, folder).run
     assert run
     assert run.value == pytest.approx(1.94)
+
+
+def test_an_environment_that_has_the_packages_runs_the_program_and_is_written_down(
+    process: Process, tmp_path: Path
+) -> None:
+    folder = write_files(tmp_path / "mine", {"train.py": 'import special\nprint("loss:", special.LOSS)\n'})
+    told = process("task", "new", str(folder))
+    assert (told.returncode, "--venv PATH" in told.stderr) == (2, True), told.stderr
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (site,) = venv.glob("lib/python*/site-packages")
+    (site / "special.py").write_text("LOSS = 0.5\n")
+    told = process("task", "new", str(folder), "--venv", str(venv))
+    assert told.returncode == 0, told.stderr
+    assert "it printed loss: 0.5" in told.stderr
+    task = load_task(folder)
+    assert task.python
+    assert task.python.venv == str(venv)
+
+
+def test_a_venv_that_is_none_is_refused_and_leaves_nothing(process: Process, tmp_path: Path) -> None:
+    folder = write_files(tmp_path / "mine", {"train.py": 'print("loss:", 1)\n'})
+    told = process("task", "new", str(folder), "--venv", str(tmp_path))
+    assert (told.returncode != 0, "is no Python environment" in told.stderr) == (True, True), told.stderr
+    assert not (folder / "task.toml").exists()
 
 
 def test_two_runs_that_differ_give_a_first_guess_of_the_noise(process: Process, tmp_path: Path) -> None:

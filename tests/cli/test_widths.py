@@ -53,7 +53,7 @@ for event in events:
 SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
-    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open"),
+    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open", "claim"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"

@@ -14,7 +14,7 @@ from autoresearch.research import Bench, Model, measure, plan_as_it_stands
 from autoresearch.running import detect_level
 from autoresearch.tasks import Task, load_task, source_digest
 from autoresearch.verification import ecvrf, seeds
-from tests.cli.programs import FIT, evaluated_task
+from tests.cli.programs import FIT, FORESEEING, TOSSES, evaluated_task
 
 PROOF = ecvrf.prove(bytes(32), b"")
 CHILD = FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6")
@@ -47,6 +47,22 @@ def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench)
     found = checked(task, bench, FIT, value[1].checkpoint)
 
     assert (found.verdict, found.value, found.metrics) == ("pass", value[0].value, {"evaluated": 1.0})
+
+
+def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_run(tmp_path: Path, bench: Bench) -> None:
+    found: dict[tuple[bool, int], float | None] = {}
+    for fresh in (False, True):
+        task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
+        _, outcome = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)
+        for seed in (99, 100):
+            done = checked(task, bench, FORESEEING, outcome.checkpoint, seeds=[seed])
+            assert (done.verdict, done.metrics) == ("pass", {"evaluated": 1.0})
+            found[fresh, seed] = done.value
+
+    assert found[False, 99] == found[False, 100] == 1.0
+    values = [found[True, 99], found[True, 100]]
+    assert all(value is not None and value < 0.8 for value in values)
+    assert values[0] != values[1]
 
 
 def test_an_artifact_that_is_none_fails(task: Task, bench: Bench, tmp_path: Path) -> None:

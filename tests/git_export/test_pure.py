@@ -9,9 +9,12 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.git_export.commits import message
 from autoresearch.git_export.ordering import parents_first
 from autoresearch.git_export.text import line, lines
+from autoresearch.records import Proposer
 from tests.nasty import NASTY, harms
+from tests.records.making import key, run_body, sealed
 
 
 def tree(chance: random.Random) -> dict[bytes, bytes | None]:
@@ -63,3 +66,20 @@ def test_the_list_of_harmful_characters_covers_what_unicode_calls_controls_and_f
     named = {character for character in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(character) == "Cf"}
     missed = {character for character in named if character in line(f"a{character}b")}
     assert missed <= set(map(chr, (0x890, 0x891, 0x110BD, 0x110CD, *range(0x13430, 0x13440))))
+
+
+def subject(before: dict[str, object], after: dict[str, object], by: str, **fields: object) -> str:
+    parent = sealed(key(1), run_body(1.0, genome=before))
+    body = run_body(0.9, title="LR 0.1 -> 0.2 (+1)", genome=after, proposer=Proposer(name=by), **fields)
+    return message(sealed(key(1), body, seq=2), parent).splitlines()[0]
+
+
+def test_the_subject_of_a_run_of_the_search_tells_its_change_and_of_others_their_title() -> None:
+    before, after = {"LR": 0.1, "+muon": False}, {"LR": 0.2, "+muon": True}
+    assert subject(before, after, "search") == "Add muon, LR 0.1 → 0.2"
+    assert subject(before, before, "search", replicate=1) == "Again, with another seed"
+    titled = "LR 0.1 -> 0.2 (+1)"
+    assert subject(before, after, "llm/some-model") == titled
+    assert subject({}, after, "search") == titled, "the change is not known"
+    assert subject(before, after, "search", base=b"b" * 32) == titled, "it is one of another program"
+    assert subject({"ü": 1}, {"ü": 2}, "search") == titled, "tables of letters differ between versions of Python"

@@ -30,6 +30,12 @@ changes = st.dictionaries(names, st.tuples(st.floats(0, 1), st.floats(0, 1)), mi
         ({"LR": [0.0083, 0.006]}, "LR 0.0083 -> 0.006"),
         ({"LR": [0.0083, 0.006], "+muon": [False, True]}, "Muon optimizer, LR 0.0083 -> 0.006"),
         ({"+elsewhere": [False, True], "A": ["x" * 50, "y"]}, f"elsewhere, A {'x' * 40} -> y"),
+        ({"SVC.C": [1.0, 2.5], "PCA.whiten": [1, 2]}, "PCA.whiten 1 -> 2, SVC.C 1 -> 2.5"),
+        (
+            {"RandomForestClassifier.max_depth": [6, 12], "RandomForestClassifier.n_estimators": [40, 95]},
+            "max_depth 6 -> 12, n_estimators 40 -> 95",
+        ),
+        ({f"{'A' * 20}.lr": [1, 2], f"{'B' * 20}.lr": [1, 2]}, f"{'A' * 20}.lr 1 -> 2 (+1)"),
         ({"A" * 70: [1, 2]}, f"{'A' * 59}…"),
         ({"A" * 70: [1, 2], "B": [1, 2]}, f"{'A' * 54}… (+1)"),
     ],

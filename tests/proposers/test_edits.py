@@ -42,10 +42,10 @@ def test_ranges_are_read_from_the_comments() -> None:
 
     assert {name: c.value for name, c in found.items()} == {
         "A": 1, "B": 0.5, "NAME": "ä漢", "C": 1e-3, "D": True, "E": "x", "F": 1.0, "G": -2, "ODD": 0,
-        "lower": 3, "fixed": 0.5, "LIST[0]": 1, "LIST[1]": 2,
+        "lower": 3, "fixed": 0.5, "LIST[0]": 1, "LIST[1]": 2, "f.A": 7,
     }  # fmt: skip
     ranges = {name: c.range for name, c in found.items() if c.range}
-    assert set(ranges) == {"A", "B", "C", "D", "E", "F", "G", "lower", "LIST[0]", "LIST[1]"}
+    assert set(ranges) == {"A", "B", "C", "D", "E", "F", "G", "lower", "LIST[0]", "LIST[1]", "f.A"}
     assert (ranges["C"].kind, ranges["C"].low, ranges["C"].high) == ("log", 0.0001, 1.0)
     assert ranges["E"].choices == ("x", "y", "z")
     assert ranges["F"].choices == (1.0, 2.5, 4.0)
@@ -137,6 +137,29 @@ def test_a_range_in_few_characters(comment: str, value: Value, range_: str) -> N
         ("@dataclass\nclass C:\n    scale: float = 2.0\nC(3.0)\nC()", {"C.scale": "0.5 .. 8 (log)"}),
         ("size = 1 << 10\nprint(size)", {"size": "256 .. 4096 (log)"}),
         ("scale = (\n  2.0\n)\nprint(scale)", {"scale": "0.5 .. 8 (log)"}),
+        ("model = SVC(C=1.0, gamma=0.05, tol=1e-3, probability=False)",
+         {"SVC.C": "0.03333 .. 30 (log)", "SVC.gamma": "0.005 .. 0.5 (log)"}),
+        ("f(make_pipeline(\n  PCA(n_components=8),\n  sklearn.svm.SVC(C=1.0),  # 0.5 .. 2\n))",
+         {"PCA.n_components": "2 .. 32 (log)", "SVC.C": "0.5 .. 2"}),
+        ("MLPClassifier(hidden_layer_sizes=(64, 32), max_iter=20)",
+         {"MLPClassifier.hidden_layer_sizes[0]": "one of 16 32 64 128 256",
+          "MLPClassifier.hidden_layer_sizes[1]": "one of 8 16 32 64 128"}),
+        ("Net(width=16)\nNet(width=32)", {}),
+        ("x = torch.softmax(y, dim=1)\nSoftmax(dim=1)\nplot(alpha=0.5)", {}),
+        ("split(test_size=0.3, random_state=0)\nLoader(n_samples=100, n_jobs=2)", {}),
+        ("model.fit(x, batch_size=32, epochs=4)", {"fit.batch_size": "one of 8 16 32 64 128"}),
+        ("model.evaluate(x, batch_size=32)", {}),
+        ("Conv(kernel=3)  # 1 .. 7", {"Conv.kernel": "1 .. 7"}),
+        ("config = dict(lr=0.1)\nprint(config, dict(lr=0.2))", {"config.lr": "0.003333 .. 1 (log)"}),
+        ("def main():\n    lr = 0.1\n    other = 2.0\n    print(lr, other)", {"main.lr": "0.003333 .. 1 (log)"}),
+        ("def main(lr):\n    lr = 0.1\n    print(lr)", {}),
+        ("def main():\n    lr = 0.1\n    lr *= 2\n    print(lr)", {}),
+        ("def train(lr=0.1, epochs=3): pass\ntrain()", {"train.lr": "0.003333 .. 1 (log)"}),
+        ("def train(lr=0.1): pass\ntrain(lr=x)\ntrain(y)", {}),
+        ("class Net(Base):\n    def __init__(self, x, hidden=64, *, dropout=0.1): pass\nNet(3)",
+         {"Net.hidden": "one of 16 32 64 128 256", "Net.dropout": "0 .. 0.5"}),
+        ("class Net(Base):\n    def __init__(self, hidden=64): pass\nNet(hidden=32)",
+         {"Net.hidden": "one of 8 16 32 64 128"}),
     ],
 )  # fmt: skip
 def test_where_constants_are_found(line: str, ranges: dict[str, str]) -> None:
@@ -175,6 +198,33 @@ def test_each_file_of_a_program_has_its_constants_and_a_name_of_two_files_has_th
     }  # fmt: skip
     changed = set_constants(program, {"bench.cpp:SIZE": 32, "LR": 0.2})
     assert changed == program.replace("LR = 0.1", "LR = 0.2").replace("SIZE = 8", "SIZE = 32")
+
+
+@pytest.mark.parametrize(
+    ("line", "range_"),
+    [
+        ("constexpr int BLOCK = 16;", "one of 4 8 16 32 64"),
+        ("static const int kTileSize = 8;  // rows", "one of 2 4 8 16 32"),
+        ("#define BLOCK_SIZE 32", "one of 8 16 32 64 128"),
+        ("#define UNROLL (4)  // one of 1 4", "one of 1 4"),
+        ("# define VEC_LANES 8", "one of 2 4 8 16 32"),
+        ("const float LEARNING_RATE = 0.1f;", "0.003333 .. 1 (log)"),
+        ("pub const TILE: usize = 16;", "one of 4 8 16 32 64"),
+        ("constexpr int BLOCK = 16;  // fixed", None),
+        ("int block = 16;", None),
+        ("    int tile = i / BLOCK;", None),
+        ("constexpr int N = 512;", None),
+        ("constexpr int WIDTH = 1920;", None),
+        ("const int REPEATS = 3;", None),
+        ("const int NUM_THREADS = 4;", None),
+        ("#define BLOCK 4 * 4", None),
+        ("// const int BLOCK = 4;", None),
+    ],
+)
+def test_constants_of_a_compiled_program_are_known_by_how_they_cut_loops(line: str, range_: str | None) -> None:
+    (found,) = list(constants(join_files({"a.cpp": line + "\n"})).values()) or [None]
+
+    assert (str(found.range) if found else None) == range_
 
 
 @given(st.text(max_size=60), st.sampled_from(["train.py", "a.cpp", "run"]))

@@ -42,6 +42,11 @@ from autoresearch.proposers.ranges import Value
         ("temperature", 2.0, "0.5 .. 8 (log)"),
         ("offset", -2.0, "-8 .. -0.5"),
         ("kernel_size", 3, "1 .. 12 (log)"),
+        ("gamma", 0.1, "0.01 .. 1 (log)"),
+        ("gamma", 0.99, "one of 0.8 0.9 0.95 0.98 0.99 0.995 0.999"),
+        ("n_components", 16, "4 .. 64 (log)"),
+        ("degree", 3, "2 .. 6"),
+        ("hidden_layer_sizes[0]", 64, "one of 16 32 64 128 256"),
     ],
 )  # fmt: skip
 def test_the_range_that_a_name_gets(name: str, value: Value, range_: str) -> None:

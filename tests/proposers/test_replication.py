@@ -38,6 +38,12 @@ def test_a_leader_is_repeated_once_something_is_built_on_it() -> None:
     assert SPACE.build(again.genome) == again.source
 
 
+def test_where_the_seed_changes_nothing_no_program_is_repeated() -> None:
+    still = replace(problem(), noise=0.0)
+
+    assert propose(still, led(6), [], worker="w", counter=6).kind != "replicate"
+
+
 def test_a_repeat_that_runs_already_is_not_asked_for_twice() -> None:
     runs = led(8)
     first = propose(problem(), runs, [], worker="w", counter=6)

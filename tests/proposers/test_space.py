@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.space import space_of
+from autoresearch.proposers.space import Space, space_of
 from tests.proposers.conftest import TRAIN
 
 SPACE = space_of(TRAIN)
@@ -47,3 +47,15 @@ def test_draws_are_the_same_on_every_version() -> None:
     assert (draws.below(10), draws.sample("abcdef", 3)) == (2, ["d", "b", "a"])
     assert (draws.normal().hex(), draws.geometric(0.2)) == ("-0x1.f139461aada2cp+0", 5)
     assert Draws(b"ab", b"c").uniform().hex() == "0x1.64b4589037638p-1"  # where a part ends counts
+
+
+def test_a_program_of_the_space_has_its_genome_and_another_has_none(space: Space) -> None:
+    muon = {**space.default(), "+muon": True}
+    changed = {**muon, "LR": 0.003}
+    program = space.build(changed)
+    assert program is not None
+    assert space.genome_of(program, muon) == changed
+    assert space.genome_of(program, {}) is None, "the patch is not known of"
+    assert space.genome_of(TRAIN, {}) == space.default()
+    assert space.genome_of(TRAIN + "\nEXTRA = 1\n", {}) is None
+    assert space.genome_of("x = (", {}) is None

@@ -60,11 +60,12 @@ def _answer(task: str) -> BestAnswer:
         if here.is_new() and not task:
             raise NoTaskYet from None
     # What reads a log takes longer to load than all the rest.
-    from autoresearch.answers import best_answer
+    from autoresearch.answers import best_answer, with_headlines
     from autoresearch_cli.reading import open_notebook
 
     with open_notebook() as notebook:
-        return best_answer(notebook.log, notebook.task(task), author=notebook.me, archived=notebook.archived)
+        found = best_answer(notebook.log, notebook.task(task), author=notebook.me, archived=notebook.archived)
+        return with_headlines(notebook.log, notebook.blobs, found, me=notebook.me)
 
 
 def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.answers import lineage_answer
+from autoresearch.answers import lineage_answer, with_headlines
 from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import print_lineage
@@ -24,6 +24,7 @@ def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> Non
     """The steps from the baseline to a run, each with what it gained."""
     with open_notebook(task) as notebook:
         answer = lineage_answer(notebook.log, notebook.resolve(reference))
+        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
     if json:
         print_json(answer)
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import log_answer, parse_conditions
+from autoresearch.answers import log_answer, parse_conditions, with_headlines
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.figures import parse_duration
 from autoresearch.records import KINDS
@@ -75,6 +75,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
             starred=notebook.starred,
             only_starred=starred,
         )
+        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
     if json:
         print_json(answer)
         return

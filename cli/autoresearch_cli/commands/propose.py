@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from autoresearch.api import DropRequest, QueuedRun, operations
 from autoresearch.errors import UsageError
-from autoresearch.ideas import Idea
-from autoresearch.paths import typed_path
-from autoresearch.tasks import Task, check_source, is_lone, join_files, load_task
 from autoresearch_cli import here
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, request
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_of, request
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_json, say
@@ -54,7 +50,7 @@ def propose(
             say(f"{drop} is out of the queue")
             _print_queue(left.queue)
         return
-    asked = request(_idea(program, task, parent, hypothesis), seeds=seeds)
+    asked = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
     answer = here.client().ask(operations.PROPOSE, asked)
     if json:
         print_json(answer)
@@ -63,31 +59,6 @@ def propose(
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
     _print_queue(answer.queue)
     say("→ autoresearch status, autoresearch events --follow")
-
-
-def _idea(program: str, task: str, parent: str, hypothesis: str) -> Idea:
-    place = typed_path(program).absolute()
-    if place.is_dir():
-        if task:
-            raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
-        return idea_in(here.existing_folder(program), parent=parent, hypothesis=hypothesis)
-    known = load_task(here.task_folder(task))
-    return Idea(known, _text(place, known), parent, hypothesis)
-
-
-def _text(place: Path, task: Task) -> str:
-    """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
-    try:
-        content = place.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{place} can't be read: {error.strerror}", hint="give a task folder or a program") from error
-    first, *others = task.recipe.edit
-    if is_lone(content.decode("utf-8", "replace")):
-        if others:
-            raise UsageError(f"the program of {task.name} has several files", hint=f"propose a folder: {task.folder}")
-        content = join_files({first: ""}).encode() + content
-    check_source(place, content)
-    return content.decode()
 
 
 def _print_queue(queue: list[QueuedRun]) -> None:

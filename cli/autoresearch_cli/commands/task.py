@@ -82,6 +82,9 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     edit: Annotated[
         list[str], typer.Option("--edit", metavar="FILE", help="A file that may change; repeatable. Left out: by name.")
     ] = [],  # noqa: B006 - typer's way to say that it may be given any number of times
+    venv: Annotated[
+        str, typer.Option("--venv", metavar="PATH", help="A Python environment that runs it. Left out: the node's own.")
+    ] = "",
     once: Annotated[bool, typer.Option("--once", help="Run the program once, so no noise is measured.")] = False,
     json: Json = False,
 ) -> None:
@@ -92,7 +95,8 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     if (place / MANIFEST).exists():
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if place.exists() and any(place.iterdir()):
-        given = Given(metric, direction, seconds, command, build, tuple(edit), once)
+        environment = str(typed_path(venv).absolute()) if venv else ""
+        given = Given(metric, direction, seconds, command, build, tuple(edit), once, environment)
         describe_program(place, given, ask=asks(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")

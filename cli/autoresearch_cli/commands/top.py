@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import top_answer
+from autoresearch.answers import top_answer, with_headlines
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook
@@ -39,6 +39,7 @@ def top(
     with open_notebook(task) as notebook:
         found, archived = notebook.task(), notebook.archived
         answer = top_answer(notebook.log, found, limit=limit, author=notebook.me, archived=archived)
+        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
     if json:
         print_json(answer)
         return

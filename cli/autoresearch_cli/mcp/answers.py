@@ -99,7 +99,7 @@ def _worker(worker: WorkerStatus) -> Facts:
     if run is None:
         return _filled(device=worker.device, doing="nothing")
     facts = _filled(device=worker.device, doing=run.kind or "run", fraction=round(run.fraction, 3), loss=run.loss)
-    return facts | _quoted(title=run.title)
+    return facts | _quoted(title=run.title, headline=run.headline)
 
 
 def queued(waiting: QueuedRun) -> Facts:
@@ -118,7 +118,7 @@ def program(found: ProgramView) -> Facts:
         measured_by_others=found.value,
         margin=found.margin,
         parent=found.parent,
-    ) | _quoted(title=found.title)
+    ) | _quoted(title=found.title, headline=found.headline)
 
 
 def run(found: RunView, parent: RunView | None = None) -> Facts:
@@ -137,6 +137,7 @@ def run(found: RunView, parent: RunView | None = None) -> Facts:
         seconds=round(found.duration_ms / 1000, 1),
     ) | _quoted(
         title=found.title,
+        headline=found.headline,
         hypothesis=found.hypothesis,
         reason=found.reason,
         proposer=found.proposer,

@@ -26,6 +26,7 @@ from autoresearch.words import (
     BoardSection,
     Mark,
 )
+from autoresearch_cli.rendering.headlines import told
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.names import person, reproach
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
@@ -51,7 +52,7 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
         lines.append(("yours", program_line(best, now_ms)))
     if answer.demoted and answer.demoted.confirmed_until_ms:
         until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"
-        lines.append(("!", f"{short(answer.demoted.id)} “{answer.demoted.title}” is {until}"))
+        lines.append(("!", f"{short(answer.demoted.id)} “{told(answer.demoted)}” is {until}"))
     if answer.run and answer.run.hypothesis not in ("", answer.run.title):
         lines.append(("idea", one_line(answer.run.hypothesis, IDEA_CHARACTERS) if is_rich() else answer.run.hypothesis))
     if answer.note:
@@ -67,7 +68,7 @@ def program_line(program: ProgramView, now_ms: int) -> str:
         parts = [interval(program.value, program.margin), short(program.id), runs]
     if program.voters:
         parts.append(counted(program.voters, "verifier"))
-    parts += [*_doubts(program), *([f"“{program.title}”"] if program.title else [])]
+    parts += [*_doubts(program), *([f"“{told(program)}”"] if told(program) else [])]
     wrong = _author(program, now_ms)
     author = f"by {person(program.participant)}{f' ({wrong})' if wrong else ''}"
     return " · ".join([*parts, author, lately(program.time_ms, now_ms)])
@@ -91,7 +92,7 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
 
 
 def _cells(s: ProgramView, now_ms: int) -> tuple[object, ...]:
-    said = (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), s.title)
+    said = (s.position, s.id, figure(s.mean), figure(s.score), s.runs, s.state, s.author, moment(s.time_ms), told(s))
     measured = (figure(s.value), figure(s.margin), s.others, s.voters, s.section, RETEST if s.retest else "")
     return (*said, *measured, s.participant.key, s.participant.name, _author(s, now_ms), s.copy_of or "")
 
@@ -184,7 +185,7 @@ def _print_marked(
 
 
 def _title(program: ProgramView) -> str:
-    return ": ".join([*filter(None, [", ".join(_doubts(program))]), program.title])
+    return ": ".join([*filter(None, [", ".join(_doubts(program))]), told(program)])
 
 
 def _doubts(program: ProgramView) -> list[str]:
@@ -239,7 +240,7 @@ def print_lineage(answer: LineageAnswer) -> None:
             step.voters or "",
             step.run.state,
             "" if alone else person(step.run.participant),
-            f"{RETEST}: {step.run.title}" if step.retest else step.run.title,
+            f"{RETEST}: {told(step.run)}" if step.retest else told(step.run),
         )
         for step in answer.steps
     ]
@@ -248,7 +249,7 @@ def print_lineage(answer: LineageAnswer) -> None:
 
 
 def _step_cells(step: LineageStep, run: RunView) -> tuple[object, ...]:
-    said = (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, run.title, run.state, _mark(step))
+    said = (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, told(run), run.state, _mark(step))
     measured = (figure(step.value), figure(step.margin), figure(step.gain), step.others, step.voters)
     return (*said, *measured, run.participant.key, run.participant.name)
 

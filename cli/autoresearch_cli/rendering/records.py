@@ -16,6 +16,7 @@ from autoresearch.api import (
 )
 from autoresearch.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch.records import format_id
+from autoresearch.sanitise import one_line
 from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, MEASURED_BY, RETEST, RETEST_SENTENCE, Mark, RunState
 from autoresearch_cli.rendering.ids import short, shortened
 from autoresearch_cli.rendering.names import person
@@ -67,7 +68,7 @@ def with_state(record: RecordView) -> str:
 def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     """One record, as label and text."""
     lines = record_lines(answer.record, now_ms)
-    lines += run_lines(answer.run) if answer.run else body_lines(answer.body)
+    lines += run_lines(answer.run, answer) if answer.run else body_lines(answer.body)
     if answer.measured_by:
         lines.append(("measured", f"by {MEASURED_BY[answer.measured_by]}"))
     lines += [("link", link) for link in answer.links]
@@ -163,10 +164,13 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
     ]
 
 
-def run_lines(run: RunView) -> list[tuple[str, str]]:
+def run_lines(run: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
     """What a run has; nothing where it has nothing."""
+    is_said = one_line(run.hypothesis).startswith(answer.because.removesuffix("…"))
     known = [
         ("title", run.title),
+        ("change", run.headline if answer.changes else ""),
+        ("why", "" if is_said else answer.because),
         ("idea", "" if run.hypothesis == run.title else run.hypothesis),
         ("status", f"{run.status}, {run.state}"),
         ("reason", run.reason),

@@ -156,7 +156,7 @@ def checking_line(run: RunInHand, now_ms: int) -> str:
 
 def run_line(run: RunInHand, now_ms: int) -> str:
     """The run in hand: title, progress, loss, time."""
-    parts = [f"“{run.title}”", percent(run.fraction)]
+    parts = [f"“{run.headline or run.title}”", percent(run.fraction)]
     if run.parent:
         parts.insert(1, f"parent {short(run.parent)}")
     if run.task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from autoresearch.answers import (
     FoundTask,
@@ -30,6 +30,7 @@ from autoresearch.answers import (
     show_answer,
     tasks_answer,
     top_answer,
+    with_headlines,
 )
 from autoresearch.api import (
     Answer,
@@ -77,16 +78,18 @@ from autoresearch_daemon.api.readers import Readers
 from autoresearch_daemon.clock import now_ms
 
 KEY_BYTES = 32
+A = TypeVar("A", ShowAnswer, BestAnswer, TopAnswer, LineageAnswer, LogAnswer)
 Reading = Callable[[Readers, Any], Answer | Text]
 
 
 def _best(readers: Readers, asked: OfTask) -> BestAnswer:
-    return best_answer(readers.log, _task(readers, asked), author=readers.author, archived=readers.archived())
+    task, archived = _task(readers, asked), readers.archived()
+    return _told(readers, best_answer(readers.log, task, author=readers.author, archived=archived))
 
 
 def _top(readers: Readers, asked: TopOf) -> TopAnswer:
     task, archived = _task(readers, asked), readers.archived()
-    return top_answer(readers.log, task, limit=asked.limit, author=readers.author, archived=archived)
+    return _told(readers, top_answer(readers.log, task, limit=asked.limit, author=readers.author, archived=archived))
 
 
 def _runs(readers: Readers, asked: RunsOf) -> RunsAnswer:
@@ -113,7 +116,7 @@ def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
 
 
 def _star(readers: Readers, asked: StarRequest) -> StarAnswer:
-    record = readers.log.records.get(readers.log.records.resolve(asked.id))
+    record = readers.log.records.get(_id(readers, OfTask(), asked.id))
     changed = choose(readers.choices, Choice.STARRED, record.id, wanted=asked.starred)
     return StarAnswer(id=format_id(record.id), starred=asked.starred, changed=changed)
 
@@ -140,7 +143,7 @@ def _evidence(readers: Readers, asked: OneEvidence) -> EvidenceAnswer:
 def _records(readers: Readers, asked: Records) -> LogAnswer:
     if asked.kind is not None and asked.kind not in KINDS:
         raise UsageError(f"there is no kind of record “{asked.kind}”", hint=f"kinds: {', '.join(KINDS)}")
-    return log_answer(
+    found = log_answer(
         readers.log,
         kind=asked.kind,
         author=_author(readers, asked.author),
@@ -152,10 +155,11 @@ def _records(readers: Readers, asked: Records) -> LogAnswer:
         starred=readers.starred(),
         only_starred=asked.starred,
     )
+    return _told(readers, found)
 
 
 def _record(readers: Readers, asked: OneRecord) -> ShowAnswer:
-    return show_answer(readers.log, _id(readers, asked, asked.id), starred=readers.starred())
+    return _told(readers, show_answer(readers.log, _id(readers, asked, asked.id), starred=readers.starred()))
 
 
 def _run(readers: Readers, asked: OneRecord) -> ShowAnswer:
@@ -176,7 +180,7 @@ def _training_log(readers: Readers, asked: OneRecord) -> Text:
 
 
 def _lineage(readers: Readers, asked: OneRecord) -> LineageAnswer:
-    return lineage_answer(readers.log, _id(readers, asked, asked.id))
+    return _told(readers, lineage_answer(readers.log, _id(readers, asked, asked.id)))
 
 
 def _diff(readers: Readers, asked: Difference) -> DiffAnswer:
@@ -193,6 +197,11 @@ def _notes(readers: Readers, asked: NotesOf) -> NotesAnswer:
 
 def _claims(readers: Readers, asked: OfTask) -> ClaimsAnswer:
     return claims_answer(readers.log, _task(readers, asked), now_ms=now_ms(), me=readers.author)
+
+
+def _told(readers: Readers, answer: A) -> A:
+    """An answer whose runs have headlines."""
+    return with_headlines(readers.log, readers.blobs, answer, me=readers.author)
 
 
 def _task(readers: Readers, asked: OfTask) -> FoundTask:

@@ -11,6 +11,7 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.prompts import Known, gather, plain_line, reply_rules
 from autoresearch.proposers import Change
 from autoresearch.proposers.draws import Draws
+from autoresearch.recalling import known_genome
 from autoresearch.research import Plan, plan_as_it_stands
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task
@@ -62,11 +63,14 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
             turn.end(str(error), error.retry_seconds)
             return f"{error} → {error.hint}" if error.hint else str(error)
         turn.end()
+    genome, base = known_genome(log, blobs, task, change.source, building_on.row.first)
     return plan_as_it_stands(
         task,
         change.source,
         title=change.title,
         parent=building_on.row.first,
+        base=base,
+        genome=genome,
         hypothesis=change.hypothesis,
         insight=plain_line(change.insight, INSIGHT_CHARACTERS),
         expected=change.expected,

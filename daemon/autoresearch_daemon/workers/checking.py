@@ -107,11 +107,16 @@ def _is_named(source: str, digest: bytes) -> bool:
 def _evaluated(
     assignment: str, check: protocol.Check, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]
 ) -> protocol.Verified:
-    """Have the task's evaluator measure the author's artifact, with the seed that it had in the author's run."""
+    """Have the task's evaluator measure the author's artifact.
+
+    Its seed is that of the author's run; with ``fresh`` one that follows from this verifier's proof.
+    """
     verified = protocol.Verified(
         assignment=assignment, verdict="pass", device=device_name(bench.device), sandbox=int(bench.level)
     )
     seed = evaluation_seed(seed_for(task.digest, check.source_digest, check.replicate))
+    if task.evaluator is not None and task.evaluator.fresh:
+        seed = check.seeds[0]
     fault = fault_of_program(task, model.source) or fault_of_artifact(task, model.checkpoint)
     if fault is not None:
         return msgspec.structs.replace(verified, verdict="fail", reason=fault)

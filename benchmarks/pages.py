@@ -1,0 +1,152 @@
+"""How long the answers behind the pages take in a large log, what they weigh, and what the pages ship with."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.answers import (
+    find_task,
+    path_answer,
+    progress_answer,
+    run_context_answer,
+    runs_answer,
+    top_answer,
+)
+from autoresearch.api import Answer, ProgressOf, RunsOf
+from autoresearch.log import BlobStore, Log
+from autoresearch.log.connection import transaction
+from autoresearch.log.storing import store
+from autoresearch.pages import asset, asset_names
+from autoresearch.records import DEFAULT_NETWORK, BlobRef, Record, Run, Task, seal
+from autoresearch.tasks import seed_for
+from benchmarks.queries import BATCH, DEFINITION, START_MS, TASK, _Unsigned
+
+COMPARED = "the first of these questions, which reads all runs (first_ms), and the question after one more record"
+AUTHORS = 20
+SETTINGS = 12
+FLOOR = 0.9
+
+
+class _Story:
+    """Runs that descend from good earlier ones, become better more and more slowly, and sometimes fail."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.authors = [_Unsigned(self.chance.randbytes(32)) for _ in range(AUTHORS)]
+        self.good: list[tuple[bytes, dict[str, int | float | str | bool]]] = []
+        self.best = 2.5
+        self.count = 0
+
+    def next(self) -> Record:
+        """The next run."""
+        chance, index = self.chance, self.count
+        self.count += 1
+        parent, genome = chance.choice(self.good[-50:]) if self.good else (None, dict[str, int | float | str | bool]())
+        changed = {f"setting_{chance.randrange(SETTINGS)}": round(chance.random(), 4)}
+        genome = {**{f"setting_{at}": 0.5 for at in range(SETTINGS)}, **genome, **changed}
+        fails = index % 13 == 7
+        value = None if fails else FLOOR + (self.best - FLOOR) * chance.uniform(0.97, 1.9)
+        blob, digest = BlobRef(sha256=chance.randbytes(32), size=9000), chance.randbytes(32)
+        body = Run(
+            task=TASK,
+            status="crashed" if fails else "ok",
+            value=value,
+            curve=[chance.random() for _ in range(16)],
+            source=blob,
+            source_digest=digest,
+            parent=parent,
+            base=bytes(32),
+            seed=seed_for(TASK, digest, 0),
+            budget=1e12,
+            genome=genome,
+            title=f"{next(iter(changed))} {next(iter(changed.values()))}",
+            hypothesis="The model is limited by width at this budget: " * 4,
+            cpu_ms=chance.randrange(20_000, 40_000),
+            device="one kind of processor",
+        )
+        author, seq = self.authors[index % AUTHORS], index // AUTHORS + 1
+        prev = b"" if seq == 1 else chance.randbytes(32)
+        record = seal(author, DEFAULT_NETWORK, "run", body, seq=seq, prev=prev, time_ms=START_MS + index * 7000)
+        if value is not None and value < self.best * 1.05:
+            self.best = min(self.best, value)
+            self.good.append((record.id, genome))
+        return record
+
+
+def _put(log: Log, records: list[Record]) -> None:
+    with transaction(log.reader.connection, durable=False):
+        store(log.reader.connection, DEFAULT_NETWORK, records)
+
+
+def _p50_ms(question: Callable[[], object], times: int = 7) -> float:
+    spent = []
+    for _ in range(times):
+        began = time.perf_counter()
+        question()
+        spent.append(time.perf_counter() - began)
+    return statistics.median(spent) * 1e3
+
+
+def _kb(answer: Answer) -> float:
+    return len(msgspec.json.encode(answer)) / 1e3
+
+
+def measure(*, quick: bool) -> dict[str, float]:
+    """Fill a log with runs, 5,000 when quick and 100,000 otherwise, and ask what the pages ask."""
+    count = 5_000 if quick else 100_000
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Log.open(Path(folder) / "log.sqlite", DEFAULT_NETWORK) as log,
+        BlobStore(Path(folder) / "blobs") as blobs,
+    ):
+        story = _Story(1)
+        task = Task(
+            digest=TASK, name="benchmark", definition=DEFINITION, baseline=BlobRef(sha256=bytes(32), size=1), harness={}
+        )
+        publisher = _Unsigned(bytes(32))
+        _put(log, [seal(publisher, DEFAULT_NETWORK, "task", task, seq=1, prev=b"", time_ms=START_MS)])
+        for start in range(0, count, BATCH):
+            _put(log, [story.next() for _ in range(start, min(start + BATCH, count))])
+        found = find_task(log)
+        newest = story.good[-1][0]
+
+        def table(**asked: object) -> Answer:
+            return runs_answer(log, blobs, found, RunsOf(**asked))  # type: ignore[arg-type]
+
+        def progress(**asked: object) -> Answer:
+            return progress_answer(log, blobs, found, ProgressOf(**asked))  # type: ignore[arg-type]
+
+        def after_record() -> Answer:
+            _put(log, [story.next()])
+            return table()
+
+        figures = {"runs": float(count), "first_ms": _p50_ms(table, 1)}
+        figures |= {
+            "table_ms": _p50_ms(table),
+            "table_200_ms": _p50_ms(lambda: table(size=200)),
+            "sorted_ms": _p50_ms(lambda: table(sort="value", page=30)),
+            "by_participant_ms": _p50_ms(lambda: table(by=story.authors[0].public.hex()[:8])),
+            "with_words_ms": _p50_ms(lambda: table(q="setting_3")),
+            "changed_setting_first_ms": _p50_ms(lambda: table(has="setting_3"), 1),
+            "changed_setting_ms": _p50_ms(lambda: table(has="setting_3")),
+            "progress_ms": _p50_ms(progress),
+            "progress_time_ms": _p50_ms(lambda: progress(x="time")),
+            "chart_kb": _kb(progress()),
+            "run_ms": _p50_ms(lambda: run_context_answer(log, blobs, newest)),
+            "path_ms": _p50_ms(lambda: path_answer(log, blobs, newest)),
+            "board_ms": _p50_ms(lambda: top_answer(log, found)),
+            "after_record_ms": _p50_ms(after_record),
+        }
+        shipped = [one.content for one in map(asset, asset_names()) if one]
+        return figures | {"assets_kb": sum(map(len, shipped)) / 1e3}
+
+
+if __name__ == "__main__":
+    print(measure(quick=True))

@@ -1,0 +1,45 @@
+"""The benchmark's programs have no ranges in comments, and the search finds what a person would turn in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.proposers import constants
+from autoresearch.tasks import guess_recipe, program_in
+from benchmarks.strangers import PROGRAMS, search
+
+FOUND = {
+    "digits": {
+        "PCA.n_components", "RandomForestClassifier.n_estimators", "RandomForestClassifier.max_depth",
+        "RandomForestClassifier.min_samples_leaf", "RandomForestClassifier.max_features",
+    },
+    "gpt": {
+        "ADAM_BETAS[0]", "ADAM_BETAS[1]", "DEPTH", "DEVICE_BATCH_SIZE", "EMBEDDING_LR", "FINAL_LR_FRAC",
+        "GPTConfig.dropout", "GPTConfig.n_embd", "GPTConfig.n_head", "GPTConfig.n_kv_head", "GPTConfig.rope_theta",
+        "GRAD_CLIP", "MATRIX_LR", "MLP_RATIO", "SOFTCAP", "TOTAL_BATCH_SIZE", "WARMDOWN_RATIO", "WARMUP_RATIO",
+        "WEIGHT_DECAY",
+    },
+    "matmul": {"BLOCK_I", "BLOCK_J", "BLOCK_K", "UNROLL"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_the_search_changes_in_a_program_that_says_nothing_of_it(name: str) -> None:
+    folder = PROGRAMS / name
+    source = program_in(folder, guess_recipe(folder)).decode()
+
+    assert {one for one, constant in constants(source).items() if constant.range} == FOUND[name]
+    assert not any(constant.by_comment for constant in constants(source).values())
+
+
+def test_a_folder_is_described_and_searched(tmp_path: Path) -> None:
+    (tmp_path / "line").mkdir()
+    (tmp_path / "line" / "fit.py").write_text('lr = 0.1\nprint("loss:", lr)\n')
+
+    found = search(tmp_path / "line", 4)
+
+    assert (found.ranges, found.noise) == ({"lr": "0.003333 .. 1 (log)"}, 0)
+    assert (len(found.values), found.failed, found.repeated) == (4, 0, 0)
+    assert (found.best(1), found.titles[0]) == (0.1, "the baseline, unchanged")
