@@ -10,7 +10,14 @@ from tests.pages.browser import NARROW, WIDE
 from tests.pages.conftest import TOKEN
 
 pytestmark = pytest.mark.slow
-PAGES = {"node": "/node", "queue": "/queue", "peers": "/peers", "tasks": "/tasks", "participants": "/participants"}
+PAGES = {
+    "progress": "/",
+    "node": "/node",
+    "queue": "/queue",
+    "peers": "/peers",
+    "tasks": "/tasks",
+    "participants": "/participants",
+}
 AXE = "axe_playwright_python"
 
 
