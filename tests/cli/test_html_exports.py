@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from autoresearch.networks import Manifest, save_manifest
-from autoresearch.records import short_id
+from autoresearch.records import Task, short_id
 from tests.cli.hostile import fill as fill_hostile
 from tests.nasty import harms
 from tests.pages.reading import whole_page
@@ -30,7 +30,7 @@ def test_the_pages_of_a_task_are_files_that_need_no_server(cli, filled, tmp_path
     site = tmp_path / "site"
     done = cli("export", "--html", str(site))
     assert done.exit_code == 0, done.output
-    assert f"{len(filled.ids) + 1} runs" in done.stdout
+    assert f"{len(filled.ids) + 1} runs" in done.stderr
     pages = pages_of(site)
     assert {"index.html", "board.html", "lineage.html", f"run-{short(filled.best)}.html"} <= pages.keys()
     for name, text in pages.items():
@@ -80,3 +80,15 @@ def test_a_task_without_runs_and_no_task_at_all(cli, village, tmp_path):
     assert short_id(village.baseline.id) in (tmp_path / "one" / "index.html").read_text()
     assert cli("export", "--html", str(tmp_path / "two"), "--task", "nothing").exit_code == 4
     assert not (tmp_path / "two").exists()
+
+
+def test_what_strangers_write_is_text(cli, paths, tmp_path):
+    paths.create()
+    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    records = fill_hostile(paths.log, paths.blobs)
+    task = next(record.body for record in records if isinstance(record.body, Task)).digest.hex()
+    done = cli("export", "--html", str(tmp_path / "site"), "--task", task)
+    assert done.exit_code == 0, done.output
+    for text in pages_of(tmp_path / "site").values():
+        whole_page(text)
+        assert not harms(text)
