@@ -229,4 +229,4 @@ async def test_what_strangers_write_is_text(tmp_path):
         assert "<script>alert" not in text
         assert "<img" not in text
     chart = chart_of(whole)
-    assert all(len(mark["label"]) <= 40 and not harms(mark["label"]) for mark in chart["marks"])
+    assert all(len(mark.get("label", "")) <= 40 and not harms(mark.get("label", "")) for mark in chart["marks"])

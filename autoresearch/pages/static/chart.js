@@ -107,7 +107,7 @@ function distance(value) {
 
 function scene() {
   const name = column(), isDistance = view.y === "distance" && all.floor !== null;
-  return { all, found, up: isDistance ? "distance" : view.y, colours, x: run => toScale(run[name]), y: value => isDistance ? distance(value) : value };
+  return { all, found, column: name, up: isDistance ? "distance" : view.y, colours, x: run => toScale(run[name]), y: value => isDistance ? distance(value) : value };
 }
 
 const grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
