@@ -25,7 +25,7 @@ class ChartMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     value: float
     reported: float
     mark: str
-    margin: float = 0.0
+    margin: float | None = None
     leads: bool = False
     led_by_claim: bool = False
     label: str = ""
@@ -85,7 +85,7 @@ def _mark(mark: ProgressMark) -> ChartMark:
         value=round(mark.value, DIGITS),
         reported=round(mark.reported, DIGITS),
         mark=mark.mark,
-        margin=round(mark.margin, DIGITS),
+        margin=round(mark.margin, DIGITS) if mark.margin else None,
         leads=mark.leads,
         led_by_claim=mark.led_by_claim,
         label=one_line(mark.label, LABEL_CHARACTERS),

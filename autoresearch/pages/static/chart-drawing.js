@@ -255,7 +255,8 @@ class Painter {
     const { g, k, scene: { colours } } = this, isRight = left > x, isOver = !isRight && left + width > x;
     const split = g.measureText(text).width;
     g.strokeStyle = colours["text-3"]; g.lineWidth = k;
-    if (!isOver) stroke(g, [x + (isRight ? 5 : -5) * k, y + (middle > y ? 5 : -5) * k], [isRight ? left - 3 * k : left + width + 3 * k, middle]);
+    if (isOver) stroke(g, [x, y + (middle > y ? 5 : -5) * k], [x, middle + (middle > y ? -8 : 8) * k]);
+    else stroke(g, [x + (isRight ? 5 : -5) * k, y + (middle > y ? 5 : -5) * k], [isRight ? left - 3 * k : left + width + 3 * k, middle]);
     g.lineWidth = 4 * k; g.lineJoin = "round"; g.strokeStyle = colours.surface;
     g.strokeText(text, left, middle); g.strokeText(gain, left + split, middle);
     g.fillStyle = colours.text; g.fillText(text, left, middle);
