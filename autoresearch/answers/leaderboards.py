@@ -115,7 +115,13 @@ def top_answer(
     best, *shown = _with_marks(log, [status.best, *programs])
     status = msgspec.structs.replace(status, best=best)
     found = [program for program in shown if program]
-    return TopAnswer(task=status, programs=found, note=note, other_tasks=other_tasks(log, task, archived))
+    return TopAnswer(
+        task=status,
+        programs=found,
+        note=note,
+        other_tasks=other_tasks(log, task, archived),
+        hardware=board_hardware(log, task.digest) or "",
+    )
 
 
 @in_snapshot

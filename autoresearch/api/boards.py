@@ -50,13 +50,17 @@ class BestAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TopAnswer(Answer, frozen=True, kw_only=True):
-    """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks."""
+    """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
+
+    ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
+    """
 
     schema: str = "autoresearch.top/1"
     task: TaskStatus
     programs: list[ProgramView]
     note: str = ""
     other_tasks: list[str] = []
+    hardware: str = ""
 
 
 class LineageAnswer(Answer, frozen=True, kw_only=True):

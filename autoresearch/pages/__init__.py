@@ -5,7 +5,7 @@ Strangers' words are escaped where they stand (jinja2's autoescape) and cleaned 
 
 from autoresearch.pages.assets import Asset, asset, asset_names
 from autoresearch.pages.bare_rows import bare_row
-from autoresearch.pages.boards import by_credit, confirmed_board, improvement, verifications
+from autoresearch.pages.boards import SECTION_MARKS, as_program, by_credit, confirmed_board, improvement, verifications
 from autoresearch.pages.changed_lines import changed_program
 from autoresearch.pages.chart import ChartData, chart_data
 from autoresearch.pages.contents import board_content, lineage_content, run_content
@@ -22,6 +22,7 @@ from autoresearch.pages.waterfall import waterfall
 
 __all__ = [
     "NAVIGATION",
+    "SECTION_MARKS",
     "Asset",
     "ChartData",
     "Interval",
@@ -30,6 +31,7 @@ __all__ = [
     "Query",
     "Standing",
     "View",
+    "as_program",
     "asset",
     "asset_names",
     "bare_row",

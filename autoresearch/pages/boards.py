@@ -8,9 +8,19 @@ from typing import NamedTuple
 from autoresearch.api import CreditView, ProgramView, RunRow, best_value
 from autoresearch.pages.axes import Axis, axis_over
 from autoresearch.pages.places import Interval, Place, places
+from autoresearch.words import BoardSection, RunMark
 
 # The intervals of so many programs decide on the axis; worse ones lie beyond its end.
 SCALED = 15
+# The marks of the runs in a section, where a board is made of runs.
+SECTION_MARKS = {
+    BoardSection.CONFIRMED: (RunMark.CONFIRMED,),
+    BoardSection.OPEN: (RunMark.PROVISIONAL, RunMark.LEADING, RunMark.REPORTED),
+    BoardSection.FAILED: (
+        *(RunMark.NOT_REPLICATED, RunMark.DISPUTED, RunMark.REFUTED),
+        *(RunMark.FRAUD, RunMark.BANNED),
+    ),
+}
 
 
 class BoardRow(NamedTuple):
@@ -55,6 +65,28 @@ def confirmed_board(
             for program, interval, place in zip(programs, ends, places(ends, maximize=maximize), strict=True)
         ],
         axis,
+    )
+
+
+def as_program(row: RunRow, section: BoardSection) -> ProgramView:
+    """A run as a program of a section, where a board is made of the runs on one kind of hardware."""
+    return ProgramView(
+        position=0,
+        id=row.id,
+        source_digest="",
+        runs=1,
+        mean=row.reported or 0.0,
+        score=row.value or 0.0,
+        state=row.state,
+        title=row.headline,
+        author="",
+        parent=row.parent,
+        time_ms=row.time_ms,
+        value=row.value,
+        margin=row.margin,
+        section=section.value,
+        retest=row.retest,
+        participant=row.participant,
     )
 
 

@@ -62,13 +62,23 @@ def lineage_content(path: PathAnswer) -> dict[str, object]:
     """The steps from the baseline to a run."""
     floor, maximize = path.task.floor, path.task.direction == MAXIMIZE
     way = waterfall(path.steps, noise=path.task.noise, floor=floor, maximize=maximize)
-    return {"of": path.steps[-1].row.id, "way": way, "floor": floor, "maximize": maximize}
+    return {"of": path.steps[-1].row.id, "way": way, "floor": floor, "maximize": maximize, "left_out": path.left_out}
 
 
 def board_content(
-    top: TopAnswer, rows: Mapping[str, RunRow], credit: CreditAnswer, voters: VotersAnswer, *, me: str = ""
+    top: TopAnswer,
+    rows: Mapping[str, RunRow],
+    credit: CreditAnswer,
+    voters: VotersAnswer,
+    *,
+    me: str = "",
+    devices: Sequence[str] = (),
+    hardware: str = "",
 ) -> dict[str, object]:
-    """The leaderboard of a task. ``rows`` are runs of it by id, ``me`` is the key of the participant who looks."""
+    """The leaderboard of a task. ``rows`` are runs of it by id, ``me`` is the key of the participant who looks.
+
+    ``devices`` are the kinds of hardware to choose from, ``hardware`` the one that is shown; empty: what is compared.
+    """
     sections, task = board_sections(top.programs), top.task.digest
     return {
         "top": top,
@@ -80,8 +90,8 @@ def board_content(
         "unattested": sections[BoardSection.UNATTESTED],
         "voters": voters,
         "me": me,
-        "devices": [],
-        "hardware": "",
+        "devices": devices,
+        "hardware": hardware,
     }
 
 

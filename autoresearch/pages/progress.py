@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autoresearch.api import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer
 from autoresearch.pages.chart import chart_data
 from autoresearch.pages.query import Query
 from autoresearch.pages.standing import standing
+from autoresearch.sanitise import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +41,14 @@ class ProgressContent:
             "compute_ms": max((run.cost_ms for run in self.newest), default=0),
             "last_step_ms": max(steps, default=0),
             "runners": self.runners,
-            "devices": sorted({device for one in self.runners for device in one.devices}),
-            "settings": self.settings,
+            "devices": _plain({device for one in self.runners for device in one.devices}),
+            "settings": _plain(self.settings),
         }
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Names to choose from: a filter takes them as they are, so those that cannot be shown as they are are left out."""
+    return sorted(name for name in names if name and one_line(name) == name)
 
 
 def no_progress(query: Query) -> dict[str, object]:

@@ -62,7 +62,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "attestor": Entry("attestor", "What this node does as an attestor of mailboxes."),
     },
     "Exchange": {
-        "export": Entry("export", "Write runs as a table or a git repository, or the log as a bundle."),
+        "export": Entry("export", "Write runs as a table, pages or a git repository, or a bundle."),
         "import": Entry("importing", "Import a bundle of another node, or a results.tsv as notes."),
         "task": Entry("task", "List tasks; make a task folder, or explain one."),
     },

@@ -363,6 +363,16 @@ class BundleAnswer(Answer, frozen=True, kw_only=True):
     size_bytes: int
 
 
+class HtmlExportAnswer(Answer, frozen=True, kw_only=True):
+    """The pages of a task are in a folder: ``pages`` files, of which ``runs`` are about one run."""
+
+    schema: str = "autoresearch.html_export/1"
+    folder: str
+    task: str
+    pages: int
+    runs: int
+
+
 class GitExportAnswer(Answer, frozen=True, kw_only=True):
     """The runs of a task are in a git repository: ``runs`` together, ``commits`` of them new.
 

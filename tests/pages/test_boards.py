@@ -12,7 +12,8 @@ from autoresearch.records import short_id
 from tests.pages.conftest import site_of
 from tests.pages.every_state import PEOPLE, empty_world, every_state
 from tests.pages.reading import page_of, whole_page
-from tests.views.village import ROOTS
+from tests.records.making import DEFINITION
+from tests.views.village import ANN, BEN, ROOTS
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +138,28 @@ async def test_everybody_has_a_page(pages):
     assert len(addresses) == 7
     for address in addresses:
         whole_page(await pages(address))
+
+
+async def test_the_board_of_one_kind_of_hardware(pages, told_world):
+    page = whole_page(await pages("/board?hardware=card+of+confirmed"))
+    confirmed = page.text.partition("Confirmed ranked")[2].partition("Participants by")[0]
+    assert name(told_world, "confirmed") in confirmed
+    assert name(told_world, "first") not in page.text
+    everything = whole_page(await pages("/board?hardware=compared"))
+    assert name(told_world, "first") in everything.text
+    assert "Nothing is confirmed on this hardware." in whole_page(await pages("/board?hardware=none")).text
+
+
+async def test_wall_clock_numbers_are_those_of_this_machine_s_hardware(tmp_path):
+    clocked = DEFINITION | {"budget": {"unit": "seconds", "amount": 60.0}}
+    with empty_world(tmp_path, definition=clocked) as world:
+        for number, who in enumerate((ANN, BEN, ANN, BEN)):
+            world.publish(1.5 + number / 10, f"theirs {number}", by=who, device="big card")
+        world.publish(1.9, "mine", device="small card")
+        async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+            own = whole_page(await asking(site, session)("/board"))
+            others = whole_page(await asking(site, session)("/board?hardware=compared"))
+    assert "compared on one kind of hardware: big card" in own.text
+    assert name(world, "mine") in own.text
+    assert name(world, "theirs 0") not in own.text
+    assert name(world, "theirs 0") in others.text

@@ -1,7 +1,7 @@
 /* What the progress chart draws on its canvas: dots, lines, marks, labels. It keeps no state and asks nothing.
 
-A scene has `all` (the chart's data), `found` (the same for a filter, or null), `x` and `y` (from a run or a value to
-the scale), `up` (value, distance or full) and `colours`. What a filter leaves out stays, faintly. */
+A scene has `all` (the chart's data), `found` (the same for a filter, or null), `column` (of the axis across), `x` and
+`y` (from a run or a value to the scale), `up` (value, distance or full) and `colours`. What a filter leaves out stays, faintly. */
 (() => {
 "use strict";
 const COLOURS = ["surface", "line", "text", "text-2", "text-3", "blue", "band", "amber", "red", "violet", "grey", "dot"];
@@ -129,14 +129,14 @@ class Painter {
     this.g.fillStyle = this.scene.colours.band;
     steps.forEach((mark, i) => {
       const from = this.atX(mark), to = i + 1 < steps.length ? this.atX(steps[i + 1]) : this.right;
-      const edges = [mark.value - mark.margin, mark.value + mark.margin].map(value => this.atY(value));
+      const margin = mark.margin || 0, edges = [mark.value - margin, mark.value + margin].map(value => this.atY(value));
       this.g.fillRect(from, Math.min(...edges), to - from, Math.abs(edges[0] - edges[1]));
     });
   }
 
   floor() {
     const { all, up, colours } = this.scene, { g, k } = this;
-    if (all.floor === null || up === "distance") return;
+    if (all.floor === null || up === "distance" || !(all.marks.length + all.dots.value.length)) return;
     const y = this.atY(all.floor);
     if (y < this.top || y > this.bottom) return;
     g.strokeStyle = colours["text-3"]; g.lineWidth = k; g.setLineDash([2 * k, 3 * k]);
@@ -173,7 +173,7 @@ class Painter {
   failures(failures, alpha, isKept) {
     const { g, k, scene } = this;
     g.strokeStyle = scene.colours.grey; g.lineWidth = Math.max(1, k); g.globalAlpha = alpha;
-    failures.number.forEach((_, i) => {
+    failures[scene.column].forEach((_, i) => {
       const at = columnAt(failures, i), x = Math.round(this.atX(at)) + .5;
       if (x < this.left || x > this.right) return;
       stroke(g, [x, this.bottom], [x, this.bottom - 7 * k]);
@@ -255,7 +255,8 @@ class Painter {
     const { g, k, scene: { colours } } = this, isRight = left > x, isOver = !isRight && left + width > x;
     const split = g.measureText(text).width;
     g.strokeStyle = colours["text-3"]; g.lineWidth = k;
-    if (!isOver) stroke(g, [x + (isRight ? 5 : -5) * k, y + (middle > y ? 5 : -5) * k], [isRight ? left - 3 * k : left + width + 3 * k, middle]);
+    if (isOver) stroke(g, [x, y + (middle > y ? 5 : -5) * k], [x, middle + (middle > y ? -8 : 8) * k]);
+    else stroke(g, [x + (isRight ? 5 : -5) * k, y + (middle > y ? 5 : -5) * k], [isRight ? left - 3 * k : left + width + 3 * k, middle]);
     g.lineWidth = 4 * k; g.lineJoin = "round"; g.strokeStyle = colours.surface;
     g.strokeText(text, left, middle); g.strokeText(gain, left + split, middle);
     g.fillStyle = colours.text; g.fillText(text, left, middle);

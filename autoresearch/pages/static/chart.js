@@ -107,7 +107,7 @@ function distance(value) {
 
 function scene() {
   const name = column(), isDistance = view.y === "distance" && all.floor !== null;
-  return { all, found, up: isDistance ? "distance" : view.y, colours, x: run => toScale(run[name]), y: value => isDistance ? distance(value) : value };
+  return { all, found, column: name, up: isDistance ? "distance" : view.y, colours, x: run => toScale(run[name]), y: value => isDistance ? distance(value) : value };
 }
 
 const grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
@@ -147,6 +147,8 @@ function axis(more) {
 }
 
 function upAxis(isDistance, [lo, hi], isNarrow) {
+  // Failures alone have no values to read.
+  if (!all.marks.length && !all.dots.value.length) return axis({ size: 20, values: (_, values) => values.map(() => "") });
   const places = digits(lo, hi), size = isNarrow ? 44 : 54;
   if (!isDistance) return axis({ size, space: 36, values: (_, values) => values.map(value => value.toFixed(places)) });
   return axis({ size, space: 36, splits: () => decades(lo, hi), filter: (_, splits) => splits, values: (_, values) => values.map(value => value === null ? "" : String(+value.toPrecision(1))) });

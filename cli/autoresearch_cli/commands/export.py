@@ -1,4 +1,4 @@
-"""``export``: all runs for other programs, the log as a bundle for another node, a task as a git repository."""
+"""``export``: runs for other programs, the log as a bundle, a task as a git repository or as pages."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ apps = {"export": app}
 @app.command(
     epilog=examples(
         ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
-        ("autoresearch export --bundle /media/stick/log.car", "the log and all sources, for another machine"),
+        ("autoresearch export --html ~/grammar-pages", "the task's pages as files: progress, board, lineage, runs"),
         ("autoresearch export --git ~/grammar-runs", "a git repository: a commit a run, the best on main"),
-        see="import, log, show",
+        see="import, open, log",
     )
 )
 def export(  # noqa: PLR0913 - one for each option
@@ -64,7 +64,9 @@ def export(  # noqa: PLR0913 - one for each option
     task: Annotated[
         str,
         typer.Option(
-            "--task", metavar="TASK", help="With --bundle: leave the records of other tasks out. With --git: this task."
+            "--task",
+            metavar="TASK",
+            help="With --bundle: leave the records of other tasks out. With --git and --html: this task.",
         ),
     ] = "",
     blobs: Annotated[
@@ -76,6 +78,12 @@ def export(  # noqa: PLR0913 - one for each option
             "--git", metavar="DIR", help="Write the runs of one task as a git repository, or add what is new to it."
         ),
     ] = "",
+    html: Annotated[
+        str,
+        typer.Option(
+            "--html", metavar="DIR", help="Write the pages of one task as files that a browser opens without a server."
+        ),
+    ] = "",
     bare: Annotated[bool, typer.Option("--bare", help="With --git: a repository without checked-out files.")] = False,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="With --git: go on as records come, until Ctrl-C. Needs the daemon.")
@@ -84,11 +92,16 @@ def export(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first; or the log as a bundle; or a task as a git repository."""
+    """Write all runs of all tasks, oldest first; or the log as a bundle; or a task as a git repository, or as pages."""
+    if (git or html) and (bundle or output or (git and html)):
+        raise UsageError("--git and --html name the folder already", hint="give one of --git, --html and --bundle")
     if git:
-        if bundle or output:
-            raise UsageError("--git names the folder already", hint="leave out --bundle and --output")
         git_exports.export(git, task, bare=bare, follow=follow, json=json)
+        return
+    if html and not (bare or follow):
+        from autoresearch_cli import html_exports  # most exports need no templates
+
+        html_exports.export(html, task, json=json)
         return
     if bare or follow:
         raise UsageError("--bare and --follow go with --git", hint="autoresearch export --git DIR")
@@ -98,7 +111,7 @@ def export(  # noqa: PLR0913 - one for each option
         write_as_bundle(bundle, task, blobs, json=json)
         return
     if task:
-        raise UsageError("--task goes with --bundle or --git", hint="autoresearch export --git DIR --task TASK")
+        raise UsageError("--task goes with --bundle, --git or --html", hint="autoresearch export --git DIR --task TASK")
     if json and not output:
         form = "jsonl"
     with open_notebook() as notebook:

@@ -58,5 +58,5 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
         best=best,
         best_row=(await asking.ask(operations.RUN_CONTEXT, OneRecord(id=program.id))).row if program else None,
         runners=runners,
-        settings=sorted(one.name for one in (await asking.ask(operations.EFFECTS, of_task)).effects),
+        settings=[one.name for one in (await asking.ask(operations.EFFECTS, of_task)).effects],
     )
