@@ -162,7 +162,7 @@ def runs_answer(
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     until = asked.until or log.reader.revision().row
-    kept = found_by(log, rows.table, asked, me=me, until=asked.until)
+    kept = found_by(log, rows.table, rows.teller, asked, me=me, until=asked.until)
     order = in_order(rows.table, with_marks(rows.table, kept, asked.state), asked.sort)
     pages = max(1, math.ceil(len(order) / asked.size))
     page = min(asked.page, pages)
