@@ -11,20 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.answers import (
-    find_task,
-    path_answer,
-    progress_answer,
-    run_context_answer,
-    runs_answer,
-    top_answer,
-)
+from autoresearch.answers import find_task, top_answer
 from autoresearch.api import Answer, ProgressOf, RunsOf
 from autoresearch.log import BlobStore, Log
 from autoresearch.log.connection import transaction
 from autoresearch.log.storing import store
 from autoresearch.pages import asset, asset_names
 from autoresearch.records import DEFAULT_NETWORK, BlobRef, Record, Run, Task, seal
+from autoresearch.run_tables import path_answer, progress_answer, run_context_answer, runs_answer
 from autoresearch.tasks import seed_for
 from benchmarks.queries import BATCH, DEFINITION, START_MS, TASK, _Unsigned
 

@@ -25,11 +25,9 @@ from autoresearch.answers.manual_verification import check_asked, check_new, wil
 from autoresearch.answers.notes import heard_authors, note_on, note_view, notes_answer
 from autoresearch.answers.own_verifications import verifying_status
 from autoresearch.answers.peers import with_participants
-from autoresearch.answers.progress import progress_answer
 from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
-from autoresearch.answers.run_rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
@@ -71,17 +69,12 @@ __all__ = [
     "open_checkpoint",
     "own_record",
     "parse_conditions",
-    "path_answer",
-    "progress_answer",
     "published_task",
     "record_view",
     "resolve_reference",
     "run_checkpoint",
-    "run_context_answer",
     "run_log",
     "run_source",
-    "runners_answer",
-    "runs_answer",
     "show_answer",
     "stated",
     "task_of",

@@ -14,8 +14,7 @@ from autoresearch.views.base_selection import (
     preferred,
     tier,
 )
-from autoresearch.views.cache import cached, endings_of, in_snapshot, kept_answer, roster_of
-from autoresearch.views.changed_settings import runs_that_change
+from autoresearch.views.cache import cached, endings_of, grown, in_snapshot, kept_answer, roster_of, verified
 from autoresearch.views.citations import Citations, citations, is_heard, runs_named_in
 from autoresearch.views.comparisons import Comparisons, comparisons
 from autoresearch.views.copies import copies, same_models
@@ -52,7 +51,6 @@ from autoresearch.views.queries import (
 )
 from autoresearch.views.ranking import best_of, program_as_reported, vouched
 from autoresearch.views.reputation import Marked, TrackRecord, mark_view, track_record, track_records
-from autoresearch.views.run_table import MARKS, STATES, Flags, Floats, Ints, RunTable, run_table
 from autoresearch.views.state_history import Change, confirmed_until, states_over_time
 from autoresearch.views.trials import Trial, trials
 from autoresearch.views.trust_context import TrustContext, Whose, trust_context, whose
@@ -66,6 +64,7 @@ from autoresearch.views.verification_jobs import (
     verification_needs,
 )
 from autoresearch.views.verification_state import (
+    UPHELD,
     bears_out,
     committed,
     counted_reports,
@@ -85,21 +84,16 @@ from autoresearch.views.verification_state import (
 
 __all__ = [
     "CHECKING_AUTHORS",
-    "MARKS",
     "OPEN",
-    "STATES",
+    "UPHELD",
     "Change",
     "Citations",
     "ClaimView",
     "Comparisons",
     "EvidenceItem",
-    "Flags",
-    "Floats",
     "HistoryEntry",
-    "Ints",
     "Marked",
     "Placed",
-    "RunTable",
     "TaskStatistics",
     "TrackRecord",
     "Trial",
@@ -132,6 +126,7 @@ __all__ = [
     "evidence_with",
     "fork_at",
     "founder_seen",
+    "grown",
     "history",
     "in_snapshot",
     "invited",
@@ -174,11 +169,9 @@ __all__ = [
     "roster_of",
     "run",
     "run_body",
-    "run_table",
     "run_view",
     "runs",
     "runs_named_in",
-    "runs_that_change",
     "same_models",
     "spent_uses",
     "state_of",
@@ -192,6 +185,7 @@ __all__ = [
     "trials",
     "trust_context",
     "verification_needs",
+    "verified",
     "voters_at",
     "vouched",
     "wants_retest",

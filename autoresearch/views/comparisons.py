@@ -127,8 +127,8 @@ def _doubted(log: Log, pairs: list[_Pair]) -> frozenset[bytes]:
     heard = verified(log)
     judge_soon(log, heard)
     found = (log.records.find(run) for run in heard)
-    runs = (record for record in found if record is not None and isinstance(record.body, Run))
-    return frozenset(record.id for record in runs if judged(log, record).state in DOUBTED)
+    ran = (record for record in found if record is not None and isinstance(record.body, Run))
+    return frozenset(record.id for record in ran if judged(log, record).state in DOUBTED)
 
 
 def _grown(log: Log, task: bytes, me: bytes | None, pairs: _Pairs, row: int) -> _Pairs:

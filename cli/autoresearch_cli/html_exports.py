@@ -14,11 +14,6 @@ from autoresearch.answers import (
     credit_answer,
     diff_answer,
     effects_answer,
-    path_answer,
-    progress_answer,
-    run_context_answer,
-    runners_answer,
-    runs_answer,
     show_answer,
     top_answer,
     voters_answer,
@@ -42,6 +37,7 @@ from autoresearch.pages import (
 )
 from autoresearch.paths import typed_path
 from autoresearch.records import parse_id, short_id
+from autoresearch.run_tables import path_answer, progress_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch_cli import here
 from autoresearch_cli.models import HtmlExportAnswer
 from autoresearch_cli.reading import NotebookReader, open_notebook

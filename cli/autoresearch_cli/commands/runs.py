@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.answers import runs_answer
 from autoresearch.api import MAXIMUM_ROWS, RunsOf
 from autoresearch.figures import counted
+from autoresearch.run_tables import runs_answer
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, Task, command_app, examples
 from autoresearch_cli.reading import open_notebook

@@ -19,14 +19,9 @@ from autoresearch.answers import (
     log_answer,
     notes_answer,
     parse_conditions,
-    path_answer,
-    progress_answer,
     resolve_reference,
-    run_context_answer,
     run_log,
     run_source,
-    runners_answer,
-    runs_answer,
     show_answer,
     tasks_answer,
     top_answer,
@@ -93,25 +88,41 @@ def _top(readers: Readers, asked: TopOf) -> TopAnswer:
 
 
 def _runs(readers: Readers, asked: RunsOf) -> RunsAnswer:
+    from autoresearch.run_tables import runs_answer  # with numpy, which the daemon has only once a table is asked for
+
     task, starred = _task(readers, asked), readers.starred()
     return runs_answer(readers.log, readers.blobs, task, asked, me=readers.author, starred=starred)
 
 
 def _progress(readers: Readers, asked: ProgressOf) -> ProgressAnswer:
+    from autoresearch.run_tables import (
+        progress_answer,  # with numpy, which the daemon has only once a table is asked for
+    )
+
     return progress_answer(readers.log, readers.blobs, _task(readers, asked), asked, me=readers.author)
 
 
 def _run_context(readers: Readers, asked: OneRecord) -> RunContextAnswer:
+    from autoresearch.run_tables import (
+        run_context_answer,  # with numpy, which the daemon has only once a table is asked for
+    )
+
     run = _id(readers, asked, asked.id)
     return run_context_answer(readers.log, readers.blobs, run, me=readers.author, starred=readers.starred())
 
 
 def _path(readers: Readers, asked: OneRecord) -> PathAnswer:
+    from autoresearch.run_tables import path_answer  # with numpy, which the daemon has only once a table is asked for
+
     run = _id(readers, asked, asked.id)
     return path_answer(readers.log, readers.blobs, run, me=readers.author, starred=readers.starred())
 
 
 def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
+    from autoresearch.run_tables import (
+        runners_answer,  # with numpy, which the daemon has only once a table is asked for
+    )
+
     return runners_answer(readers.log, _task(readers, asked))
 
 

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from autoresearch.direction import sign_of
 from autoresearch.log import Log, RunColumns, TaskRules
 from autoresearch.verification import Judgement, margin
-from autoresearch.views.cache import grown, verified
-from autoresearch.views.copies import same_models
-from autoresearch.views.hardware import board_hardware
-from autoresearch.views.verification_state import UPHELD, judge_soon, judging
+from autoresearch.views import UPHELD, board_hardware, grown, judge_soon, judging, same_models, verified
 from autoresearch.words import RunMark, RunState, RunStatus
 
 Floats = NDArray[np.float64]

@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from autoresearch.answers.teller import Teller
+from autoresearch.answers import Teller
 from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log import Log, TextKind
 from autoresearch.records import COMMON, prefix_range
-from autoresearch.views import MARKS, Flags, Ints, RunTable, participant_of, roster_of, runs_that_change
+from autoresearch.run_tables.changed_settings import runs_that_change
+from autoresearch.run_tables.columns import MARKS, Flags, Ints, RunTable
+from autoresearch.views import participant_of, roster_of
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")

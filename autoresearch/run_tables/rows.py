@@ -9,10 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from autoresearch.answers.leaderboards import task_status
-from autoresearch.answers.run_filter import chosen_sort, counts, found_by, in_order, mark_of, with_marks
-from autoresearch.answers.task_lookup import FoundTask, task_of
-from autoresearch.answers.teller import Teller, described, teller_of
+from autoresearch.answers import FoundTask, Teller, described, task_of, task_status, teller_of
 from autoresearch.api import (
     MarkCounts,
     PathAnswer,
@@ -27,17 +24,14 @@ from autoresearch.api import (
 from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import Record, Run, format_id, short_id
+from autoresearch.run_tables.columns import MARKS, STATES, Ints, RunTable, run_table
+from autoresearch.run_tables.filtering import chosen_sort, counts, found_by, in_order, mark_of, with_marks
 from autoresearch.views import (
-    MARKS,
-    STATES,
-    Ints,
-    RunTable,
     counted_reports,
     in_snapshot,
     participant_of,
     roster_of,
     run_body,
-    run_table,
     wants_retest,
 )
 from autoresearch.words import RunState

@@ -10,7 +10,7 @@ import msgspec
 
 from autoresearch.log import HistoryRow, Log
 from autoresearch.proposers import Value
-from autoresearch.views.cache import grown
+from autoresearch.views import grown
 
 _genome = msgspec.json.Decoder(dict[str, Value])
 

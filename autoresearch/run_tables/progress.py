@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from autoresearch.answers.leaderboards import task_status
-from autoresearch.answers.run_filter import found_by, mark_of, with_marks
-from autoresearch.answers.run_rows import Rows, rows_of
-from autoresearch.answers.task_lookup import FoundTask
+from autoresearch.answers import FoundTask, task_status
 from autoresearch.api import ProgressAnswer, ProgressDots, ProgressMark, ProgressOf
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import format_id
+from autoresearch.run_tables.columns import MARKS, Flags, Floats, Ints, RunTable
+from autoresearch.run_tables.filtering import found_by, mark_of, with_marks
+from autoresearch.run_tables.rows import Rows, rows_of
 from autoresearch.sanitise import one_line
-from autoresearch.views import MARKS, Flags, Floats, Ints, RunTable, in_snapshot
+from autoresearch.views import in_snapshot
 from autoresearch.words import RunMark
 
 # So many dots a browser draws in some milliseconds; more are counted in cells.

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from autoresearch.log import Log
 from autoresearch.records import Run
-from autoresearch.views import MARKS, STATES, RunTable, board_hardware, judgement, run_table, same_models
+from autoresearch.run_tables import MARKS, STATES, RunTable, run_table
+from autoresearch.views import board_hardware, judgement, same_models
 from autoresearch.words import RunState
 from tests.records.making import DEFINITION, NETWORK, pairs
 from tests.views.stories import HOUR_MS, STORIES, told
