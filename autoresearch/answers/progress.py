@@ -32,7 +32,7 @@ def progress_answer(
     """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me)
     table = rows.table
-    kept = with_marks(table, found_by(log, table, asked, me=me), asked.state)
+    kept = with_marks(table, found_by(log, table, rows.teller, asked, me=me), asked.state)
     shown = kept & _between(_axis(table, asked.x), asked.since, asked.to)
     has_value = shown & table.compared
     marked = has_value & ((table.mark != _REPORTED) | table.leads | table.led_by_claim)

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from autoresearch.answers.teller import Teller
 from autoresearch.api import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log import Log, TextKind
 from autoresearch.records import COMMON, prefix_range
-from autoresearch.views import MARKS, Flags, Ints, RunTable, participant_of, roster_of, runs_changing
+from autoresearch.views import MARKS, Flags, Ints, RunTable, participant_of, roster_of, runs_that_change
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")
@@ -22,7 +23,9 @@ WORDS_MOST = 100_000
 ID_LEAST = 4
 
 
-def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Flags:
+def found_by(
+    log: Log, table: RunTable, teller: Teller, asked: Filtered, *, me: bytes | None = None, until: int = 0
+) -> Flags:
     """The runs that a filter finds, without its marks. ``until``: of the records up to that number.
 
     Raises UsageError where ``by`` is no beginning of a key.
@@ -33,7 +36,10 @@ def found_by(log: Log, table: RunTable, asked: Filtered, *, me: bytes | None = N
     if asked.hardware:
         kept &= np.array([device == asked.hardware for device in table.devices], bool)
     if asked.has:
-        kept &= _among(table, runs_changing(log, table.task, asked.has))
+        kept &= _among(
+            table,
+            runs_that_change(log, table.task, asked.has, baseline=teller.baseline, default=teller.default),
+        )
     if asked.q.strip():
         kept &= _with_words(log, table, asked.q.strip())
     return kept

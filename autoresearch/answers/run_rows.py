@@ -50,6 +50,7 @@ STEPS_MOST = 200
 BRANCHED_MOST = 40
 # States in which the reported value is no value at all.
 IN_DOUBT = frozenset({RunState.REFUTED, RunState.FRAUD, RunState.BANNED})
+_DOUBTED = np.array([state in IN_DOUBT for state in STATES])
 # A change below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
 NOISES, NOISES_OF_PAIRS = 2.0, 1.0
 
@@ -130,9 +131,10 @@ class Rows:
     def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
         """Some runs in numbers, with the best of them, and the rows of the best ``shown``."""
         table = self.table
-        ranked = places[table.compared[places]]
+        stands = table.compared[places] & ~_DOUBTED[table.state[places]]
+        ranked = places[stands]
         ranked = ranked[np.argsort(table.sign * table.value[ranked], kind="stable")]
-        rest = places[~table.compared[places]]
+        rest = places[~stands]
         rows = self.at([*ranked[:shown].tolist(), *rest[: max(0, shown - len(ranked))].tolist()])
         best = float(table.value[ranked[0]]) if len(ranked) else None
         found = np.bincount(table.mark[places], minlength=len(MARKS)).tolist()
@@ -160,7 +162,7 @@ def runs_answer(
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     until = asked.until or log.reader.revision().row
-    kept = found_by(log, rows.table, asked, me=me, until=asked.until)
+    kept = found_by(log, rows.table, rows.teller, asked, me=me, until=asked.until)
     order = in_order(rows.table, with_marks(rows.table, kept, asked.state), asked.sort)
     pages = max(1, math.ceil(len(order) / asked.size))
     page = min(asked.page, pages)

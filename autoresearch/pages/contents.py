@@ -22,7 +22,7 @@ from autoresearch.pages.bare_rows import bare_row
 from autoresearch.pages.boards import by_credit, confirmed_board, improvement, verifications
 from autoresearch.pages.changed_lines import changed_program
 from autoresearch.pages.curves import curve_data
-from autoresearch.pages.forest import forest, refuting
+from autoresearch.pages.forest import forest, refuting, refuting_value
 from autoresearch.pages.waterfall import waterfall
 from autoresearch.words import BoardSection, RunState
 
@@ -51,6 +51,7 @@ def run_content(
         "context": context,
         "picture": forest(run, verification, noise=task.noise if task else 0.0),
         "refuting": refuting(run, verification),
+        "refuted_by": refuting_value(run, verification),
         "effects": {one.name: one for one in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
         "curve": curve_data(run.curve, parent.run.curve if parent and parent.run else ()),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from statistics import median
 from typing import NamedTuple
 
 from autoresearch.api import Measured, ParticipantView, RunView, VerificationStateView
 from autoresearch.pages.axes import Axis, Tick, axis_over
+from autoresearch.words import RunState
 
 # The picture has so many rows; all measurements are in the table below it.
 MOST_ROWS = 24
@@ -81,6 +83,13 @@ def forest(run: RunView, verification: VerificationStateView, *, noise: float = 
 def refuting(run: RunView, verification: VerificationStateView) -> frozenset[str]:
     """The ids of the evaluations that lie further from the reported value than is allowed: by number, not verdict."""
     return frozenset(one.id for one in verification.measured if _refutes(one, run.value, verification.tolerance))
+
+
+def refuting_value(run: RunView, verification: VerificationStateView) -> float | None:
+    """The median of the evaluations that refute a run; None of a run that is not refuted."""
+    wrong = refuting(run, verification)
+    values = [one.value for one in verification.measured if one.id in wrong and one.counts and one.value is not None]
+    return median(values) if values and verification.state == RunState.REFUTED else None
 
 
 def _refutes(one: Measured, reported: float | None, tolerance: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -31,9 +32,10 @@ class Fall(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Small steps in a row, told as one."""
+    """Small steps in a row, told as one. ``better`` as for a step: of all of them together."""
 
     steps: list[Fall]
+    better: bool | None
 
     @property
     def before(self) -> float | None:
@@ -66,6 +68,23 @@ class Waterfall(NamedTuple):
     steps: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What a change is worth: the direction, the noise, and the whole way."""
+
+    sign: int
+    noise: float
+    whole: float
+
+    def better(self, change: float | None) -> bool | None:
+        # What four decimals don't show is no change either.
+        is_known = change is not None and abs(change) > max(self.noise, LEAST)
+        return self.sign * change < 0 if change is not None and is_known else None
+
+    def share(self, change: float | None) -> float:
+        return -self.sign * change / self.whole if change is not None and self.whole > 0 else 0.0
+
+
 def waterfall(
     path: Sequence[PathStep], *, noise: float = 0.0, floor: float | None = None, maximize: bool = False
 ) -> Waterfall:
@@ -73,41 +92,41 @@ def waterfall(
     known = [step.row.value for step in path if step.row.value is not None]
     first, last = (known[0], known[-1]) if known else (None, None)
     sign = -1 if maximize else 1
-    whole = sign * (first - last) if first is not None and last is not None else 0.0
+    scale = _Scale(sign, noise, sign * (first - last) if first is not None and last is not None else 0.0)
     falls: list[Fall] = []
     before: float | None = None
     for step, following in pairwise([*path, None]):
         assert step is not None
-        falls.append(_fall(step, before, sign, whole, noise, following.row.id if following else ""))
+        falls.append(_fall(step, before, scale, following.row.id if following else ""))
         before = step.row.value if step.row.value is not None else before
     largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
     axis = axis_over([*known, *([] if floor is None else [floor])])
     share = sum(fall.share for fall in largest)
-    return Waterfall(_folded(falls), largest, share, axis, first, last, max(len(path) - 1, 0))
+    return Waterfall(_folded(falls, scale), largest, share, axis, first, last, max(len(path) - 1, 0))
 
 
-def _fall(step: PathStep, before: float | None, sign: int, whole: float, noise: float, onward: str) -> Fall:
+def _fall(step: PathStep, before: float | None, scale: _Scale, onward: str) -> Fall:
     value = step.row.value
+    if value is not None and step.step is not None:  # steps between this one and the one before may be left out
+        before = value - step.step
     change = None if before is None or value is None else value - before
-    share = -sign * change / whole if change is not None and whole > 0 else 0.0
-    # What four decimals don't show is no change either.
-    better = None if change is None or abs(change) <= max(noise, LEAST) else sign * change < 0
-    return Fall(step, before, value, change, share, better, onward)
+    return Fall(step, before, value, change, scale.share(change), scale.better(change), onward)
 
 
-def _folded(falls: Sequence[Fall]) -> list[Fall | Fold]:
+def _folded(falls: Sequence[Fall], scale: _Scale) -> list[Fall | Fold]:
     lines: list[Fall | Fold] = []
     small: list[Fall] = []
     for place, fall in enumerate(falls):
-        is_small = fall.change is not None and fall.better is None and place != len(falls) - 1
-        if not is_small:
-            lines += _gathered(small)
-            small = []
-            lines.append(fall)
-        else:
+        if fall.change is not None and fall.better is None and place != len(falls) - 1:
             small.append(fall)
-    return [*lines, *_gathered(small)]
+            continue
+        lines += [*_gathered(small, scale), fall]
+        small = []
+    return [*lines, *_gathered(small, scale)]
 
 
-def _gathered(small: list[Fall]) -> list[Fall | Fold]:
-    return [Fold(small)] if len(small) >= FOLDED else list(small)
+def _gathered(small: list[Fall], scale: _Scale) -> list[Fall | Fold]:
+    if len(small) < FOLDED:
+        return list(small)
+    together = Fold(small, None)
+    return [together._replace(better=scale.better(together.change))]

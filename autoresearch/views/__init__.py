@@ -15,7 +15,7 @@ from autoresearch.views.base_selection import (
     tier,
 )
 from autoresearch.views.cache import cached, endings_of, in_snapshot, kept_answer, roster_of
-from autoresearch.views.changed_settings import runs_changing
+from autoresearch.views.changed_settings import runs_that_change
 from autoresearch.views.citations import Citations, citations, is_heard, runs_named_in
 from autoresearch.views.comparisons import Comparisons, comparisons
 from autoresearch.views.copies import copies, same_models
@@ -177,8 +177,8 @@ __all__ = [
     "run_table",
     "run_view",
     "runs",
-    "runs_changing",
     "runs_named_in",
+    "runs_that_change",
     "same_models",
     "spent_uses",
     "state_of",

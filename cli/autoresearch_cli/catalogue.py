@@ -18,6 +18,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "status": Entry("status", "What this node does, and why."),
         "best": Entry("best", "The best program of a task so far."),
         "top": Entry("top", "The leaderboard of a task."),
+        "runs": Entry("runs", "The runs of a task as a table: by state, setting, words."),
         "log": Entry("log", "The newest records of the log."),
         "show": Entry("show", "One record, whole: numbers, source, training log."),
         "diff": Entry("diff", "What a run changed, against its parent or another run."),

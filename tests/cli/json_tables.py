@@ -27,6 +27,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `status`, `work`, `pause`, `resume`, `finish` | `autoresearch.status/1` |
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
 | `top` | `autoresearch.top/1` |
+| `runs` | `autoresearch.runs/1` |
 | `log` | `autoresearch.log/1` |
 | `effects` | `autoresearch.effects/1` |
 | `credit` | `autoresearch.credit/1` |

@@ -92,6 +92,8 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("notes",): (),
         ("claims",): (),
         ("effects",): (),
+        ("runs",): (best, parent, refuted, lucky),
+        ("runs", "--state", "refuted", "--sort", "value"): (refuted,),
         ("ask", "which", "LR", "was", "tried?"): (best,),
         ("evidence",): (refuted, lucky),
         ("evidence", lucky): ("banned",),

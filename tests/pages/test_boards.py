@@ -85,7 +85,7 @@ async def test_the_lineage_has_each_step_and_what_lies_beside_it(pages, told_wor
     steps = [name(told_world, title) for title in ("first", "confirmed", "provisional", "reported")]
     places = [page.ids.index(f"s-{step}") for step in steps]
     assert places == sorted(places)
-    assert "6 other child runs" in page.text
+    assert "6 other child runs, the best 1.6" in page.text, "not the refuted value"
     assert f"3 steps brought {100 * (2.0 - 1.66) / (2.0 - 1.65):.0f} % of it" in page.text
     branch = re.search(r'hx-get="(/parts/branches\?[^"]+)"', text)[1].replace("&amp;", "&")
     part = page_of(await pages(branch, part=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,6 +183,9 @@ def test_small_steps_are_folded_and_the_largest_named():
     assert way.share == pytest.approx(0.77 / 0.81)
     assert (way.first, way.last, way.steps) == (2.0, 1.19, 6)
     assert way.lines[0].onward == "b"
+    assert way.lines[2].better, "three small steps are more than the noise together"
+    gap = waterfall([step("a", 2.0), msgspec.structs.replace(step("z", 1.0), step=-0.4)])
+    assert (gap.lines[1].before, gap.lines[1].change) == (1.4, pytest.approx(-0.4))
     up = waterfall([step("a", 1.0), step("b", 2.0), step("c", 1.9)], maximize=True)
     assert [line.better for line in up.lines] == [None, True, False]
 

@@ -71,6 +71,7 @@ async def test_a_confirmed_run_has_what_verifiers_measured_beside_the_reported_v
 async def test_a_refuted_value_is_struck_out_and_what_verifiers_measured_leads(pages):
     text = await pages("refuted")
     assert '<s class="muted">0.5000</s>' in text
+    assert "Measured by verifiers 1.9000 median of the values that refute it" in whole_page(text).text
     assert "another value" in whole_page(text).text
 
 

@@ -6,7 +6,7 @@ import pytest
 from autoresearch.pages import asset_names
 from tests.pages.conftest import TOKEN, site_of
 
-PAGES = ("/", "/node", "/queue", "/peers", "/tasks", "/participants")
+PAGES = ("/", "/board", "/lineage", "/verifications", "/node", "/queue", "/peers", "/tasks", "/participants")
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -60,6 +60,13 @@ class Texts:
         found = self._found(_FOUND, "record.author", [match, task], authors, limit)
         return sorted(found, key=lambda one: (one.distance, -one.time, one.id))[:limit]
 
+    def runs_with(self, task: bytes, words: str) -> list[int]:
+        """The numbers of the records of runs on a task whose text has all these words, in no order."""
+        asked = as_query(words, every=True)
+        match = f'marks : (("worked" OR "failed") AND "{task.hex()}") AND text : ({asked})'
+        query = "SELECT rowid FROM text_index WHERE text_index MATCH ?"
+        return [row for (row,) in self._reader.rows(query, match)] if asked else []
+
     def newest_notes(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
         """The newest notes on a task, the newest first."""
         found = self._found(_NOTES, "author", [task], authors, limit)
