@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+import httpx
 import msgspec
 
 from autoresearch.answers import find_task, top_answer
@@ -17,12 +20,16 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.log.connection import transaction
 from autoresearch.log.storing import store
 from autoresearch.pages import asset, asset_names
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Record, Run, Task, seal
+from autoresearch.paths import Paths
+from autoresearch.records import DEFAULT_NETWORK, BlobRef, Record, Run, Task, seal, short_id
 from autoresearch.run_tables import path_answer, progress_answer, run_context_answer, runs_answer
 from autoresearch.tasks import seed_for
+from benchmarks.idle import wait_until_ready
 from benchmarks.queries import BATCH, DEFINITION, START_MS, TASK, _Unsigned
 
 COMPARED = "the first of these questions, which reads all runs (first_ms), and the question after one more record"
+# Pages of the browser, each with its address.
+ADDRESSES = {"progress_page": "/", "table_page": "/?sort=value&page=30", "board_page": "/board", "node_page": "/node"}
 AUTHORS = 20
 SETTINGS = 12
 FLOOR = 0.9
@@ -92,54 +99,82 @@ def _kb(answer: Answer) -> float:
     return len(msgspec.json.encode(answer)) / 1e3
 
 
+def _served(home: str, newest: str) -> dict[str, float]:
+    """How long a daemon with this log takes for whole pages over HTTP, once each was asked for, and what they weigh."""
+    environment = {**os.environ, "AUTORESEARCH_HOME": home}
+    process = subprocess.Popen([sys.executable, "-m", "autoresearch_daemon"], env=environment)
+    try:
+        socket = Paths.from_environment(environment).socket
+        wait_until_ready(socket)
+        with httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://daemon", timeout=300
+        ) as client:
+            figures = {}
+            for name, path in {**ADDRESSES, "run_page": f"/run/{newest}", "lineage": f"/lineage?of={newest}"}.items():
+
+                def ask(path: str = path) -> httpx.Response:
+                    return client.get(path).raise_for_status()
+
+                figures[f"{name}_ms"], figures[f"{name}_kb"] = _p50_ms(ask), len(ask().content) / 1e3
+            return figures
+    finally:
+        process.terminate()
+        process.wait()
+
+
 def measure(*, quick: bool) -> dict[str, float]:
     """Fill a log with runs, 5,000 when quick and 100,000 otherwise, and ask what the pages ask."""
     count = 5_000 if quick else 100_000
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Log.open(Path(folder) / "log.sqlite", DEFAULT_NETWORK) as log,
-        BlobStore(Path(folder) / "blobs") as blobs,
-    ):
-        story = _Story(1)
-        task = Task(
-            digest=TASK, name="benchmark", definition=DEFINITION, baseline=BlobRef(sha256=bytes(32), size=1), harness={}
-        )
-        publisher = _Unsigned(bytes(32))
-        _put(log, [seal(publisher, DEFAULT_NETWORK, "task", task, seq=1, prev=b"", time_ms=START_MS)])
-        for start in range(0, count, BATCH):
-            _put(log, [story.next() for _ in range(start, min(start + BATCH, count))])
-        found = find_task(log)
-        newest = story.good[-1][0]
-
-        def table(**asked: object) -> Answer:
-            return runs_answer(log, blobs, found, RunsOf(**asked))  # type: ignore[arg-type]
-
-        def progress(**asked: object) -> Answer:
-            return progress_answer(log, blobs, found, ProgressOf(**asked))  # type: ignore[arg-type]
-
-        def after_record() -> Answer:
-            _put(log, [story.next()])
-            return table()
-
-        figures = {"runs": float(count), "first_ms": _p50_ms(table, 1)}
-        figures |= {
-            "table_ms": _p50_ms(table),
-            "table_200_ms": _p50_ms(lambda: table(size=200)),
-            "sorted_ms": _p50_ms(lambda: table(sort="value", page=30)),
-            "by_participant_ms": _p50_ms(lambda: table(by=story.authors[0].public.hex()[:8])),
-            "with_words_ms": _p50_ms(lambda: table(q="setting_3")),
-            "changed_setting_first_ms": _p50_ms(lambda: table(has="setting_3"), 1),
-            "changed_setting_ms": _p50_ms(lambda: table(has="setting_3")),
-            "progress_ms": _p50_ms(progress),
-            "progress_time_ms": _p50_ms(lambda: progress(x="time")),
-            "chart_kb": _kb(progress()),
-            "run_ms": _p50_ms(lambda: run_context_answer(log, blobs, newest)),
-            "path_ms": _p50_ms(lambda: path_answer(log, blobs, newest)),
-            "board_ms": _p50_ms(lambda: top_answer(log, found)),
-            "after_record_ms": _p50_ms(after_record),
-        }
+    with tempfile.TemporaryDirectory() as home:
+        paths = Paths.from_environment({"AUTORESEARCH_HOME": home})
+        paths.create()
+        with Log.open(paths.log, DEFAULT_NETWORK) as log, BlobStore(paths.blobs) as blobs:
+            figures, newest = _answered(log, blobs, count)
         shipped = [one.content for one in map(asset, asset_names()) if one]
-        return figures | {"assets_kb": sum(map(len, shipped)) / 1e3}
+        return figures | _served(home, newest) | {"assets_kb": sum(map(len, shipped)) / 1e3}
+
+
+def _answered(log: Log, blobs: BlobStore, count: int) -> tuple[dict[str, float], str]:
+    """How long the answers take without HTTP and HTML; and the short id of a run with a long lineage."""
+    story = _Story(1)
+    task = Task(
+        digest=TASK, name="benchmark", definition=DEFINITION, baseline=BlobRef(sha256=bytes(32), size=1), harness={}
+    )
+    publisher = _Unsigned(bytes(32))
+    _put(log, [seal(publisher, DEFAULT_NETWORK, "task", task, seq=1, prev=b"", time_ms=START_MS)])
+    for start in range(0, count, BATCH):
+        _put(log, [story.next() for _ in range(start, min(start + BATCH, count))])
+    found = find_task(log)
+    newest = story.good[-1][0]
+
+    def table(**asked: object) -> Answer:
+        return runs_answer(log, blobs, found, RunsOf(**asked))  # type: ignore[arg-type]
+
+    def progress(**asked: object) -> Answer:
+        return progress_answer(log, blobs, found, ProgressOf(**asked))  # type: ignore[arg-type]
+
+    def after_record() -> Answer:
+        _put(log, [story.next()])
+        return table()
+
+    figures = {"runs": float(count), "first_ms": _p50_ms(table, 1)}
+    figures |= {
+        "table_ms": _p50_ms(table),
+        "table_200_ms": _p50_ms(lambda: table(size=200)),
+        "sorted_ms": _p50_ms(lambda: table(sort="value", page=30)),
+        "by_participant_ms": _p50_ms(lambda: table(by=story.authors[0].public.hex()[:8])),
+        "with_words_ms": _p50_ms(lambda: table(q="setting_3")),
+        "changed_setting_first_ms": _p50_ms(lambda: table(has="setting_3"), 1),
+        "changed_setting_ms": _p50_ms(lambda: table(has="setting_3")),
+        "progress_ms": _p50_ms(progress),
+        "progress_time_ms": _p50_ms(lambda: progress(x="time")),
+        "chart_kb": _kb(progress()),
+        "run_ms": _p50_ms(lambda: run_context_answer(log, blobs, newest)),
+        "path_ms": _p50_ms(lambda: path_answer(log, blobs, newest)),
+        "board_ms": _p50_ms(lambda: top_answer(log, found)),
+        "after_record_ms": _p50_ms(after_record),
+    }
+    return figures, short_id(newest)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from autoresearch.answers import FoundTask, task_status
-from autoresearch.api import ProgressAnswer, ProgressDots, ProgressMark, ProgressOf
+from autoresearch.api import ProgressAnswer, ProgressDots, ProgressMark, ProgressOf, RunRow
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import format_id
 from autoresearch.run_tables.columns import MARKS, Flags, Floats, Ints, RunTable
@@ -78,7 +78,7 @@ def _marks(rows: Rows, places: Ints) -> list[ProgressMark]:
     gains = np.nan_to_num(steps)
     # Those with the largest steps are told in words; a chart has room for a few.
     told = sorted((at for at in places.tolist() if gains[at] > 0), key=lambda at: (-gains[at], at))[:LABELS]
-    labels = {at: _label(rows, at) for at in told}
+    labels = {at: _label(row) for at, row in zip(told, rows.at(told), strict=True)}
     return [
         ProgressMark(
             id=format_id(table.ids[at]),
@@ -98,9 +98,8 @@ def _marks(rows: Rows, places: Ints) -> list[ProgressMark]:
     ]
 
 
-def _label(rows: Rows, at: int) -> str:
+def _label(row: RunRow) -> str:
     """A step in a few words."""
-    (row,) = rows.at([at])
     if row.jump:
         return f"jump, {len(row.change)} changes"
     if not row.change:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -29,6 +30,7 @@ from autoresearch.run_tables.filtering import chosen_sort, counts, found_by, in_
 from autoresearch.views import (
     counted_reports,
     in_snapshot,
+    kept_answer,
     participant_of,
     roster_of,
     run_body,
@@ -230,16 +232,17 @@ def path_answer(
     return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(path) - len(told))
 
 
-@in_snapshot
+@kept_answer
 def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
     """The participants with runs on a task, those with the most first."""
     table = run_table(log, task.digest)
-    found: dict[str, RunnerView] = {}
+    found, devices = dict[str, RunnerView](), defaultdict[bytes, set[str]](set)
+    for author, device in zip(table.authors, table.devices, strict=True):
+        devices[author].add(device)
     for author, count, _, last in log.runs.by_author(task.digest):
         who = participant_of(log, author, last)
-        devices = {table.devices[at] for at, one in enumerate(table.authors) if one == author} - {""}
         before = found.get(who.key, RunnerView(participant=who, runs=0))
-        both = sorted({*before.devices, *devices})
+        both = sorted({*before.devices, *devices[author]} - {""})
         found[who.key] = RunnerView(participant=who, runs=before.runs + count, devices=both)
     return RunnersAnswer(runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)))
 
