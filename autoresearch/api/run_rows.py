@@ -174,7 +174,8 @@ class RunnerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunnersAnswer(Answer, frozen=True, kw_only=True):
-    """The participants with runs on a task, those with the most first."""
+    """What runs of a task can be chosen by: the participants, those with the most runs first; settings that changed."""
 
     schema: str = "autoresearch.runners/1"
     runners: list[RunnerView]
+    settings: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from autoresearch.sanitise import one_line, plain_name, sanitised
 THIN_SPACE = "\N{THIN SPACE}"
 MINUS = "\N{MINUS SIGN}"
 # What JSON may hold and a script element may not.
-_IN_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_IN_SCRIPT = ((b"<", rb"\u003c"), (b">", rb"\u003e"), (b"&", rb"\u0026"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +115,10 @@ def short(run: str) -> str:
 
 def script_json(answer: object) -> Markup:
     """JSON that can stand in a script element."""
-    text = msgspec.json.encode(answer).decode() if isinstance(answer, msgspec.Struct) else json.dumps(answer)
-    return Markup(text.translate(_IN_SCRIPT))  # noqa: S704 - what could end the element is escaped
+    text = msgspec.json.encode(answer)
+    for harmful, escaped in _IN_SCRIPT:
+        text = text.replace(harmful, escaped)
+    return Markup(text.decode())  # noqa: S704 - what could end the element is escaped
 
 
 def _ago(time_ms: int, now_ms: int) -> str:

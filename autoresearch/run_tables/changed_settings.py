@@ -30,13 +30,21 @@ def runs_that_change(
 
     A run without a genome changes nothing, unless its program is the ``baseline``: that has the ``default`` one.
     """
+    runs = _changes(log, task, baseline, default).runs
+    return frozenset(runs.get(setting, set()) | runs.get(f"+{setting}", set()))
 
+
+def changed_settings(log: Log, task: bytes, *, baseline: bytes | None, default: Mapping[str, Value]) -> list[str]:
+    """The settings and parts that runs of a task changed, by name."""
+    return sorted(name for name, runs in _changes(log, task, baseline, default).runs.items() if runs)
+
+
+def _changes(log: Log, task: bytes, baseline: bytes | None, default: Mapping[str, Value]) -> _Changes:
     def genome(run: HistoryRow) -> Mapping[str, Value]:
         return _genome.decode(run.genome) or (default if run.source_digest == baseline else {})
 
     name = "changed settings", task, bool(default)
-    found = grown(log, name, lambda known, row: _grown(log, task, known or _Changes(), row, genome))
-    return frozenset(found.runs.get(setting, set()) | found.runs.get(f"+{setting}", set()))
+    return grown(log, name, lambda known, row: _grown(log, task, known or _Changes(), row, genome))
 
 
 def _grown(

@@ -14,7 +14,7 @@ from autoresearch.run_tables.columns import MARKS, Flags, Floats, Ints, RunTable
 from autoresearch.run_tables.filtering import found_by, mark_of, with_marks
 from autoresearch.run_tables.rows import Rows, rows_of
 from autoresearch.sanitise import one_line
-from autoresearch.views import in_snapshot
+from autoresearch.views import kept_answer
 from autoresearch.words import RunMark
 
 # So many dots a browser draws in some milliseconds; more are counted in cells.
@@ -25,7 +25,7 @@ LABELS, LABEL_CHANGES, LABEL_CHARACTERS = 30, 2, 40
 _REPORTED, _FAILED = MARKS.index(RunMark.REPORTED), MARKS.index(RunMark.FAILED)
 
 
-@in_snapshot
+@kept_answer
 def progress_answer(
     log: Log, blobs: BlobStore, task: FoundTask, asked: ProgressOf, *, me: bytes | None = None
 ) -> ProgressAnswer:

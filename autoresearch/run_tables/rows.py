@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -25,6 +25,7 @@ from autoresearch.api import (
 from autoresearch.errors import NotFound
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import Record, Run, format_id, short_id
+from autoresearch.run_tables.changed_settings import changed_settings
 from autoresearch.run_tables.columns import MARKS, STATES, Ints, RunTable, run_table
 from autoresearch.run_tables.filtering import chosen_sort, counts, found_by, in_order, mark_of, with_marks
 from autoresearch.views import (
@@ -233,18 +234,23 @@ def path_answer(
 
 
 @kept_answer
-def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
-    """The participants with runs on a task, those with the most first."""
-    table = run_table(log, task.digest)
-    found, devices = dict[str, RunnerView](), defaultdict[bytes, set[str]](set)
-    for author, device in zip(table.authors, table.devices, strict=True):
+def runners_answer(log: Log, blobs: BlobStore, task: FoundTask) -> RunnersAnswer:
+    """The participants with runs on a task, those with the most first; and the settings that runs changed."""
+    table, teller = run_table(log, task.digest), teller_of(log, blobs, task.digest, comparing=False)
+    counts, last, devices = Counter(table.authors), dict[bytes, int](), defaultdict[bytes, set[str]](set)
+    for at, (author, device) in enumerate(zip(table.authors, table.devices, strict=True)):
         devices[author].add(device)
-    for author, count, _, last in log.runs.by_author(task.digest):
-        who = participant_of(log, author, last)
+        last[author] = at
+    found: dict[str, RunnerView] = {}
+    for author, count in counts.items():
+        who = participant_of(log, author, int(table.time[last[author]]))
         before = found.get(who.key, RunnerView(participant=who, runs=0))
         both = sorted({*before.devices, *devices[author]} - {""})
         found[who.key] = RunnerView(participant=who, runs=before.runs + count, devices=both)
-    return RunnersAnswer(runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)))
+    return RunnersAnswer(
+        runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)),
+        settings=changed_settings(log, task.digest, baseline=teller.baseline, default=teller.default),
+    )
 
 
 def _place(table: RunTable, run: bytes) -> int:

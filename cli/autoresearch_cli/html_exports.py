@@ -124,7 +124,7 @@ def _progress(notebook: NotebookReader, gathered: _Gathered) -> ProgressContent:
         newest=runs_answer(log, blobs, task, query.newest()).runs,
         best=gathered.best,
         best_row=steps[-1].row if steps else None,
-        runners=runners_answer(log, task).runners,
+        runners=runners_answer(log, blobs, task).runners,
     )
 
 

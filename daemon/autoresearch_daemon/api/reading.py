@@ -123,7 +123,7 @@ def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
         runners_answer,  # with numpy, which the daemon has only once a table is asked for
     )
 
-    return runners_answer(readers.log, _task(readers, asked))
+    return runners_answer(readers.log, readers.blobs, _task(readers, asked))
 
 
 def _star(readers: Readers, asked: StarRequest) -> StarAnswer:

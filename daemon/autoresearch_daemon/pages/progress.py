@@ -49,7 +49,7 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
     of_task = OfTask(task=asking.task)
     best = await asking.ask(operations.BEST, of_task)
     program = best_program(best)
-    runners = (await asking.ask(operations.RUNNERS, of_task)).runners
+    runners = await asking.ask(operations.RUNNERS, of_task)
     return ProgressContent(
         query=query,
         runs=await asking.ask(operations.RUNS, query.runs()),
@@ -57,6 +57,6 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
         newest=(await asking.ask(operations.RUNS, query.newest())).runs,
         best=best,
         best_row=(await asking.ask(operations.RUN_CONTEXT, OneRecord(id=program.id))).row if program else None,
-        runners=runners,
-        settings=[one.name for one in (await asking.ask(operations.EFFECTS, of_task)).effects],
+        runners=runners.runners,
+        settings=runners.settings,
     )
