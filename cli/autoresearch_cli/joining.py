@@ -87,7 +87,7 @@ def ask_node(address: str) -> Manifest:
         raise AutoresearchError("a node can't be asked: libp2p is not installed", hint=install_command("network"))
     paths = here.paths()
     paths.create()
-    command = [sys.executable, "-m", ASKING, str(paths.network), address]
+    command = [sys.executable, "-P", "-m", ASKING, str(paths.network), address]
     try:
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=ASK_SECONDS, stdin=subprocess.DEVNULL, check=False

@@ -47,7 +47,8 @@ def start(
     paths.create()
     if workers is not None:
         environment["AUTORESEARCH_WORK_WORKERS"] = str(workers)
-    command = [sys.executable, "-m", "autoresearch_daemon"]
+    # -P: a folder that somebody works in may have a package of this name, which is not to be run.
+    command = [sys.executable, "-P", "-m", "autoresearch_daemon"]
     if not detached:
         output_file(paths).unlink(missing_ok=True)
         return subprocess.Popen([*command, "--verbose"], env=environment, stdin=subprocess.DEVNULL)

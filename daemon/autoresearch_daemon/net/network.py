@@ -79,7 +79,7 @@ class NetworkClient:
         handlers: Handlers,
         *,
         limits: Limits | None = None,
-        command: tuple[str, ...] = (sys.executable, "-m", MODULE),
+        command: tuple[str, ...] = (sys.executable, "-P", "-m", MODULE),
     ) -> None:
         self._handlers = handlers
         self._supervisor = Supervisor(

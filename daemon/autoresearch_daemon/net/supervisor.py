@@ -80,7 +80,7 @@ class Supervisor:
         *,
         on_message: Callable[[link.FromChild], None],
         on_lost: Callable[[str], None],
-        command: tuple[str, ...] = (sys.executable, "-m", MODULE),
+        command: tuple[str, ...] = (sys.executable, "-P", "-m", MODULE),
     ) -> None:
         self.state = NetworkState.STOPPED
         self.reason = network_reason(NetworkState.STOPPED)
