@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import msgspec
 import psutil
 import pytest
-from autoresearch_cli.models import DemoAnswer, DownAnswer, GitExportAnswer, UpAnswer
+from autoresearch_cli.models import DemoAnswer, DownAnswer, GitExportAnswer, OpenAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 
 from autoresearch.api import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
@@ -50,6 +51,32 @@ def daemon(toy: Path, process: Process) -> Iterator[int]:
     yield answer.pid
     assert process("down").returncode == 0
     assert not is_alive(answer.pid)
+
+
+def test_a_package_in_the_folder_that_somebody_works_in_is_not_run(
+    process: Process, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoy = tmp_path / "decoy" / "autoresearch_daemon"
+    decoy.mkdir(parents=True)
+    (decoy / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(decoy.parent)
+    assert process("up").returncode == 0
+    assert process("down").returncode == 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_open_says_where_the_pages_are_and_gives_the_token_in_the_fragment(
+    process: Process, daemon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    address = strictly(process("open", "--json").stdout, OpenAnswer).address
+    assert address in process("open").stderr
+    private = process("open", "--print").stdout.strip()
+    token = private.removeprefix(f"{address}#token=")
+    assert httpx.get(address).status_code == 200
+    assert httpx.get(f"{address}v1/status").status_code == 401
+    assert httpx.get(f"{address}v1/status", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
 def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path) -> None:
