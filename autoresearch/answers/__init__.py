@@ -29,6 +29,15 @@ from autoresearch.answers.progress import progress_answer
 from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
+from autoresearch.answers.releases import (
+    check_new_release,
+    own_release,
+    prepared_for,
+    release_answer,
+    release_view,
+    search_answer,
+    yanked_answer,
+)
 from autoresearch.answers.run_rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
@@ -48,6 +57,7 @@ __all__ = [
     "best_answer",
     "check_asked",
     "check_new",
+    "check_new_release",
     "claims_answer",
     "confirmation_subject",
     "confirmations",
@@ -70,11 +80,15 @@ __all__ = [
     "nothing_to_verify",
     "open_checkpoint",
     "own_record",
+    "own_release",
     "parse_conditions",
     "path_answer",
+    "prepared_for",
     "progress_answer",
     "published_task",
     "record_view",
+    "release_answer",
+    "release_view",
     "resolve_reference",
     "run_checkpoint",
     "run_context_answer",
@@ -82,6 +96,7 @@ __all__ = [
     "run_source",
     "runners_answer",
     "runs_answer",
+    "search_answer",
     "show_answer",
     "stated",
     "task_of",
@@ -101,4 +116,5 @@ __all__ = [
     "with_participants",
     "with_voter",
     "withdrawn_answer",
+    "yanked_answer",
 ]
