@@ -29,6 +29,8 @@ HTTPS = frozenset({"https"})
 # Of a pack with one commit: what git compressed beside the files, such as its folders, is small.
 _PACK_BYTES = 2 * BUNDLE_BYTES
 _LISTING_BYTES = 4 << 20
+# What git says first is the cause, and what follows from it comes later.
+_SAID = ("error:", "fatal:", "remote:")
 _FILE, _EXECUTABLE = b"100644", b"100755"
 _KINDS = {b"120000": "a symbolic link", b"160000": "a submodule"}
 # Whatever this machine's or a repository's own configuration says.
@@ -166,8 +168,9 @@ class _Git:
         if late.is_set():
             raise TimedOut(f"{what}: it took more than {seconds:g} s", hint="try again later")
         if status:
-            lines = b"".join(errors).decode("utf-8", "replace").strip().splitlines() or ["git says no more"]
-            raise NotFound(f"{what}: {one_line(lines[-1], 200)}", hint="a peer may have it: autoresearch peers")
+            lines = b"".join(errors).decode("utf-8", "replace").strip().splitlines()
+            said = next((line for line in lines if line.startswith(_SAID)), lines[-1] if lines else "git says no more")
+            raise NotFound(f"{what}: {one_line(said, 200)}", hint="a peer may have it: autoresearch peers")
         return output
 
     def files(self, commit: str, seconds: float = SECONDS) -> list[File]:

@@ -47,7 +47,7 @@ def read_registry(path: Path) -> list[Entry]:
             f"{path} is not YAML: {' '.join(str(error).split())[:200]}", hint="correct the file"
         ) from error
     components = found.get("components", found) if isinstance(found, dict) else None
-    if not isinstance(components, dict):
+    if not isinstance(components, dict) or not components:
         raise UsageError(f"{path} has no components", hint=f"by name, each with {_KEYS}")
     entries: list[Entry] = []
     for name, about in components.items():
