@@ -52,7 +52,7 @@ def search_answer(
     rows = []
     for one in found:
         said = component(log, one.newest.row.id)
-        twice = one.newest.row.id in equivocal(one.releases)
+        twice = bool(equivocal(one.releases))
         rows.append(
             ComponentView(**_row(log, one.newest, said), releases=len(one.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
         )

@@ -10,7 +10,8 @@ class ComponentView(Answer, frozen=True, kw_only=True):
     """A publisher's component, by the release that is its default: the newest one that is not yanked.
 
     ``releases`` counts those that were found. ``attested``: its publisher is attested; ``own``: it is this
-    participant's. ``equivocal``: its publisher signed another release of that version, which installs other files.
+    participant's. ``equivocal``: its publisher signed two releases of one version, which install different files; of a
+    release itself, it is one of the two.
     """
 
     id: str

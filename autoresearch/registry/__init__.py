@@ -8,6 +8,7 @@ from autoresearch.registry.choosing import Choice, Release, Spec, choose, equivo
 from autoresearch.registry.finding import FoundComponent, component, releases_like, releases_named, resolve, search
 from autoresearch.registry.git_source import check_url, fetch_files
 from autoresearch.registry.installing import Installed, Source, install_release, release_files, write_tree
+from autoresearch.registry.needs import needs_of
 from autoresearch.registry.preparing import Prepared, Said, fetch_prepared, prepare, prepared
 from autoresearch.registry.registry_file import Entry, read_registry
 
@@ -28,6 +29,7 @@ __all__ = [
     "fetch_files",
     "fetch_prepared",
     "install_release",
+    "needs_of",
     "newest_of",
     "prepare",
     "prepared",

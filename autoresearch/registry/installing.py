@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log, MissingBlob, sync_folder
 from autoresearch.packages import resolve_packages
-from autoresearch.records import short_id
+from autoresearch.records import BlobRef, short_id
 from autoresearch.registry.finding import component
 from autoresearch.registry.git_source import HTTPS, fetch_files
 from autoresearch.releases import BadBundle, Component, File, tree_hash, unpack
@@ -21,7 +21,7 @@ from autoresearch.tasks import Package, parse_wanted
 
 PYPROJECT = "pyproject.toml"
 _IGNORED = ".gitignore"
-Source = Literal["bundle", "git"]
+Source = Literal["any", "bundle", "git"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,22 @@ class Installed:
 
 
 def release_files(
-    log: Log, blobs: BlobStore, release: bytes, *, source: Source = "bundle", protocols: Collection[str] = HTTPS
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    *,
+    source: Source = "any",
+    fetch: Callable[[BlobRef], None] | None = None,
+    protocols: Collection[str] = HTTPS,
 ) -> tuple[Component, list[File]]:
-    """A release and its files, which are those that its hash names: from its bundle, or from its git repository.
+    """A release and its files, which are those that its hash names.
+
+    They come from its bundle: here, else from a peer by ``fetch``, which puts a blob into the store or raises. Else
+    they come from its git repository, if it has one. ``source`` may name one of the two.
 
     Raises:
-        MissingBlob: the bundle is not on this machine; a peer may have it, or the git repository.
+        MissingBlob: the bundle is not on this machine, and there is no ``fetch`` and no git repository.
+        AutoresearchError: what ``fetch`` raised, where there is no git repository.
         NotFound: there is no such release, or its repository does not answer.
         Refused: the files are others than the record says, or are not allowed; a source that is not allowed.
         UsageError: the record is no component.
@@ -52,14 +62,12 @@ def release_files(
     found = component(log, release)
     what = f"{found.name} {found.version}"
     try:
-        if source == "git":
-            if not found.metadata.git:
-                raise NotFound(f"{what} names no git repository", hint="autoresearch peers, who may have its bundle")
+        if source != "git" and _has_bundle(log, blobs, release, found, fetch, required=source == "bundle"):
+            files = unpack(blobs.get(found.bundle.sha256))
+        elif found.metadata.git:
             files = fetch_files(found.metadata.git, found.metadata.commit, protocols=protocols)
         else:
-            if not blobs.has(found.bundle.sha256):
-                raise MissingBlob(f"the bundle of {what}", found.bundle, log.records.get(release).author)
-            files = unpack(blobs.get(found.bundle.sha256))
+            raise NotFound(f"{what} names no git repository", hint="autoresearch peers, who may have its bundle")
     except BadBundle as error:
         sentence = f"{what} is not installed: {error}"
         raise Refused(sentence, hint=f"autoresearch show {short_id(release)} says who published it") from error
@@ -69,6 +77,33 @@ def release_files(
     return found, files
 
 
+def _has_bundle(
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    found: Component,
+    fetch: Callable[[BlobRef], None] | None,
+    *,
+    required: bool,
+) -> bool:
+    """Whether the bundle is here, fetched or not; false where git has to do. Raises what :func:`release_files` does."""
+    if blobs.has(found.bundle.sha256):
+        return True
+    missing = MissingBlob(f"the bundle of {found.name} {found.version}", found.bundle, log.records.get(release).author)
+    required = required or not found.metadata.git
+    if fetch is None:
+        if required:
+            raise missing
+        return False
+    try:
+        fetch(found.bundle)
+    except AutoresearchError as error:
+        if not required:
+            return False
+        raise missing.nowhere(error) if isinstance(error, NotFound) else error from error
+    return blobs.has(found.bundle.sha256)
+
+
 def install_release(
     log: Log,
     blobs: BlobStore,
@@ -76,7 +111,8 @@ def install_release(
     folder: Path,
     *,
     beside: Sequence[str] = (),
-    source: Source = "bundle",
+    source: Source = "any",
+    fetch: Callable[[BlobRef], None] | None = None,
     protocols: Collection[str] = HTTPS,
 ) -> Installed:
     """Write the files of a release into a new folder, after its requirements were found to fit those ``beside`` it.
@@ -91,7 +127,7 @@ def install_release(
     """
     if folder.exists():
         raise Refused(f"{folder} is there already", hint="uninstall it first")
-    found, files = release_files(log, blobs, release, source=source, protocols=protocols)
+    found, files = release_files(log, blobs, release, source=source, fetch=fetch, protocols=protocols)
     wanted = requirements_of(found, files)
     packages: list[Package] = []
     if wanted:
@@ -140,8 +176,9 @@ def write_tree(files: Sequence[File], folder: Path) -> None:
             made.mkdir(mode=0o755)
             for file in files:
                 _write(file, made)
-            for place in (*(path for path in made.rglob("*") if path.is_dir()), made):
-                sync_folder(place)
+            for place in made.rglob("*"):
+                _force(place)
+            _force(made)
             made.rename(folder)
             sync_folder(folder.parent)
     except OSError as error:
@@ -155,6 +192,13 @@ def _write(file: File, folder: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("xb") as target:
         target.write(file.content)
-        target.flush()
-        os.fsync(target.fileno())
     place.chmod(0o755 if file.executable else 0o644)
+
+
+def _force(path: Path) -> None:
+    """Have a file on the disk. After all are written, so that the disk takes them together."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autoresearch.answers import release_answer, search_answer
 from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.identity import Trust
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import Identity, Release, Withdrawal, Yank
+from autoresearch.records import Identity, Release, Withdrawal, Yank, format_id
 from autoresearch.registry import component, releases_like, resolve, search
+from autoresearch.releases import File
 from tests.log.test_set_functions import UNSHRUNK, fill, fresh
 from tests.log.universe import AMPLE
 from tests.nasty import NASTY
 from tests.records.making import BLOB, NETWORK, NOW_MS, key, sealed
-from tests.registry.making import publish
+from tests.registry.making import MAIN, publish
 
 TREE = f"h1:{'ab' * 32}"
 
@@ -142,6 +144,27 @@ def test_versions_are_one_row_and_yanked_ones_are_hidden(log: Log, blobs: BlobSt
     taken = resolve(log, "environment", "corridor", pinned=new.id)
     assert (taken.release.row.id, len(taken.warnings)) == (new.id, 1)
     assert [one.row.version for one in releases_like(log, old.id)] == ["2.0.0-rc1", "1.10.0", "1.0.0"]
+
+
+def test_two_contents_of_one_version_are_both_shown(log: Log, blobs: BlobStore) -> None:
+    old = publish(log, blobs, version="1.0.0")
+    two = [
+        publish(log, blobs, version="2.0.0", files=(File("main.py", MAIN + extra),), time_ms=NOW_MS + 1)
+        for extra in (b"", b"# more\n")
+    ]
+    [row] = search_answer(log).components
+    assert (row.version, row.equivocal) == ("1.0.0", True)
+    shown = release_answer(log, two[0].id).release
+    assert [(one.version, one.equivocal) for one in shown.versions] == [
+        ("2.0.0", True),
+        ("2.0.0", True),
+        ("1.0.0", False),
+    ]
+    assert not release_answer(log, old.id).release.equivocal
+    with pytest.raises(AmbiguousName) as found:
+        resolve(log, "environment", "corridor==2.0.0")
+    assert set(found.value.candidates) == {format_id(one.id) for one in two}
+    assert resolve(log, "environment", "corridor").warnings
 
 
 def test_a_hostile_release_is_stored_and_is_no_component(log: Log) -> None:

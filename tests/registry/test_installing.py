@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log, MissingBlob
-from autoresearch.registry import Said, fetch_prepared, install_release, prepare, read_registry
+from autoresearch.records import BlobRef
+from autoresearch.registry import Said, fetch_prepared, install_release, needs_of, prepare, prepared, read_registry
 from autoresearch.releases import File, tree_hash
 from tests.records.making import NOW_MS, key
 from tests.registry.making import FILE_ALONE, FILES, MAIN, git, publish, repository
@@ -58,6 +60,52 @@ def test_a_bundle_that_is_elsewhere_is_asked_for(log: Log, blobs: BlobStore, tmp
     assert not (tmp_path / "x").exists()
     with pytest.raises(NotFound, match="names no git repository"):
         install_release(log, blobs, release.id, tmp_path / "x", source="git")
+
+
+def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
+    commit = repository(tmp_path / "host")
+    said = Said(type="environment", version="1.0.0")
+    made = fetch_prepared(f"file://{tmp_path}/host", commit, said, protocols=FILE_ALONE)
+    body = made.body(blobs.put(made.bundle))
+    release = log.writer.append(key(1), "release", body, now_ms=NOW_MS)
+
+    def nobody(blob: BlobRef) -> None:
+        raise NotFound("no peer has it")
+
+    with BlobStore(tmp_path / "empty") as empty:
+        install_release(log, empty, release.id, tmp_path / "from-git", fetch=nobody, protocols=FILE_ALONE)
+        with pytest.raises(NotFound, match="no peer has it"):
+            install_release(log, empty, release.id, tmp_path / "x", source="bundle", fetch=nobody)
+        shutil.rmtree(tmp_path / "host")
+        with pytest.raises(NotFound, match="can't be fetched"):
+            install_release(log, empty, release.id, tmp_path / "x", fetch=nobody, protocols=FILE_ALONE)
+        install_release(log, empty, release.id, tmp_path / "peer", fetch=lambda blob: copied(blobs, empty, blob))
+    assert (tmp_path / "peer/main.py").read_bytes() == (tmp_path / "from-git/main.py").read_bytes() == MAIN
+
+
+def copied(there: BlobStore, here: BlobStore, blob: BlobRef) -> None:
+    here.put(there.get(blob.sha256))
+
+
+def test_needs_are_resolved_one_level_deep(log: Log, blobs: BlobStore) -> None:
+    def released(name: str, *needs: str) -> bytes:
+        made = prepared([File("main.py", MAIN)], Said(type="policy", name=name, version="1.0", needs=needs))
+        return log.writer.append(key(1), "release", made.body(blobs.put(made.bundle)), now_ms=NOW_MS).id
+
+    plain = released("plain")
+    [(kind, choice)] = needs_of(log, released("top", "policy/plain==1.0"))
+    assert (kind, choice.release.row.id) == ("policy", plain)
+    for needs, why in (
+        (["policy/top"], "which needs others of its own"),
+        (["policy/nothing"], "there is no component nothing"),
+        (["plain"], "names no component"),
+    ):
+        with pytest.raises(AutoresearchError, match=why):
+            needs_of(log, released("other", *needs))
+    one = released("one", "policy/two")
+    released("two", "policy/one==1.0")
+    with pytest.raises(Refused, match="one needs two, which needs one"):
+        needs_of(log, one)
 
 
 def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
