@@ -7,22 +7,30 @@ A project needs two calls: :func:`resolve` gives the release that ``TYPE NAME[==
 from autoresearch.registry.choosing import Choice, Release, Spec, choose, equivocal, newest_of
 from autoresearch.registry.finding import FoundComponent, component, releases_like, releases_named, resolve, search
 from autoresearch.registry.git_source import check_url, fetch_files
-from autoresearch.registry.installing import Installed, Source, install_release, release_files, write_tree
+from autoresearch.registry.installing import (
+    Checked,
+    Source,
+    checked_release,
+    install_release,
+    release_files,
+    write_tree,
+)
 from autoresearch.registry.needs import needs_of
 from autoresearch.registry.preparing import Prepared, Said, fetch_prepared, prepare, prepared
 from autoresearch.registry.registry_file import Entry, read_registry
 
 __all__ = [
+    "Checked",
     "Choice",
     "Entry",
     "FoundComponent",
-    "Installed",
     "Prepared",
     "Release",
     "Said",
     "Source",
     "Spec",
     "check_url",
+    "checked_release",
     "choose",
     "component",
     "equivocal",

@@ -67,7 +67,8 @@ def fetch_files(url: str, commit: str, *, protocols: Collection[str] = HTTPS, se
     """The files of a commit.
 
     Raises:
-        Refused: the address, the commit or a file in it is not allowed: a link, a submodule, a name like ``..``.
+        Refused: the address or the commit is none that git may fetch, or the commit is too large.
+        BadBundle: a file in it is not allowed: a symbolic link, a submodule, a name like ``..``.
         NotFound: the host or the commit is not there.
         CannotRunHere: git or GitPython is not here.
         TimedOut: it took longer than ``seconds``.
@@ -89,7 +90,8 @@ def head_of(folder: Path) -> tuple[list[File], str, str] | None:
     None where the folder is not the top of a repository, or has no commit.
 
     Raises:
-        Refused: files are changed and not committed, or one is not allowed in a release.
+        Refused: files are changed and not committed.
+        BadBundle: a file is not allowed in a release.
         CannotRunHere: git or GitPython is not here.
     """
     if not (folder / ".git").is_dir():

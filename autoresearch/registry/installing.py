@@ -25,15 +25,15 @@ Source = Literal["any", "bundle", "git"]
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
-    """What was installed: the release, where its files lie, what it asks for, and the packages that fit, locked.
+class Checked:
+    """A release that can be installed: its files, what it asks for, and the packages that fit, locked.
 
     ``packages`` fit what it asks for together with what the project asked for before.
     """
 
     release: bytes
     component: Component
-    folder: Path
+    files: tuple[File, ...]
     requirements: tuple[str, ...]
     packages: tuple[Package, ...]
 
@@ -104,29 +104,22 @@ def _has_bundle(
     return blobs.has(found.bundle.sha256)
 
 
-def install_release(
+def checked_release(
     log: Log,
     blobs: BlobStore,
     release: bytes,
-    folder: Path,
     *,
     beside: Sequence[str] = (),
     source: Source = "any",
     fetch: Callable[[BlobRef], None] | None = None,
     protocols: Collection[str] = HTTPS,
-) -> Installed:
-    """Write the files of a release into a new folder, after its requirements were found to fit those ``beside`` it.
-
-    Killed at any point, it leaves the whole folder or none; what it began is invisible to git, and the next call
-    removes it. The caller enters the folder and the lock where the project keeps them.
+) -> Checked:
+    """The files of a release, and the packages that fit its requirements and those ``beside`` it. Nothing is written.
 
     Raises:
         MissingBlob, NotFound, Refused, UsageError: as :func:`release_files`.
-        Refused: the folder is there already, or can't be written.
         CannotRunHere: the requirements don't fit, with the resolver's own words; or no resolver is here.
     """
-    if folder.exists():
-        raise Refused(f"{folder} is there already", hint="uninstall it first")
     found, files = release_files(log, blobs, release, source=source, fetch=fetch, protocols=protocols)
     wanted = requirements_of(found, files)
     packages: list[Package] = []
@@ -136,8 +129,33 @@ def install_release(
             packages, _ = resolve_packages([*beside, *wanted], what=what)
         except CannotRunHere as error:
             raise CannotRunHere(str(error), hint="install it --isolated, in an environment of its own") from error
-    write_tree(files, folder)
-    return Installed(release, found, folder, tuple(wanted), tuple(packages))
+    return Checked(release, found, tuple(files), tuple(wanted), tuple(packages))
+
+
+def install_release(  # noqa: PLR0913 - those of checked_release, and where
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    folder: Path,
+    *,
+    beside: Sequence[str] = (),
+    source: Source = "any",
+    fetch: Callable[[BlobRef], None] | None = None,
+    protocols: Collection[str] = HTTPS,
+    replace: bool = False,
+) -> Checked:
+    """Write the files of a release into a folder, once :func:`checked_release` has found nothing against it.
+
+    The caller enters the folder and the lock where the project keeps them.
+
+    Raises:
+        MissingBlob, NotFound, Refused, UsageError, CannotRunHere: as :func:`checked_release`.
+        Refused: as :func:`write_tree`.
+    """
+    _refuse_present(folder, replace=replace)
+    checked = checked_release(log, blobs, release, beside=beside, source=source, fetch=fetch, protocols=protocols)
+    write_tree(checked.files, folder, replace=replace)
+    return checked
 
 
 def requirements_of(found: Component, files: Sequence[File]) -> list[str]:
@@ -164,27 +182,50 @@ def read_requirements(path: str, content: bytes) -> list[str]:
         raise UsageError(f"{path} can't be read: {error}"[:300], hint="correct the file") from error
 
 
-def write_tree(files: Sequence[File], folder: Path) -> None:
-    """Write files into a new folder, whole or not at all. Raises Refused when the disk is full or says no."""
+def write_tree(files: Sequence[File], folder: Path, *, replace: bool = False) -> None:
+    """Write files into a folder, whole or not at all; with ``replace`` in the place of what is there.
+
+    Killed at any point it leaves the whole folder, the one before, or none. What it began is invisible to git, and the
+    next call removes it.
+
+    Raises:
+        Refused: the folder is there already, the disk is full, or says no.
+    """
+    _refuse_present(folder, replace=replace)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         sweep(folder.parent)
         with scratch_folder(folder.parent) as scratch:
-            # Git shows neither empty folders nor, from here on, anything below: a killed process leaves nothing to see.
+            # Git shows neither empty folders nor, from here on, anything below.
             (scratch.folder / _IGNORED).write_text("*\n")
-            made = scratch.folder / "files"
+            made, before = scratch.folder / "files", scratch.folder / "before"
             made.mkdir(mode=0o755)
             for file in files:
                 _write(file, made)
             for place in made.rglob("*"):
                 _force(place)
             _force(made)
-            made.rename(folder)
+            if replace and folder.exists():
+                folder.rename(before)
+            _take_place(made, folder, before)
             sync_folder(folder.parent)
     except OSError as error:
-        raise Refused(
-            f"{folder} can't be written: {error.strerror}; nothing was installed", hint="check the disk"
-        ) from error
+        sentence = f"{folder} can't be written: {error.strerror}; nothing was installed"
+        raise Refused(sentence, hint="check the disk") from error
+
+
+def _take_place(made: Path, folder: Path, before: Path) -> None:
+    try:
+        made.rename(folder)
+    except OSError:
+        if before.exists():
+            before.rename(folder)
+        raise
+
+
+def _refuse_present(folder: Path, *, replace: bool) -> None:
+    if folder.exists() and not replace:
+        raise Refused(f"{folder} is there already", hint="uninstall it first")
 
 
 def _write(file: File, folder: Path) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.log import BlobStore, Log
 from autoresearch.records import Record, Release
 from autoresearch.registry import check_url, fetch_files, install_release, write_tree
-from autoresearch.releases import File, tree_hash
+from autoresearch.releases import BUNDLE_BYTES, File, tree_hash
 from tests.daemon.daemons import wait_for
 from tests.packages.wheels import write_sources
 from tests.records.making import NOW_MS, key
@@ -175,6 +175,29 @@ def test_no_hook_and_no_filter_runs(
     assert (target / "id.txt").read_bytes() == b"$Id$\n"
 
 
+# Larger than a component may be: one file, and a small repository that unfolds to millions of files.
+@pytest.mark.slow
+def test_a_repository_that_is_too_large_is_refused(log: Log, blobs: BlobStore, target: Path, tmp_path: Path) -> None:
+    commit = repository(tmp_path / "large", (File("zeros", bytes(BUNDLE_BYTES + 1)),))
+    release = from_git(log, blobs, f"file://{tmp_path}/large", commit)
+    assert "the commit has 1 files with 32 MiB" in refused(log, blobs, release, target)
+    commit = repository(tmp_path / "noise", (File("noise", os.urandom(2 * BUNDLE_BYTES + 1)),))
+    release = from_git(log, blobs, f"file://{tmp_path}/noise", commit)
+    with pytest.raises(NotFound, match="can't be fetched"):
+        install_release(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
+    folder = tmp_path / "bomb"
+    repository(folder)
+    tree = git(folder, "rev-parse", "HEAD^{tree}")
+    for _ in range(8):
+        entries = "".join(f"040000 tree {tree}\tf{number}\n" for number in range(10))
+        tree = git(folder, "mktree", stdin=entries.encode())
+    commit = git(folder, "commit-tree", tree, "-m", "bomb")
+    git(folder, "update-ref", "refs/heads/main", commit)
+    release = from_git(log, blobs, f"file://{folder}", commit)
+    assert "larger than a component may be" in refused(log, blobs, release, target)
+    assert not target.exists()
+
+
 # 9: other files than the signed record says, from git and from a bundle.
 def test_other_files_than_the_record_says_are_refused(log: Log, blobs: BlobStore, target: Path, tmp_path: Path) -> None:
     commit = repository(tmp_path / "host", (File("main.py", MAIN + b"import os\n"), FILES[1]))
@@ -264,6 +287,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
 
 
 # 13: killed in the middle.
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 200])
 def test_killed_in_the_middle_it_leaves_nothing_that_git_sees(project: Path, target: Path, after: int) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

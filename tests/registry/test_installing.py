@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,7 +38,7 @@ def test_files_and_lock_are_there_after_an_installation(
     release = publish(log, blobs, files=files)
     target = tmp_path / "components/environment/corridor"
     found = install_release(log, blobs, release.id, target, beside=["tiny_b"])
-    assert (found.folder, found.requirements) == (target, ("tiny_a",))
+    assert found.requirements == ("tiny_a",)
     assert [(one.name.replace("-", "_"), one.version) for one in found.packages] == [
         ("tiny_a", "1.0"),
         ("tiny_b", "1.2"),
@@ -50,6 +53,10 @@ def test_files_and_lock_are_there_after_an_installation(
     assert list(target.parent.iterdir()) == [target]
     with pytest.raises(Refused, match="is there already"):
         install_release(log, blobs, release.id, target)
+    other = publish(log, blobs, version="2.0.0", files=(File("other.py", MAIN),))
+    install_release(log, blobs, other.id, target, replace=True)
+    assert [path.name for path in target.rglob("*")] == ["other.py"]
+    assert list(target.parent.iterdir()) == [target]
 
 
 def test_a_bundle_that_is_elsewhere_is_asked_for(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
@@ -60,6 +67,36 @@ def test_a_bundle_that_is_elsewhere_is_asked_for(log: Log, blobs: BlobStore, tmp
     assert not (tmp_path / "x").exists()
     with pytest.raises(NotFound, match="names no git repository"):
         install_release(log, blobs, release.id, tmp_path / "x", source="git")
+
+
+WITHOUT_GIT = """
+import sys
+from pathlib import Path
+sys.modules["git"] = None
+from autoresearch.errors import CannotRunHere
+from autoresearch.log import BlobStore, Log
+from autoresearch.registry import install_release, resolve
+from tests.records.making import NETWORK
+place = Path(sys.argv[1])
+log = Log.open(place / "log.sqlite", NETWORK, read_only=True)
+with log, BlobStore(place / "blobs", read_only=True) as blobs:
+    release = resolve(log, "environment", "corridor").release.row.id
+    install_release(log, blobs, release, place / "installed")
+    try:
+        install_release(log, blobs, release, place / "other", source="git")
+    except CannotRunHere as error:
+        print(error, error.hint)
+"""
+
+
+def test_without_gitpython_a_bundle_is_installed(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
+    publish(log, blobs, git="https://example.org/x", commit="ab" * 20)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", WITHOUT_GIT, str(tmp_path)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert "GitPython is not here to fetch from git" in done.stdout
+    assert "[components]" in done.stdout
+    assert (tmp_path / "installed/main.py").read_bytes() == MAIN
 
 
 def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
