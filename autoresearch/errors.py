@@ -10,7 +10,8 @@ AutoresearchError            1  something failed
 │   ├── LogBehind               the log is older than this device's last signed record
 │   ├── CannotRunHere           this machine lacks what a task needs
 │   └── Locked                  another process holds this device key
-└── TimedOut                 7
+├── TimedOut                 7
+└── AmbiguousName            9  a component's name can mean several releases
 """
 
 from __future__ import annotations
@@ -88,3 +89,13 @@ class TimedOut(AutoresearchError):
     """It took longer than it may."""
 
     exit_status = 7
+
+
+class AmbiguousName(AutoresearchError):
+    """A component's name can mean several releases, and nothing says which; ``candidates`` lists them by id."""
+
+    exit_status = 9
+
+    def __init__(self, sentence: str, candidates: list[str], *, hint: str = "") -> None:
+        super().__init__(sentence, hint=hint)
+        self.candidates = candidates

@@ -40,10 +40,12 @@ from autoresearch.records import (
     Run,
     Verification,
     Withdrawal,
+    Yank,
     format_id,
 )
 from autoresearch.records import Identity as IdentityBody
 from autoresearch.records import Task as TaskBody
+from autoresearch.registry import Prepared
 from autoresearch.research import Measurement, Plan, run_body
 from autoresearch.sanitise import NAME_CHARACTERS, one_line, plain_name
 from autoresearch.tasks import Task
@@ -376,6 +378,15 @@ class Notebook:
     def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""
         return self._append("note", note, now_ms, links=links)
+
+    def publish_release(self, prepared: Prepared, now_ms: int) -> Record:
+        """Keep the files of a component and append its release."""
+        self.publish_identity(now_ms)
+        return self._append("release", prepared.body(self.blobs.put(prepared.bundle)), now_ms)
+
+    def yank(self, release: Record, now_ms: int, *, reason: str = "") -> Record:
+        """Advise against an own release: it stays, and is no default any more."""
+        return self._append("yank", Yank(release=release.id, reason=reason), now_ms, links=[release.id])
 
     def publish_history(self, notes: Sequence[Note], now_ms: int) -> int:
         """Append notes about past work, but none whose ``origin`` this device published before; how many were new."""

@@ -41,6 +41,7 @@ BENCHMARKS = {
     "strangers": "what the search finds in programs as one finds them, and how far it gets",
     "sharing": "peers that share a log against peers that are alone",
     "pages": "the answers behind the pages in a large log",
+    "projects": "components: found among many, resolved, installed",
     "long_history": "what the search proposes from a part of a long history",
 }
 

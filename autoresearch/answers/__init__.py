@@ -28,6 +28,15 @@ from autoresearch.answers.peers import with_participants
 from autoresearch.answers.published_tasks import published_task
 from autoresearch.answers.records import log_answer, record_view, show_answer
 from autoresearch.answers.references import resolve_reference
+from autoresearch.answers.releases import (
+    check_new_release,
+    own_release,
+    prepared_for,
+    release_answer,
+    release_view,
+    search_answer,
+    yanked_answer,
+)
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
@@ -46,6 +55,7 @@ __all__ = [
     "best_answer",
     "check_asked",
     "check_new",
+    "check_new_release",
     "claims_answer",
     "confirmation_subject",
     "confirmations",
@@ -68,13 +78,18 @@ __all__ = [
     "nothing_to_verify",
     "open_checkpoint",
     "own_record",
+    "own_release",
     "parse_conditions",
+    "prepared_for",
     "published_task",
     "record_view",
+    "release_answer",
+    "release_view",
     "resolve_reference",
     "run_checkpoint",
     "run_log",
     "run_source",
+    "search_answer",
     "show_answer",
     "stated",
     "task_of",
@@ -94,4 +109,5 @@ __all__ = [
     "with_participants",
     "with_voter",
     "withdrawn_answer",
+    "yanked_answer",
 ]

@@ -8,10 +8,11 @@ import msgspec
 
 from autoresearch.answers.conditions import Condition
 from autoresearch.answers.notes import notes_of
+from autoresearch.answers.releases import release_view
 from autoresearch.answers.summaries import summary
 from autoresearch.answers.task_lookup import FoundTask
 from autoresearch.answers.verification_state import verification_state_view
-from autoresearch.api import LogAnswer, RecordView, ShowAnswer
+from autoresearch.api import LogAnswer, RecordView, ReleaseView, ShowAnswer
 from autoresearch.log import Log, StoredRun
 from autoresearch.records import Record, Run, format_id
 from autoresearch.views import in_snapshot, judged, kept_answer, participant_of, run_view
@@ -89,7 +90,13 @@ def show_answer(
         withdrawn_ms=withdrawal.time if withdrawal else None,
         withdrawn_reason=getattr(withdrawal.body, "reason", "") if withdrawal else "",
         notes=notes_of(log, record) if isinstance(record.body, Run) else [],
+        release=_release_of(log, record),
     )
+
+
+def _release_of(log: Log, record: Record) -> ReleaseView | None:
+    """The component that a record releases; None where it is none, or is withdrawn."""
+    return release_view(log, record.id) if log.releases.find(record.id) else None
 
 
 def _newest(log: Log, ids: frozenset[bytes]) -> list[Record]:

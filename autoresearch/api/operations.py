@@ -53,11 +53,13 @@ from autoresearch.api.parameters import (
     Parameters,
     ProgressOf,
     Records,
+    ReleasesOf,
     RunsOf,
     TasksOf,
     TopOf,
 )
 from autoresearch.api.records import DiffAnswer, LogAnswer, ShowAnswer, StarAnswer, WithdrawnAnswer
+from autoresearch.api.releases import ReleaseAnswer, SearchAnswer, YankedAnswer
 from autoresearch.api.requests import (
     AdmitRequest,
     AskRequest,
@@ -72,10 +74,12 @@ from autoresearch.api.requests import (
     NoteRequest,
     PauseRequest,
     ProposeRequest,
+    PublishRequest,
     StarRequest,
     VerifyRequest,
     WithdrawRecordRequest,
     WorkRequest,
+    YankRequest,
 )
 from autoresearch.api.run_rows import PathAnswer, ProgressAnswer, RunContextAnswer, RunnersAnswer, RunsAnswer
 from autoresearch.api.verifications import VerificationsAnswer
@@ -86,6 +90,8 @@ JSON = "application/json"
 USUAL_SECONDS = 10.0
 # The daemon may fetch the run's files from other nodes first.
 VERIFY_SECONDS = 150.0
+# A repository is fetched first.
+PUBLISH_SECONDS = 300.0
 # Checkpoints are copied, and each record is on the disk before the next one.
 BRING_SECONDS = 150.0
 # Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
@@ -328,6 +334,26 @@ STAR = Operation(
     "POST /v1/stars", StarRequest, StarAnswer, "Star a record on this machine, or with `starred` false no longer."
 )
 NOTE = Operation("POST /v1/notes", NoteRequest, NoteAnswer, "Publish a note: what runs show, or what is worth trying.")
+RELEASES = Operation(
+    "GET /v1/releases",
+    ReleasesOf,
+    SearchAnswer,
+    "Components in the log: the newest, or those that fit words best, each by the release that is its default.",
+)
+RELEASE = Operation("GET /v1/releases/{id}", OneRecord, ReleaseAnswer, "One release of a component, whole.")
+PUBLISH_RELEASE = Operation(
+    "POST /v1/releases",
+    PublishRequest,
+    ReleaseAnswer,
+    "Publish a folder, a file or a commit of a git repository as a release; 409 where that version is published.",
+    seconds=PUBLISH_SECONDS,
+)
+YANK = Operation(
+    "POST /v1/yanks",
+    YankRequest,
+    YankedAnswer,
+    "Advise against an own release: it stays in the log and is no default any more; 409 for another's.",
+)
 CLAIM = Operation(
     "POST /v1/claims",
     ClaimRequest,

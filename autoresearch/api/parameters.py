@@ -88,6 +88,17 @@ class NotesOf(OfTask, frozen=True, kw_only=True):
     limit: Limit = 20
 
 
+class ReleasesOf(Parameters, frozen=True, kw_only=True):
+    """Which components."""
+
+    query: Annotated[
+        str, Meta(max_length=500, description="only with these words in name, description or publisher")
+    ] = ""
+    type: Annotated[str, Meta(max_length=32, description="only of this type, such as environment or policy")] = ""
+    yanked: Annotated[bool, Meta(description="yanked releases too")] = False
+    limit: Limit = 20
+
+
 Kind = Annotated[EvidenceKind, Meta(description="only evidence of this kind; of a record: which kind it may be")]
 
 

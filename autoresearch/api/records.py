@@ -6,6 +6,7 @@ from autoresearch.api.base import Answer
 from autoresearch.api.changes import ChangeView
 from autoresearch.api.notes import NoteView
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
+from autoresearch.api.releases import ReleaseView
 from autoresearch.api.runs import RunView
 
 
@@ -103,7 +104,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
     numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
     ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
-    important first, and ``because`` says why it was tried.
+    important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component.
     """
 
     schema: str = "autoresearch.show/1"
@@ -120,6 +121,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     notes: list[NoteView] = []
     because: str = ""
     changes: list[ChangeView] = []
+    release: ReleaseView | None = None
 
 
 class DiffAnswer(Answer, frozen=True, kw_only=True):

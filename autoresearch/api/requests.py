@@ -14,6 +14,7 @@ TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 FolderPath = Annotated[str, Meta(max_length=4096)]
+ShortText = Annotated[str, Meta(max_length=300)]
 
 
 class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -173,3 +174,30 @@ class BringRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     network: Annotated[str, Meta(min_length=1, max_length=128)]
     most: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+class PublishRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a component: the folder or the file ``place``, or a ``commit`` of the repository ``git``.
+
+    What is left out stands in its ``component.ini`` or follows from its files.
+    """
+
+    place: FolderPath = ""
+    git: Annotated[str, Meta(max_length=512)] = ""
+    commit: Annotated[str, Meta(max_length=64)] = ""
+    type: Annotated[str, Meta(max_length=32)] = ""
+    name: Annotated[str, Meta(max_length=64)] = ""
+    version: Annotated[str, Meta(max_length=64)] = ""
+    description: Annotated[str, Meta(max_length=2048)] = ""
+    class_name: ShortText = ""
+    requirements_path: ShortText = ""
+    license: Annotated[str, Meta(max_length=64)] = ""
+    needs: Annotated[list[ShortText], Meta(max_length=32)] = []
+    interfaces: Annotated[list[ShortText], Meta(max_length=32)] = []
+
+
+class YankRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Advise against an own release, by its id or a beginning of it; and why, for all to read."""
+
+    release: Annotated[str, Meta(min_length=1, max_length=128)]
+    reason: Annotated[str, Meta(max_length=2048)] = ""

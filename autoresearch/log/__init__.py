@@ -2,6 +2,7 @@
 
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.collecting import KeptBlob, excess, victims
+from autoresearch.log.durability import sync_folder
 from autoresearch.log.lock import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
@@ -20,6 +21,7 @@ from autoresearch.log.models import (
     MeasuredRow,
     MentionRow,
     ProgramRow,
+    ReleaseRow,
     Revision,
     RunColumns,
     Said,
@@ -29,6 +31,7 @@ from autoresearch.log.models import (
     TaskRow,
     Verdict,
     VerificationRow,
+    YankRow,
 )
 from autoresearch.log.partial import PartialBlob
 from autoresearch.log.projection import MENTIONS_MOST, task_of
@@ -64,6 +67,7 @@ __all__ = [
     "MissingBlob",
     "PartialBlob",
     "ProgramRow",
+    "ReleaseRow",
     "Revision",
     "RunColumns",
     "Said",
@@ -75,6 +79,7 @@ __all__ = [
     "TextKind",
     "Verdict",
     "VerificationRow",
+    "YankRow",
     "decode_manifest",
     "encode_manifest",
     "excess",
@@ -83,6 +88,7 @@ __all__ = [
     "mean",
     "pool",
     "rank",
+    "sync_folder",
     "task_of",
     "task_rules",
     "victims",

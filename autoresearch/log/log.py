@@ -18,6 +18,7 @@ from autoresearch.log.tables import (
     Mentions,
     Programs,
     Records,
+    Releases,
     Runs,
     Tasks,
     Texts,
@@ -52,6 +53,7 @@ class Log:
         self.verifications = Verifications(self.reader, self.records)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)
+        self.releases = Releases(self.reader)
         self.evidence = Evidence(self.reader)
         self.changes = Changes(self.reader, self.runs)
         if not is_up_to_date(self.reader.connection):

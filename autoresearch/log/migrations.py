@@ -71,3 +71,9 @@ def words(database: Database) -> None:
 def costs(database: Database) -> None:
     """The processor time of runs."""
     _take(database, 9)
+
+
+@migrations()
+def releases(database: Database) -> None:
+    """Releases of components."""
+    _take(database, 10)

@@ -210,6 +210,32 @@ class VerificationRow(NamedTuple):
     n: int
 
 
+class ReleaseRow(NamedTuple):
+    """A release of a component. ``version_key`` sorts as versions do; equal ``content`` installs the same.
+
+    The smaller ``distance`` is, the better it fits the words that were searched.
+    """
+
+    id: bytes
+    author: bytes
+    time: int
+    type: str
+    name: str
+    version: str
+    version_key: str
+    content: bytes
+    distance: float = 0.0
+
+
+class YankRow(NamedTuple):
+    """Somebody advises against the release ``target``; it counts when it is the release's own publisher."""
+
+    id: bytes
+    author: bytes
+    time: int
+    target: bytes
+
+
 class Revision(NamedTuple):
     """How far a log has come: the record stored last, and how often something was taken out for the quota."""
 

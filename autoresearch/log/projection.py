@@ -16,18 +16,30 @@ from autoresearch.records import (
     Merge,
     Note,
     Record,
+    Release,
     Run,
     Task,
     Verification,
     Withdrawal,
+    Yank,
     encode,
 )
+from autoresearch.releases import component_of, content_digest, version_key
 from autoresearch.tasks import has_chosen_seed
 from autoresearch.verification import ecvrf, question, seeds
 from autoresearch.words import RunStatus
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
-WITHDRAWABLE = {"run": 11, "task": 4, "claim": 5, "note": 4, "text_index": 2}
+WITHDRAWABLE = {
+    "run": 11,
+    "task": 4,
+    "claim": 5,
+    "note": 4,
+    "text_index": 2,
+    "component_release": 2,
+    "release_index": 2,
+    "yank": 2,
+}
 # Tables that a withdrawal leaves alone. Who verified wrongly, or made up a lineage, can't make it unsaid.
 EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage", "mention")
 # So many links of a run, besides its parent, say what its author had seen.
@@ -48,10 +60,15 @@ COLUMNS = {
     "fraud": 5,
     "lineage": 2,
     "mention": 2,
+    "component_release": 9,
+    "yank": 5,
 }
 INSERTS = {table: f"INSERT INTO {table} VALUES({', '.join('?' * columns)})" for table, columns in COLUMNS.items()}
 # Id and author of its rows stand with the record.
 INSERTS["text_index"] = "INSERT INTO text_index(rowid, marks, text) VALUES(?1, ?4, ?5)"
+INSERTS["release_index"] = (
+    "INSERT INTO release_index(rowid, type, name, description, author) VALUES(?1, ?4, ?5, ?6, ?7)"
+)
 
 Row = tuple[object, ...]
 _json = msgspec.json.Encoder()
@@ -87,6 +104,10 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
         return [("commitment", _commitment(n, record, body))]
     if isinstance(body, Task):
         return _task(n, record, body)
+    if isinstance(body, Release):
+        return _release(n, record, body)
+    if isinstance(body, Yank):
+        return [("yank", (n, record.id, record.author, record.time, body.release))]
     if isinstance(body, Withdrawal):
         return [("withdrawal", (n, target, record.author)) for target in sorted(set(record.links))]
     if isinstance(body, Identity) and body.action == "delegate" and body.root == record.author and body.device:
@@ -160,6 +181,20 @@ def _output(record: Record, body: Verification | Commitment) -> bytes | None:
 def _proven(author: bytes, asked: bytes, proof: bytes) -> bytes | None:
     """A verification has the proof of its commitment: it is verified once."""
     return ecvrf.verify(author, asked, proof)
+
+
+def _release(n: int, record: Record, body: Release) -> list[tuple[str, Row]]:
+    """Nothing when it is no component: it can't be installed, and so it is not found."""
+    found = component_of(body)
+    if found is None:
+        return []
+    named = (found.metadata.type, found.name)
+    shown = (*named, found.version, version_key(found.version), content_digest(found))
+    words = f"{found.summary}\n{found.metadata.description}"
+    return [
+        ("component_release", (n, record.id, record.author, record.time, *shown)),
+        ("release_index", (n, record.id, record.author, *named, words, record.author.hex())),
+    ]
 
 
 def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:

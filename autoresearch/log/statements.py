@@ -163,6 +163,24 @@ _COSTS = """
 ALTER TABLE run ADD COLUMN cpu_ms INTEGER NOT NULL DEFAULT 0
 """
 
+# Releases of components, and what was yanked; what they say of themselves, by its words.
+_RELEASES = """
+CREATE TABLE component_release(n INTEGER PRIMARY KEY, id BLOB NOT NULL, author BLOB NOT NULL, time INTEGER NOT NULL,
+    type TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL, version_key TEXT NOT NULL, content BLOB NOT NULL);
+CREATE INDEX component_release_name ON component_release(name, type);
+CREATE INDEX component_release_type ON component_release(type, time);
+CREATE INDEX component_release_author ON component_release(author);
+CREATE INDEX component_release_time ON component_release(time);
+CREATE TABLE yank(n INTEGER PRIMARY KEY, id BLOB NOT NULL, author BLOB NOT NULL, time INTEGER NOT NULL,
+    target BLOB NOT NULL);
+CREATE INDEX yank_target ON yank(target);
+CREATE VIRTUAL TABLE release_index USING fts5(type, name, description, author,
+    tokenize = 'porter unicode61 remove_diacritics 2')
+"""
+
 # Each step makes the next version of the schema.
-_STEPS = (_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES, _ORDERED, TEXT_INDEX, _COSTS)
+_STEPS = (
+    *(_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES, _ORDERED, TEXT_INDEX, _COSTS),
+    _RELEASES,
+)
 STEPS = tuple(step.strip().removesuffix(";").split(";\n") for step in _STEPS)

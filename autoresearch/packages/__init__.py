@@ -6,7 +6,7 @@ sandbox.
 
 from autoresearch.packages.consent import PackagesNotAllowed, allow, is_allowed, may_install
 from autoresearch.packages.environments import environment_folder, is_installed, task_python
-from autoresearch.packages.locking import Locked, lock_folder
+from autoresearch.packages.locking import Locked, lock_folder, resolve_packages
 from autoresearch.packages.tools import package_source
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "lock_folder",
     "may_install",
     "package_source",
+    "resolve_packages",
     "task_python",
 ]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,17 +81,29 @@ def _locked(text: str, name: str) -> list[Package]:
 
 def _resolved(text: str, where: Path) -> tuple[list[Package], str]:
     """The packages that fit a loose list and each other, and which tool found them."""
-    wanted, what = parse_wanted(text, str(where)), f"{where} can't be locked"
+    wanted = parse_wanted(text, str(where))
     if not wanted:
         raise UsageError(f"{where} names no package", hint="write one a line: numpy>=2")
-    with scratch_folder() as scratch:  # nothing of the task's folder is read by the tool
+    return resolve_packages(wanted, what=f"{where} can't be locked")
+
+
+def resolve_packages(wanted: Sequence[str], *, what: str) -> tuple[list[Package], str]:
+    """The packages that fit lines such as ``numpy>=2`` and each other, with their hashes; and which tool found them.
+
+    Only wheels are looked at, so that nothing of a package runs. ``what`` begins the sentence of an error.
+
+    Raises:
+        CannotRunHere: no versions fit together, with the tool's own words; or no tool or no network is here.
+        TimedOut: it took too long.
+    """
+    with scratch_folder() as scratch:  # nothing of the folder that they come from is read by the tool
         (scratch.folder / _LIST).write_text("".join(f"{line}\n" for line in wanted))
         found = tools.uv()
         if found and (tools.is_usual_source() or not tools.has_pip()):  # uv doesn't know pip's settings
             words = ["--quiet", "--generate-hashes", "--no-build", "--no-header", "--no-annotate", "--universal"]
             command = [found, "pip", "compile", *words, "--python", sys.executable, _LIST]
             said = tools.call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
-            return parse_lock(said, f"what uv makes of {where.name}"), "uv"
+            return parse_lock(said, "what uv says"), "uv"
         words = ["install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "-"]
         command = tools.pip(*words, "--requirement", _LIST)
         said = tools.call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)

@@ -134,7 +134,10 @@ def _failure(what: str, errors: str) -> CannotRunHere:
             hint="connect it once: the packages are kept; or name another index in pip's settings",
         )
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    said = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")] or lines[-1:]
+    said = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    # uv draws its reason over several lines.
+    reason = next((number for number, line in enumerate(lines) if "No solution found" in line), len(lines) - 1)
+    said = said or [line.strip("×╰─▶ ") for line in lines[max(reason, 0) :]]
     if any("DO NOT MATCH THE HASHES" in line for line in lines):
         sentence = f"{what}: a file has another hash than the lock says, so nothing was installed"
         return CannotRunHere(sentence, hint="somebody changed the file on the index; ask the task's author")

@@ -49,6 +49,11 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "resume": Entry("control", "End a pause."),
         "finish": Entry("control", "Finish the run in progress, then stop working."),
     },
+    "Components": {
+        "search": Entry("search", "Components: environments, policies, trainers and others."),
+        "publish": Entry("publish", "Publish a component, for others to install."),
+        "yank": Entry("yank", "Advise against a release of yours."),
+    },
     "Node": {
         "up": Entry("up", "Start the daemon."),
         "down": Entry("down", "Stop the daemon."),

@@ -19,7 +19,7 @@ First steps:
   autoresearch best --code   the best program so far
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 ambiguous id,
-6 refused, 7 timed out, 8 evidence does not hold, 130 interrupted.
+6 refused, 7 timed out, 8 evidence does not hold, 9 name of several components, 130 interrupted.
 """
 
 COLORS = ("auto", "always", "never")

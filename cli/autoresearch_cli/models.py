@@ -448,3 +448,21 @@ class FieldAnswer(Answer, frozen=True, kw_only=True):
     id: str
     name: str
     value: object
+
+
+class ImportedRelease(msgspec.Struct, frozen=True, kw_only=True):
+    """A release of a registry file: its record ``id``, or the ``reason`` why it was not published."""
+
+    type: str
+    name: str
+    version: str
+    id: str = ""
+    reason: str = ""
+
+
+class RegistryAnswer(Answer, frozen=True, kw_only=True):
+    """What became of the releases of a registry ``file``."""
+
+    schema: str = "autoresearch.registry/1"
+    file: str
+    releases: list[ImportedRelease]

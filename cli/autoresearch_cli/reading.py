@@ -88,7 +88,7 @@ def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
             return read()
         except MissingBlob as error:
             try:
-                _fetch(error.blob, seconds)
+                fetch_blob(error.blob, seconds)
             except DaemonNotRunning as down:
                 sentence = f"{error.what} is not on this machine, and the daemon that would fetch it is not running"
                 raise NotFound(sentence, hint="autoresearch up") from down
@@ -97,7 +97,8 @@ def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
     return read()
 
 
-def _fetch(blob: BlobRef, seconds: float) -> None:
+def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
+    """Have the daemon get a blob from other nodes. Raises NotFound, TimedOut, DaemonNotRunning."""
     request = FetchRequest(
         sha256=blob.sha256.hex(),
         size=blob.size,

@@ -12,12 +12,16 @@ import msgspec
 
 from autoresearch.answers import (
     ask_answer,
+    check_new_release,
     claims_answer,
     find_task,
     named_participant,
     note_on,
     note_view,
     own_record,
+    own_release,
+    prepared_for,
+    release_answer,
     task_of,
     verifications_answer,
     voters_answer,
@@ -25,6 +29,7 @@ from autoresearch.answers import (
     with_participants,
     with_voter,
     withdrawn_answer,
+    yanked_answer,
 )
 from autoresearch.api import (
     AdmitRequest,
@@ -56,7 +61,9 @@ from autoresearch.api import (
     PeersAnswer,
     ProposedAnswer,
     ProposeRequest,
+    PublishRequest,
     QueueAnswer,
+    ReleaseAnswer,
     RunAccepted,
     StatusAnswer,
     TrustAnswer,
@@ -67,13 +74,16 @@ from autoresearch.api import (
     WithdrawRecordRequest,
     WithdrawRequest,
     WorkRequest,
+    YankedAnswer,
+    YankRequest,
 )
 from autoresearch.bringing import bring
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.home_networks import find_home_network
 from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.log import BlobStore, Log
-from autoresearch.records import BlobRef, Note, format_id
+from autoresearch.notebook import Notebook
+from autoresearch.records import BlobRef, Note, Record, format_id
 from autoresearch.research import Plan, again, fault_of_program
 from autoresearch.settings import Settings, load_settings
 from autoresearch.tasks import Task
@@ -276,6 +286,23 @@ class ApiHandlers:
         body, evidence = note_on(self.log, request, author=self.author(), archived=self._node.archived())
         record = self._node.notebook.publish_note(body, now_ms(), links=evidence)
         return NoteAnswer(note=note_view(self.log, record))
+
+    async def publish_release(self, request: PublishRequest) -> ReleaseAnswer:
+        """Publish a component: it is read or fetched beside the event loop, and stored there."""
+        prepared = await asyncio.to_thread(prepared_for, request)
+        author = self.author()
+
+        def publish(notebook: Notebook) -> Record:
+            check_new_release(notebook.log, prepared, author)
+            return notebook.publish_release(prepared, now_ms())
+
+        record = await self._node.thread.publish(self._node.notebook, publish)
+        return release_answer(self.log, record.id, me=author, notes=prepared.notes)
+
+    def yank(self, request: YankRequest) -> YankedAnswer:
+        """Advise against a release of this participant."""
+        release = own_release(self.log, request.release, self.author())
+        return yanked_answer(release, self._node.notebook.yank(release, now_ms(), reason=request.reason))
 
     async def voters(self) -> VotersAnswer:
         """Who counts in this network, why, and who could."""

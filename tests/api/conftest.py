@@ -20,6 +20,8 @@ from autoresearch.answers import (
     find_task,
     note_on,
     note_view,
+    prepared_for,
+    release_answer,
     task_status,
     verifications_answer,
 )
@@ -41,6 +43,7 @@ from autoresearch.api import (
     TrustAnswer,
     VotersAnswer,
     WithdrawnAnswer,
+    YankedAnswer,
 )
 from autoresearch.errors import NotFound, Refused
 from tests.answers.notebook import Notebook, tell
@@ -131,6 +134,15 @@ class SmallNode:
         body, evidence = note_on(self.log, request, author=self.author())
         record = self.log.records.get(self.notebook.append("note", body, links=evidence))
         return NoteAnswer(note=note_view(self.log, record))
+
+    def publish_release(self, request):
+        prepared = prepared_for(request)
+        release = self.notebook.append("release", prepared.body(self.blobs.put(prepared.bundle)))
+        return release_answer(self.log, release, me=self.author(), notes=prepared.notes)
+
+    def yank(self, request):
+        self.asked.append(("yank", request))
+        return YankedAnswer(id=request.release, name="corridor", version="1.0.0", yank="bafy")
 
     def claim(self, request):
         self.asked.append(("claim", request))

@@ -1,6 +1,7 @@
 """The document describes what the code answers."""
 
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -9,6 +10,7 @@ from autoresearch_daemon.api.guard import PAGE
 
 from autoresearch.api import OPERATIONS, Answer, Failure, Text
 
+COMPONENT = str(Path(__file__).parents[1] / "registry" / "corridor")
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
@@ -30,6 +32,8 @@ BODIES = {
     "/v1/claims": {"program": "x = 1"},
     "/v1/ask": {"question": "which depths were tried?"},
     "/v1/peers/block": {"peer": "12D3KooW"},
+    "/v1/releases": {"place": COMPONENT, "type": "environment", "version": "1.0.0"},
+    "/v1/yanks": {"release": "bafyrei"},
     "/v1/fetch": {"sha256": "0" * 64, "size": 1},
 }
 
@@ -112,7 +116,11 @@ async def test_every_part_of_a_path_is_a_required_parameter(client):
 )
 async def test_every_answer_fits_its_description(client, operation):
     document = await client.get("/openapi.json")
-    address = operation.path.replace("{id}", PATHS["{id}"]) + QUERIES.get(operation.path, "")
+    path = operation.path
+    if path == "/v1/releases/{id}":
+        made = await client.post("/v1/releases", BODIES["/v1/releases"])
+        path = path.replace("{id}", made["release"]["id"])
+    address = path.replace("{id}", PATHS["{id}"]) + QUERIES.get(operation.path, "")
     given = await client.ask(operation.method, address, json=BODIES.get(operation.path))
     response = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
     ((media, described),) = response["content"].items()

@@ -127,7 +127,11 @@ class _Filling:
         village.append(CEM, "claim", claim)
         village.append(CEM, "note", Note(topic="insight", text=TEXT, task=village.task, metrics={"steps": 3}))
         release = Release(name="tokenizer", version="1.2.0", summary=TEXT, bundle=blob, metadata={"licence": "MIT"})
-        released = village.append(CEM, "release", release)
+        village.append(CEM, "release", release)
+        component = {"type": "environment", "tree": f"h1:{'ab' * 32}", "description": TEXT, "class_name": "main:World"}
+        for author in (ANN, CEM):
+            release = Release(name="corridor", version="2.0.0", summary=TEXT[:100], bundle=blob, metadata=component)
+            released = village.append(author, "release", release)
         village.append(CEM, "yank", Yank(release=released.id, reason=TEXT), [released.id])
         note = village.append(ANN, "note", Note(topic="history", text="an old result", origin="results.tsv"))
         village.append(ANN, "withdrawal", Withdrawal(reason="a mistake"), [note.id])

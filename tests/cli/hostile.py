@@ -97,8 +97,18 @@ class Hostile:
                 # The notebook's device is a text.
                 if name == "verification":
                     given.pop("device")
+                if name == "release":
+                    self._append(name, self._component(blob=self.blob))
                 self._append(name, body_of(kind, self.blob, **given), run.id if name != "withdrawal" else task)
         self._append("poem", {NASTY: [NASTY, {NASTY: NASTY}]})
+
+    def _component(self, blob: BlobRef) -> Any:
+        """A component that can be found: its name is one, all other texts are nasty."""
+        paths = {"file_path": "main.py", "class_name": "main:World", "requirements_path": "a.txt", "commit": ""}
+        lists = {key: [NASTY] for key in ("requirements", "needs", "interfaces")}
+        texts = dict.fromkeys(("description", "git", "license"), NASTY)
+        about = {"type": "environment", "tree": f"h1:{'ab' * 32}", **paths, **lists, **texts}
+        return body_of(KINDS["release"], blob, name="nasty", version="1.0", metadata=about)
 
     def _run(self, task: bytes, status: str, **given: object) -> Any:
         source_digest = given.pop("source_digest", b"1" * 32)

@@ -39,6 +39,9 @@ milliseconds, durations milliseconds, sizes bytes.
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |
 | `diff` | `autoresearch.diff/1` |
 | `withdraw` | `autoresearch.withdrawn/1` |
+| `search` | `autoresearch.search/1` |
+| `publish component` | `autoresearch.release/1`; with `--from` `autoresearch.registry/1` |
+| `yank` | `autoresearch.yanked/1` |
 | `lineage` | `autoresearch.lineage/1` |
 | `events`, `work --follow` | an `Event` a line |
 | `demo` | an `Event` a line (with `--peers` the daemon is `data.peer`), then `autoresearch.demo/1` |
@@ -85,6 +88,8 @@ REQUESTS = {
     "ConfirmRequest",
     "WithdrawRequest",
     "WithdrawRecordRequest",
+    "PublishRequest",
+    "YankRequest",
     "AdmitRequest",
     "AllowRequest",
     "HistoryNote",

@@ -110,6 +110,8 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
         ["credit"],
         ["evidence"],
         ["task", "list"],
+        ["search"],
+        ["search", "environment", NASTY],
     ]
     whole += [["id", "show"], ["network", "show"], ["logs"], ["doctor", "network"], ["peers"]]
     wrong = [
@@ -118,6 +120,9 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
         ["credit", NASTY],
         ["task", "show", NASTY],
         ["config", "set", NASTY, NASTY],
+        ["search", NASTY],
+        ["yank", NASTY],
+        ["publish", "component", NASTY],
     ]
     wrong += [["task", "get", NASTY], [NASTY], ["log", f"--{NASTY}"], ["import", NASTY], ["network", "join", NASTY]]
     once = [["export"], ["export", "--format", "csv"]]

@@ -53,7 +53,21 @@ for event in events:
 SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
-    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open", "claim"),
+    *(
+        "pause",
+        "resume",
+        "finish",
+        "up",
+        "down",
+        "attestor",
+        "export",
+        "import",
+        "mcp",
+        "open",
+        "claim",
+        "publish",
+        "yank",
+    ),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"
@@ -90,6 +104,9 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("credit", NAMES[2]): (best,),
         ("credit", "eve"): (lucky,),
         ("notes",): (),
+        ("search",): ("corridor", "2.0.0"),
+        ("search", "--yanked"): ("yanked",),
+        ("search", "environment", "pair"): ("corridor",),
         ("claims",): (),
         ("effects",): (),
         ("runs",): (best, parent, refuted, lucky),

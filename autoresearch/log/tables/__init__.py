@@ -8,6 +8,7 @@ from autoresearch.log.tables.evidence import Evidence
 from autoresearch.log.tables.mentions import Mentions
 from autoresearch.log.tables.programs import Programs
 from autoresearch.log.tables.records import Records
+from autoresearch.log.tables.releases import Releases
 from autoresearch.log.tables.runs import Runs
 from autoresearch.log.tables.tasks import Tasks
 from autoresearch.log.tables.texts import FoundText, TextKind, Texts
@@ -24,6 +25,7 @@ __all__ = [
     "Mentions",
     "Programs",
     "Records",
+    "Releases",
     "Runs",
     "Tasks",
     "TextKind",

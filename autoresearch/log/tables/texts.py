@@ -86,7 +86,11 @@ class Texts:
 
 def as_query(words: str, *, every: bool) -> str:
     """What a person typed as a query that the index takes, whatever it is; empty where it has no word. Pure."""
-    readable = words.encode("utf-8", "ignore").decode().replace("\0", " ").replace('"', " ")
+    return (" AND " if every else " OR ").join(words_in(words))
+
+
+def words_in(text: str) -> list[str]:
+    """The words in a text, each as the index takes it. Pure."""
+    readable = text.encode("utf-8", "ignore").decode().replace("\0", " ").replace('"', " ")
     found = list(dict.fromkeys(word for word in readable.split() if _WORD.search(word)))
-    terms = [f'"{word}" *' if len(word) >= _BEGINNING else f'"{word}"' for word in found[:WORDS_MOST]]
-    return (" AND " if every else " OR ").join(terms)
+    return [f'"{word}" *' if len(word) >= _BEGINNING else f'"{word}"' for word in found[:WORDS_MOST]]

@@ -93,6 +93,8 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
         return f"autoresearch evidence --kind fork --participant {answer.record.participant.short}"
     if answer.verification and (check := how_to_check(answer.verification.marks)):
         return check
+    if answer.release:
+        return f"autoresearch search {answer.release.type} lists others"
     if answer.run:
         return "autoresearch diff ID, autoresearch lineage ID, autoresearch show ID --code"
     return "autoresearch log"

@@ -22,6 +22,7 @@ from autoresearch_cli.rendering.ids import short, shortened
 from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.notes import note_line
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
+from autoresearch_cli.rendering.releases import release_lines
 
 # Fields of a body that name records, and that name times.
 RECORD_FIELDS = ("run", "parent", "release", "heads")
@@ -68,7 +69,10 @@ def with_state(record: RecordView) -> str:
 def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     """One record, as label and text."""
     lines = record_lines(answer.record, now_ms)
-    lines += run_lines(answer.run, answer) if answer.run else body_lines(answer.body)
+    if answer.release:
+        lines += release_lines(answer.release)
+    else:
+        lines += run_lines(answer.run, answer) if answer.run else body_lines(answer.body)
     if answer.measured_by:
         lines.append(("measured", f"by {MEASURED_BY[answer.measured_by]}"))
     lines += [("link", link) for link in answer.links]

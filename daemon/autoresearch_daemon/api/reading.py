@@ -19,9 +19,11 @@ from autoresearch.answers import (
     log_answer,
     notes_answer,
     parse_conditions,
+    release_answer,
     resolve_reference,
     run_log,
     run_source,
+    search_answer,
     show_answer,
     tasks_answer,
     top_answer,
@@ -51,10 +53,13 @@ from autoresearch.api import (
     ProgressAnswer,
     ProgressOf,
     Records,
+    ReleaseAnswer,
+    ReleasesOf,
     RunContextAnswer,
     RunnersAnswer,
     RunsAnswer,
     RunsOf,
+    SearchAnswer,
     ShowAnswer,
     StarAnswer,
     StarRequest,
@@ -210,6 +215,21 @@ def _claims(readers: Readers, asked: OfTask) -> ClaimsAnswer:
     return claims_answer(readers.log, _task(readers, asked), now_ms=now_ms(), me=readers.author)
 
 
+def _releases(readers: Readers, asked: ReleasesOf) -> SearchAnswer:
+    return search_answer(
+        readers.log,
+        query=asked.query,
+        kind=asked.type,
+        limit=asked.limit,
+        yanked=asked.yanked,
+        me=readers.author,
+    )
+
+
+def _release(readers: Readers, asked: OneRecord) -> ReleaseAnswer:
+    return release_answer(readers.log, _id(readers, asked, asked.id), me=readers.author)
+
+
 def _told(readers: Readers, answer: A) -> A:
     """An answer whose runs have headlines."""
     return with_headlines(readers.log, readers.blobs, answer, me=readers.author)
@@ -258,5 +278,7 @@ READERS: dict[Operation[Any], Reading] = {
     operations.DIFF: _diff,
     operations.EFFECTS: _effects,
     operations.NOTES: _notes,
+    operations.RELEASES: _releases,
+    operations.RELEASE: _release,
     operations.CLAIMS: _claims,
 }

@@ -1,0 +1,117 @@
+"""Components on the command line: published, found, shown, yanked; without a daemon."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from autoresearch_cli.models import RegistryAnswer
+
+from autoresearch.api import ReleaseAnswer, SearchAnswer, YankedAnswer
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from tests.cli.conftest import Cli
+from tests.cli.test_json import strictly
+from tests.registry.making import repository
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "q_table"
+    place.mkdir()
+    (place / "main.py").write_text("class QTable:\n    pass\n")
+    (place / "component.ini").write_text("[component]\ntype = policy\nversion = 1.0.0\ndescription = small worlds\n")
+    return place
+
+
+def publish(cli: Cli, folder: Path, *words: str) -> ReleaseAnswer:
+    done = cli("publish", "component", str(folder), *words, "--json")
+    assert done.exit_code == 0, done.output
+    return strictly(done.stdout, ReleaseAnswer)
+
+
+def test_a_component_is_published_found_and_shown(cli: Cli, folder: Path) -> None:
+    made = publish(cli, folder).release
+    assert (made.type, made.name, made.version, made.class_name) == ("policy", "q_table", "1.0.0", "main:QTable")
+    for words in ((), ("policy",), ("small", "worlds"), ("policy", "q_table"), ("--type", "policy", "small")):
+        [found] = strictly(cli("search", *words, "--json").stdout, SearchAnswer).components
+        assert (found.id, found.own, found.summary) == (made.id, True, "small worlds")
+    for words in (("environment",), ("large",), ("--type", "robot")):
+        nothing = cli("search", *words)
+        assert (nothing.exit_code, nothing.stdout) == (0, "")
+        assert "publish component DIR" in nothing.stderr
+    shown = cli("show", made.id)
+    for part in ("policy q_table 1.0.0", "main:QTable in main.py", made.tree, "1.0.0"):
+        assert part in shown.stdout, part
+    assert json.loads(cli("show", made.id, "--json").stdout)["release"]["bundle"] == made.bundle
+
+
+def test_a_version_is_published_once(cli: Cli, folder: Path) -> None:
+    publish(cli, folder)
+    again = cli("publish", "component", str(folder))
+    assert (again.exit_code, "q_table 1.0.0 is published already, as " in again.stderr) == (6, True)
+    (folder / "main.py").write_text("class QTable:\n    SIZE = 2\n")
+    other = cli("publish", "component", str(folder))
+    assert (other.exit_code, "with other files" in other.stderr, "--version" in other.stderr) == (6, True, True)
+    differs = cli("publish", "component", str(folder), "--version", "1.0.1")
+    assert (differs.exit_code, "component.ini says version = 1.0.0" in differs.stderr) == (2, True)
+    (folder / "component.ini").write_text("[component]\ntype = policy\n")
+    publish(cli, folder, "--version", "1.0.1")
+    assert strictly(cli("search", "q_table", "--json").stdout, SearchAnswer).components[0].version == "1.0.1"
+
+
+def test_a_yanked_release_is_hidden_and_shown_with_its_reason(cli: Cli, folder: Path) -> None:
+    made = publish(cli, folder).release
+    done = cli("yank", made.id[7:15], "--reason", "wrong reward", "--json")
+    assert strictly(done.stdout, YankedAnswer).reason == "wrong reward"
+    assert cli("search").stdout == ""
+    assert made.id in cli("search", "--yanked").stdout
+    shown = cli("show", made.id).stdout
+    assert "its publisher yanked it: “wrong reward”" in shown
+    assert cli("yank", made.id).exit_code == 6
+
+
+def test_only_an_own_release_is_yanked(cli: Cli, paths: Paths, folder: Path) -> None:
+    assert cli("yank", "g3xk").exit_code == 4
+    made = publish(cli, folder).release
+    with Notebook(paths) as notebook:
+        identity = notebook.log.records.newest(kind="identity", limit=1)[0]
+    from autoresearch.records import format_id
+
+    wrong = cli("yank", format_id(identity.id))
+    assert (wrong.exit_code, "no component" in wrong.stderr) == (6, True)
+    paths.keys.rename(paths.keys.with_name("other"))
+    stranger = cli("yank", made.id)
+    assert (stranger.exit_code, "another participant" in stranger.stderr) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("nowhere",), 4),
+        (("--from", "nowhere.yaml"), 2),
+        (("x", "--from", "y.yaml"), 2),
+        (("{folder}", "--class", "main:Other"), 2),
+        (("{folder}", "--type", "Policy"), 2),
+        (("{folder}", "--requirements", "nothing.txt"), 2),
+        (("{folder}", "--name", "../x"), 2),
+    ],
+)
+def test_what_can_not_be_published_changes_nothing(cli: Cli, folder: Path, words: tuple[str, ...], code: int) -> None:
+    done = cli("publish", "component", *(word.format(folder=folder) for word in words))
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert "→" in done.stderr
+    assert cli("search").stdout == ""
+
+
+def test_a_registry_file_says_what_became_of_each_release(cli: Cli, tmp_path: Path) -> None:
+    commit = repository(tmp_path / "host")
+    file = tmp_path / "registry.yaml"
+    release = f"releases: [{{name: 1.0.0, hash: {commit}, github_url: 'file://{tmp_path}/host'}}]"
+    file.write_text(f"components:\n  corridor: {{type: environment, {release}}}\n")
+    done = cli("publish", "component", "--from", str(file), "--json")
+    [row] = strictly(done.stdout, RegistryAnswer).releases
+    assert (row.name, row.id) == ("corridor", "")
+    assert "git fetches from https addresses alone" in row.reason
+    assert "0 of 1 releases of registry.yaml are published" in done.stderr

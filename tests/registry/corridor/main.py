@@ -1,0 +1,5 @@
+"""A component of one file."""
+
+
+class Corridor:
+    """Walk to its end."""
