@@ -36,7 +36,7 @@ def said(folder: Path, ini: str, *assignments: str) -> tuple[str, int, str]:
         (HEAD + "[Policy]\nlength = 3\n", "agent.ini, line 4: [Policy] has parameters and no class_name", 2),
         (HEAD + TAIL + "default = dqn\n", "agent.ini, line 5: there is no policy dqn", 2),
         (HEAD, "this project has no policy", 4),
-        (HEAD + TAIL + "[Agent]\nclass_name = still:Still\nlearns_on_run = maybe\n", "line 7: learns_on_run must be", 2),
+        (HEAD + TAIL + "[Agent]\nclass_name = still:Still\nlearns_on_run = so\n", "line 7: learns_on_run must be", 2),
     ],
 )  # fmt: skip
 def test_a_wrong_line_is_named(tmp_path: Path, ini: str, sentence: str, status: int) -> None:
