@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from autoresearch.projects.beginning import make_project
 from autoresearch.projects.finding import Source, find_offer
-from autoresearch.projects.installing import has_chosen_default, install, uninstall, use
+from autoresearch.projects.installing import has_chosen_default, install, missing_components, uninstall, use
 from autoresearch.projects.messages import Checked, Figures, Mode
 from autoresearch.projects.model import (
     AGENT,
@@ -57,6 +57,7 @@ __all__ = [
     "kept_runs",
     "load_project",
     "make_project",
+    "missing_components",
     "read_run",
     "set_head",
     "shipped",

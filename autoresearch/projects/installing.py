@@ -7,13 +7,20 @@ from pathlib import Path, PurePosixPath
 
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.projects.ini import Ini
-from autoresearch.projects.model import AGENT, HIDDEN, Project, load_ini, load_project, section_title
+from autoresearch.projects.model import (
+    AGENT,
+    HIDDEN,
+    RESERVED,
+    Component,
+    Project,
+    load_ini,
+    load_project,
+    section_title,
+)
 from autoresearch.projects.offers import Offer
 from autoresearch.sanitise import one_line
 
 COMPONENTS = "components"
-# The order in which keys stand in a section.
-_FIRST = ("path", "class_name")
 
 
 def install(project: Project, offer: Offer, *, default: bool) -> Project:
@@ -35,20 +42,28 @@ def install(project: Project, offer: Offer, *, default: bool) -> Project:
     title = known_title(ini, offer.type, offer.name) if known else section_title(offer.type, offer.name)
     if offer.type == AGENT:
         title = AGENT.capitalize()
-    for key in ("source", "version", "release", "commit", "tree", "file_path"):
-        ini.remove(title, key)
     values = {"path": path, "class_name": offer.class_name, **offer.pins}
+    for key in RESERVED - values.keys() - {"default"}:
+        ini.remove(title, key)  # of what was installed before
     for key, value in values.items():
         if value:
             ini.set(title, key, value)
+        else:
+            ini.remove(title, key)
     for key, value in offer.parameters.items():
-        ini.set(title, key, value)
+        if not known or key not in known.settings:
+            ini.set(title, key, value)
     if offer.type != AGENT and default:
         _set_default(ini, offer.type, offer.name)
     elif not known and (before := project.defaults.get(offer.type)) and not has_chosen_default(project, offer.type):
         _set_default(ini, offer.type, before)  # it was the default as the only one of its type
     write_ini(project.ini, ini)
     return load_project(project.ini)
+
+
+def missing_components(project: Project) -> list[Component]:
+    """The installed components whose files are not here, as after ``git clone`` of a project."""
+    return [each for each in project.all() if each.pins.get("source") and not Path(each.file).is_file()]
 
 
 def has_chosen_default(project: Project, kind: str) -> bool:

@@ -158,7 +158,7 @@ def new_run_folder(project: Project) -> Iterator[Path]:
     project.runs.mkdir(parents=True, exist_ok=True)
     ignore = project.hidden / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("runs/\nhead\nlock\nlog.txt\n", "utf-8")
+        ignore.write_text("runs/\nhead\nlock\n*.txt\n", "utf-8")
     lock = filelock.FileLock(project.hidden / "lock")
     try:
         lock.acquire(timeout=0)
@@ -169,8 +169,10 @@ def new_run_folder(project: Project) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
         folder = project.runs / f"{_PARTIAL}{os.getpid()}"
         (folder / DATA).mkdir(parents=True)
-        yield folder
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         lock.release()
 

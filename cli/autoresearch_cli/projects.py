@@ -26,7 +26,6 @@ from autoresearch.projects import (
     head_run,
     is_project,
 )
-from autoresearch.tasks import MANIFEST
 from autoresearch_cli import here
 from autoresearch_cli.project_models import (
     ProjectAnswer,
@@ -79,6 +78,8 @@ def project_path(text: str) -> Path:
 
 def means_project(text: str) -> bool:
     """Whether ``run`` is about a project: a file .ini, or a folder with an ``agent.ini`` and no ``task.toml``."""
+    from autoresearch.tasks import MANIFEST
+
     path = typed_path(text) if text else Path.cwd()
     return path.suffix == ".ini" or (is_project(path) and not (path / MANIFEST).exists())
 

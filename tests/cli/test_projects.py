@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,6 +94,25 @@ def test_defaults_are_chosen_kept_and_given_back(cli: Cli) -> None:
     assert not Path(".autoresearch/components/trainer/sarsa").exists()
     ok(cli, "uninstall policy q_table")
     assert defaults(cli)["policy"] == "random"
+
+
+def test_components_whose_files_are_missing_are_copied_anew(cli: Cli) -> None:
+    ok(cli, "init")
+    ok(cli, "install environment gym:CartPole-v1 --name pole")
+    ini = Path("agent.ini").read_text()
+    shutil.rmtree(".autoresearch")
+    assert cli("run").exit_code == 4
+    assert "installed environment.corridor, environment.pole, policy.random" in cli("install").stderr
+    assert Path("agent.ini").read_text() == ini
+    ok(cli, "run")
+    assert "nothing is missing" in cli("install").stderr
+
+
+def test_options_of_a_task_folder_are_refused_for_a_project_and_the_other_way_round(cli: Cli, tmp_path: Path) -> None:
+    ok(cli, "init")
+    assert cli("run", "--hypothesis", "more").exit_code == 2
+    (tmp_path / "task").mkdir()
+    assert cli("run", str(tmp_path / "task"), "--set", "policy.x=1").exit_code == 2
 
 
 def test_a_component_of_ones_own_stays_where_it_is(cli: Cli) -> None:

@@ -15,11 +15,15 @@ from torch import nn
 
 from autoresearch import Trainer
 
+# How many steps are remembered.
+CAPACITY = 50_000
+
 
 class DqnSgd(Trainer):
     """One episode a call, with a gradient step on ``batch_size`` remembered steps every ``every`` steps.
 
     ``epsilon`` is the share of random actions; it falls from 1 to that over ``explore_steps`` steps.
+    The learning rate falls to a twentieth over ``anneal_steps`` steps, so that what works is not unlearned.
     ``target_rate`` is how fast the slow copy follows the network.
     """
 
@@ -30,20 +34,21 @@ class DqnSgd(Trainer):
         epsilon: float = 0.02,
         explore_steps: int = 3_000,
         batch_size: int = 64,
-        capacity: int = 50_000,
+        anneal_steps: int = 40_000,
         every: int = 2,
         target_rate: float = 0.01,
     ) -> None:
         self.discount, self.epsilon, self.explore_steps = discount, epsilon, explore_steps
-        self.batch_size, self.capacity, self.every, self.target_rate = batch_size, capacity, every, target_rate
+        self.batch_size, self.every, self.target_rate = batch_size, every, target_rate
+        self.learning_rate, self.anneal_steps = learning_rate, anneal_steps
         self.steps = self.remembered = 0
         network = self.policy.network
         self.target = copy.deepcopy(network)
         self.optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
         width = network[0].in_features
-        self.seen, self.following = np.zeros((2, capacity, width), np.float32)
-        self.actions = np.zeros((capacity, 1), np.int64)
-        self.rewards, self.ended = np.zeros((2, capacity), np.float32)
+        self.seen, self.following = np.zeros((2, CAPACITY, width), np.float32)
+        self.actions = np.zeros((CAPACITY, 1), np.int64)
+        self.rewards, self.ended = np.zeros((2, CAPACITY), np.float32)
 
     def train(self, policy: Any) -> None:
         """Learn from one episode."""
@@ -55,7 +60,7 @@ class DqnSgd(Trainer):
             action = int(self.rng.integers(policy.actions)) if explores else policy.best(observation)
             found, reward, terminated, truncated, _ = environment.step(action)
             following, done = policy.encode(found), terminated or truncated
-            place = self.remembered % self.capacity
+            place = self.remembered % CAPACITY
             self.seen[place], self.following[place], self.actions[place] = observation, following, action
             self.rewards[place], self.ended[place] = reward, terminated
             observation = following
@@ -66,7 +71,8 @@ class DqnSgd(Trainer):
 
     def learn(self, network: nn.Module) -> None:
         """Take a gradient step on remembered steps."""
-        rows = self.rng.integers(min(self.remembered, self.capacity), size=self.batch_size)
+        self.optimizer.param_groups[0]["lr"] = self.learning_rate * max(0.05, 1 - self.steps / self.anneal_steps)
+        rows = self.rng.integers(min(self.remembered, CAPACITY), size=self.batch_size)
         following, rewards, ended = (
             torch.from_numpy(each[rows]) for each in (self.following, self.rewards, self.ended)
         )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.errors import UsageError
 from autoresearch.projects import (
     Offer,
     Project,
@@ -15,6 +16,7 @@ from autoresearch.projects import (
     has_chosen_default,
     kept_runs,
     load_project,
+    missing_components,
     shipped,
 )
 from autoresearch.projects import install as put
@@ -42,8 +44,8 @@ apps = {"install": install_app, "uninstall": uninstall_app, "use": use_app, "lis
     )
 )
 def install(
-    kind: Type,
-    wanted: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")],
+    kind: Annotated[str, typer.Argument(metavar="[TYPE]", help="environment, policy, trainer, dataset …")] = "",
+    wanted: Annotated[str, typer.Argument(metavar="[NAME]", help="A name, ./a/file.py, or gym:ID.")] = "",
     *,
     class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
@@ -53,8 +55,16 @@ def install(
     ini: Ini = "",
     json: Json = False,
 ) -> None:
-    """Install a component into the project. It becomes the default unless another default was chosen before."""
+    """Install a component into the project. It becomes the default unless another default was chosen before.
+
+    Without TYPE and NAME it installs the components of agent.ini whose files are missing.
+    """
     project = load_project(project_path(ini))
+    if not kind:
+        _restore(project, json=json)
+        return
+    if not wanted:
+        raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
     offer = find_offer(kind, wanted, project.folder, class_name=class_name, name=name)
     if default is None:
         default = _wants_default(project, offer)
@@ -135,6 +145,18 @@ def list_components(
         say("every component has its interface")
     if any(each.error for each in answer.components):
         raise typer.Exit(1)
+
+
+def _restore(project: Project, *, json: bool) -> None:
+    """Copy the files of installed components that are missing."""
+    missing = missing_components(project)
+    for each in missing:
+        source = each.pins["source"]
+        wanted = source if source.startswith("gym:") else each.name
+        offer = find_offer(each.type, wanted, project.folder, name=each.name)
+        project = put(project, offer, default=False)
+    _show(project, json=json)
+    say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
 
 
 def _print_runs(answer: ProjectAnswer) -> None:

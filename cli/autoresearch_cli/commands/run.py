@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.api import Event, operations
-from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.ideas import Idea
 from autoresearch_cli import here
 from autoresearch_cli.agent_folders import refreshed
@@ -63,10 +63,14 @@ def run(  # noqa: PLR0913 - each is an option of the command
     A folder with an agent.ini is a project: its agent runs, nothing learns, the rewards are kept as a run.
     """
     if means_project(file or folder):
+        if hypothesis or parent or replicate or again or allow_packages:
+            raise UsageError("this is a project; that option is for a task folder", hint="autoresearch run --help")
         path = project_path(file or folder)
         given = assignments or []
         finish_run(do_run(path, "bench", episodes, assignments=given, start=start, seed=seed, json=json), json=json)
         return
+    if assignments or start or seed:
+        raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     if not again:
         refuse_repetition(idea)
