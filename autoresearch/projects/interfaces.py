@@ -7,7 +7,11 @@ the project's defaults. ``self.rng`` is its own random generator, the same for t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from autoresearch.projects.members import current, generator_of
+from autoresearch.projects.recording import AgentEnvironment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,11 +40,9 @@ class _Component:
         """The default dataset."""
         return _default("dataset")
 
-    @property
+    @cached_property
     def rng(self) -> np.random.Generator:
         """This component's random generator; its seed follows from the run's."""
-        from autoresearch.projects.members import generator_of
-
         return generator_of(self)
 
     def state_dict(self) -> Mapping[str, object]:
@@ -62,8 +64,6 @@ class Agent(_Component):
     @property
     def environment(self) -> Any:  # noqa: ANN401
         """The default environment, whose ``step`` returns observation, done, reward and info."""
-        from autoresearch.projects.recording import AgentEnvironment
-
         found = self.__dict__.get("_environment")
         if found is None:
             found = self.__dict__["_environment"] = AgentEnvironment(_default("environment"))
@@ -124,6 +124,4 @@ class Dataset(_Component):
 
 
 def _default(kind: str) -> Any:  # noqa: ANN401
-    from autoresearch.projects.members import current
-
     return current().default(kind)

@@ -33,7 +33,6 @@ class Members:
         self._seed = seed
         self._made = made
         self._has_seeded = False
-        self._generators: dict[int, np.random.Generator] = {}
 
     def names(self, kind: str) -> list[str]:
         """The names of a type's components."""
@@ -75,14 +74,10 @@ class Members:
             torch.manual_seed(self._seed)
 
     def generator(self, component: object) -> np.random.Generator:
-        """The component's random generator."""
-        if id(component) not in self._generators:
-            import numpy as np
+        """A random generator for a component, the same for every one of its class."""
+        import numpy as np
 
-            name = f"{type(component).__module__}.{type(component).__qualname__}".rpartition("/")[2]
-            label = zlib.crc32(name.rpartition(".")[2].encode())
-            self._generators[id(component)] = np.random.default_rng([self._seed, label])
-        return self._generators[id(component)]
+        return np.random.default_rng([self._seed, zlib.crc32(type(component).__name__.encode())])
 
 
 class Group:

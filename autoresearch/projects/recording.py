@@ -27,18 +27,14 @@ class Tally:
 
     def __init__(self, look: Callable[[], None] = lambda: None) -> None:
         self.rewards: list[float] = []
-        self.steps = 0
+        self.recorders: list[Recorder] = []
         self.remember: Callable[..., object] | None = None
-        self._look = look
+        self.look = look
 
-    def ended(self, reward: float) -> None:
-        """An episode is over."""
-        self.rewards.append(reward)
-        self._look()
-
-    def look(self) -> None:
-        """Have figures told and the wish to stop heard."""
-        self._look()
+    @property
+    def steps(self) -> int:
+        """The steps so far, in all environments."""
+        return sum(each.taken for each in self.recorders)
 
     def metrics(self) -> dict[str, int | float]:
         """The standard metrics of the finished episodes."""
@@ -61,26 +57,30 @@ class Tally:
 
 
 class Recorder:
-    """An environment as its users see it: ``step`` returns Gymnasium's five values, all else is the environment's."""
+    """An environment as its users see it: ``step`` returns Gymnasium's five values, all else is the environment's.
+
+    ``taken`` is how many steps were taken in it. A step costs little more than the environment's own.
+    """
 
     def __init__(self, environment: Any, tally: Tally, seeds: Iterator[int] = iter(())) -> None:  # noqa: ANN401
         self.inner = environment
-        self.tally = tally
+        self.taken = 0
+        self._tally = tally
         self._seeds = seeds
         self._takes_seed = _takes_seed(environment.reset)
-        self.done = False
         self._step = environment.step
         self._reward = 0.0
-        self._steps = 0
+        self._began = 0
         self._check = _LOOK_STEPS
         self._observation: Any = None
+        tally.recorders.append(self)
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
         """Begin an episode. Returns observation and info. Older environments take no seed and return no info."""
         if "seed" not in given and (seed := next(self._seeds, None)) is not None:
             given["seed"] = seed
         found = self.inner.reset(**given) if self._takes_seed else self.inner.reset()
-        self._reward, self._steps, self._check, self.done = 0.0, 0, _LOOK_STEPS, False
+        self._reward, self._began, self._check = 0.0, self.taken, self.taken + _LOOK_STEPS
         observation, info = found if isinstance(found, tuple) and len(found) == 2 else (found, {})
         self._observation = observation
         return observation, info
@@ -90,25 +90,31 @@ class Recorder:
         found = self._step(action)
         if len(found) != 5:
             found = five(found)
-        tally = self.tally
-        self._reward += found[1]
-        self._steps += 1
-        tally.steps += 1
-        if tally.remember is not None:
-            done = bool(found[2])
-            tally.remember(self._observation, action, found[1], found[0], done=done)
-            self._observation = found[0]
-        if found[2] or found[3]:
-            self.done = True
-            tally.ended(float(self._reward))
-        elif self._steps >= self._check:
-            self._check += _LOOK_STEPS
-            if self._steps >= MOST_EPISODE_STEPS:
-                self.done = True
-                tally.ended(float(self._reward))
-                return found[0], found[1], found[2], True, found[4]
-            tally.look()
+        _, reward, terminated, truncated, _ = found
+        self._reward += reward
+        self.taken = taken = self.taken + 1
+        if self._tally.remember is not None:
+            self._remember(action, found)
+        if terminated or truncated:
+            self._tally.rewards.append(float(self._reward))
+            self._tally.look()
+        elif taken >= self._check:
+            return self._checked(found)
         return found  # type: ignore[no-any-return]
+
+    def _checked(self, found: tuple[Any, Any, bool, bool, Any]) -> tuple[Any, Any, bool, bool, Any]:
+        """The step as it was, or as the last of an episode that is too long."""
+        self._check += _LOOK_STEPS
+        if self.taken - self._began >= MOST_EPISODE_STEPS:
+            self._tally.rewards.append(float(self._reward))
+            found = (*found[:3], True, found[4])
+        self._tally.look()
+        return found
+
+    def _remember(self, action: Any, found: tuple[Any, Any, bool, bool, Any]) -> None:  # noqa: ANN401
+        assert self._tally.remember is not None
+        self._tally.remember(self._observation, action, found[1], found[0], done=bool(found[2]))
+        self._observation = found[0]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self.inner, name)

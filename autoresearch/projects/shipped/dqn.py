@@ -29,14 +29,10 @@ class DQN(Policy):
             return np.eye(self.places, dtype=np.float32)[observation]
         return np.asarray(observation, dtype=np.float32).ravel()
 
+    @torch.inference_mode()
     def decide(self, observation: Any) -> int:
         """The best action."""
-        return self.best(self.encode(observation))
-
-    @torch.inference_mode()
-    def best(self, encoded: Any) -> int:
-        """The best action for an observation as numbers."""
-        return int(self.network(torch.from_numpy(encoded)).argmax())
+        return int(self.network(torch.from_numpy(self.encode(observation))).argmax())
 
     def state_dict(self) -> Mapping[str, Tensor]:
         """The weights."""
