@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,12 @@ def packed_text(state: Mapping[str, object]) -> bytes:
 def _packed(value: object, arrays: dict[str, np.ndarray[Any, Any]], depth: int) -> object:
     if depth > _DEEPEST:
         raise TypeError("it is nested too deep")
+    if isinstance(value, float) and not math.isfinite(value):
+        return {f"{_MARK}float": str(float(value))}  # JSON has none of these
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
-        return value.item()
+        return _packed(value.item(), arrays, depth)
     if isinstance(value, np.ndarray):
         return _array("array", value, arrays)
     if hasattr(value, "detach") and hasattr(value, "numpy"):  # a torch tensor, without importing torch
@@ -109,6 +112,8 @@ def _unpacked(value: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:  #
     if f"{_MARK}tensor" in value:
         torch = importlib.import_module("torch")  # only where a component kept a tensor
         return torch.from_numpy(arrays[value[f"{_MARK}tensor"]].reshape(value["shape"]).copy())
+    if f"{_MARK}float" in value:
+        return float(value[f"{_MARK}float"])
     if f"{_MARK}pairs" in value:
         return {_key(_unpacked(key, arrays)): _unpacked(each, arrays) for key, each in value[f"{_MARK}pairs"]}
     if f"{_MARK}tuple" in value:

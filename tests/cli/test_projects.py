@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from autoresearch_cli.project_models import ProjectAnswer, ProjectFigures, ProjectRunAnswer, SweepAnswer
 
 from tests.cli.conftest import Cli
+from tests.terminals import on_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +96,26 @@ def test_defaults_are_chosen_kept_and_given_back(cli: Cli) -> None:
     assert not Path(".autoresearch/components/trainer/sarsa").exists()
     ok(cli, "uninstall policy q_table")
     assert defaults(cli)["policy"] == "random"
+
+
+@pytest.mark.parametrize(("typed", "chosen"), [("n\n", "q_table"), ("\n", "dqn")])
+def test_a_terminal_asks_which_component_is_the_default(cli: Cli, typed: str, chosen: str) -> None:
+    ok(cli, "init")
+    ok(cli, "install policy q_table")
+    words = [sys.executable, "-m", "autoresearch_cli", "install", "policy", "dqn"]
+    assert "Make dqn the default policy instead of q_table?" in on_terminal(words, typed=typed)
+    assert defaults(cli)["policy"] == chosen
+
+
+def test_a_terminal_shows_the_figures_of_a_run_in_its_width(cli: Cli) -> None:
+    ok(cli, "init")
+    for words in ("run", "list", "list --runs"):
+        shown = on_terminal(
+            [sys.executable, "-m", "autoresearch_cli", *words.split()], COLUMNS="60", NO_COLOR="1", PYTHONUTF8="1"
+        )
+        lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
+        assert "Traceback" not in shown
+        assert max(len(line) for line in lines if " " in line) <= 60, shown
 
 
 def test_components_whose_files_are_missing_are_copied_anew(cli: Cli) -> None:

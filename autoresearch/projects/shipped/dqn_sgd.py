@@ -1,6 +1,7 @@
 """Deep Q-learning: trains a network by gradient descent on remembered steps. https://arxiv.org/abs/1312.5602.
 
-The best next action is chosen by the network itself and valued by a slow copy of it (double Q-learning).
+The best next action is chosen by the network itself and valued by a slow copy of it (double Q-learning). The slow copy
+plays: it is steadier than the network that learns.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ EPISODES = 10
 
 
 class DqnSgd(Trainer):
-    """One episode a call, with a gradient step on ``batch_size`` remembered steps every ``every`` steps.
+    """One episode a call; after it, for every ``every`` steps, a gradient step on ``batch_size`` remembered ones.
 
-    It trains a network of its own, as such training unlearns now and then. The policy gets that network whenever the
-    last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from 1 to
+    It trains networks of its own, as such training unlearns now and then. The policy gets the one that plays whenever
+    the last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from 1 to
     that over ``explore_steps`` steps. ``target_rate`` is how fast the slow copy follows.
     """
 
@@ -53,7 +54,7 @@ class DqnSgd(Trainer):
 
     def train(self, policy: Any) -> None:
         """Learn from one episode."""
-        environment, total = self.environment, 0.0
+        environment, total, began = self.environment, 0.0, self.remembered
         observation, done = policy.encode(environment.reset()[0]), False
         while not done:
             explores = self.rng.random() < max(self.epsilon, 1 - self.steps / self.explore_steps)
@@ -66,18 +67,23 @@ class DqnSgd(Trainer):
             observation, total = following, total + reward
             self.steps += 1
             self.remembered += 1
-            if self.remembered >= 4 * self.batch_size and self.remembered % self.every == 0:
+        self.keep_best(policy, total)
+        if self.remembered >= 4 * self.batch_size:
+            for _ in range((self.remembered - began + self.every - 1) // self.every):
                 self.learn()
+
+    def keep_best(self, policy: Any, total: float) -> None:
+        """Give the policy the network that plays, if it plays better than any before."""
         self.recent = [*self.recent, total][-EPISODES:]
         mean = sum(self.recent) / len(self.recent)
         if len(self.recent) == EPISODES and mean >= self.best:
             self.best = mean
-            policy.network.load_state_dict(self.network.state_dict())
+            policy.network.load_state_dict(self.target.state_dict())
 
     @torch.inference_mode()
     def choose(self, observation: Any) -> int:
         """The best action."""
-        return int(self.network(torch.from_numpy(observation)).argmax())
+        return int(self.target(torch.from_numpy(observation)).argmax())
 
     def learn(self) -> None:
         """Take a gradient step on remembered steps."""
