@@ -136,11 +136,12 @@ def _copied(project: Project, offer: Offer) -> str:
     target = project.folder / path
     fresh = target.with_name(f".{offer.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    for name, content in offer.files.items():
+    for name in offer.files:
         inner = PurePosixPath(name)
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
             raise UsageError(f"the component has a file outside of its folder: {one_line(name, 60)}")
-        file = fresh / inner
+    for name, content in offer.files.items():
+        file = fresh / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     if target.exists():

@@ -23,11 +23,11 @@ EPISODES = 10
 
 
 class DqnSgd(Trainer):
-    """One episode a call; after it, for every ``every`` steps, a gradient step on ``batch_size`` remembered ones.
+    """One episode a call, then a gradient step on ``batch_size`` remembered steps for every ``every`` steps of it.
 
     It trains networks of its own, as such training unlearns now and then. The policy gets the one that plays whenever
-    the last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from 1 to
-    that over ``explore_steps`` steps. ``target_rate`` is how fast the slow copy follows.
+    the last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from
+    1 to that over ``explore_steps`` steps. ``target_rate`` is how fast the slow copy follows.
     """
 
     def __init__(
