@@ -51,6 +51,10 @@ class Session:
         order, stopped = self._order, False
         agent = self._agent()
         before = "" if order.mode == "train" else self._state_of_policy()
+        self.members.default("environment")
+        if order.mode == "train" and "trainer" in order.project.components:
+            self.members.default("trainer")
+        self._began = self._told = time.monotonic()  # components are built, which may have loaded large packages
         try:
             if order.mode == "train":
                 self._train(agent)
@@ -58,13 +62,14 @@ class Session:
                 self._bench(agent)
         except Stopped:
             stopped = True
+        seconds = time.monotonic() - self._began
         changed = order.mode == "bench" and before != self._state_of_policy()
         if order.mode == "train" or order.project.learns_on_run:
             self._save()
         return Done(
             self._tally.metrics(),
             self._tally.curve(),
-            time.monotonic() - self._began,
+            seconds,
             sorted(".".join(key) if key[0] != AGENT else AGENT for key in self.members.built),
             stopped,
             changed,
@@ -77,21 +82,28 @@ class Session:
         return self.members.built[AGENT, AGENT]
 
     def _train(self, agent: Any) -> None:  # noqa: ANN401
-        tally, calls = self._tally, 0
+        tally, steps, without = self._tally, 0, 0
         if "dataset" in self._order.project.components:
             tally.remember = getattr(self.members.default("dataset"), "add", None)
-        while (len(tally.rewards) if tally.steps else calls) < self._order.episodes:
-            calls += 1
-            self._call(agent, "train")
-            tally.look()
+        train = self._method(agent, "train")
+        while len(tally.rewards) < self._order.episodes:
+            before = len(tally.rewards)
+            self._guarded(AGENT, train)
+            if len(tally.rewards) == before:
+                without += tally.steps == steps  # it may learn from a dataset alone: then its calls are counted
+                steps = tally.steps
+                tally.look()
+                if without >= self._order.episodes:
+                    return
 
     def _bench(self, agent: Any) -> None:  # noqa: ANN401
         tally, environment = self._tally, self.members.default("environment")
+        advance = self._method(agent, "advance")
         for _ in range(self._order.episodes):
             finished, steps, idle = len(tally.rewards), tally.steps, 0
             agent.obs, _info = self._guarded("environment", environment.reset)
             while len(tally.rewards) == finished:
-                self._call(agent, "advance")
+                self._guarded(AGENT, advance)
                 idle = idle + 1 if tally.steps == steps else 0
                 steps = tally.steps
                 if idle > _MOST_IDLE:
@@ -99,10 +111,12 @@ class Session:
                         "the agent's advance() takes no step in the environment", hint="call self.environment.step"
                     )
 
-    def _call(self, agent: Any, method: str) -> None:  # noqa: ANN401
-        if not hasattr(agent, method):
-            raise AutoresearchError(f"the agent has no {method}()", hint="derive it from autoresearch.Agent")
-        self._guarded(AGENT, getattr(agent, method))
+    @staticmethod
+    def _method(agent: Any, name: str) -> Callable[[], Any]:  # noqa: ANN401
+        found: Callable[[], Any] | None = getattr(agent, name, None)
+        if found is None:
+            raise AutoresearchError(f"the agent has no {name}()", hint="derive it from autoresearch.Agent")
+        return found
 
     @staticmethod
     def _guarded(key: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
