@@ -165,6 +165,19 @@ def test_an_agent_that_takes_no_step_is_stopped(tmp_path: Path) -> None:
         bench(tmp_path, 1)
 
 
+def test_a_trainer_without_an_environment_is_called_so_often(tmp_path: Path) -> None:
+    learner(tmp_path)
+    (tmp_path / "offline.py").write_text(
+        "from autoresearch import Trainer\nclass Offline(Trainer):\n    calls = 0\n"
+        "    def train(self, policy):\n        self.calls += 1\n"
+        "    def state_dict(self):\n        return {'calls': self.calls}\n"
+    )
+    install(load_project(tmp_path), find_offer("trainer", str(tmp_path / "offline.py"), tmp_path), default=True)
+    run = train(tmp_path, 7)
+    assert run.data.metrics == {"episodes": 0, "steps": 0}
+    assert (run.folder / "data/trainer.offline.json").read_text() == '{"calls":7}'
+
+
 def test_two_commands_do_not_run_one_project(tmp_path: Path) -> None:
     with training(tmp_path), pytest.raises(Refused, match="another command"):
         bench(tmp_path, 1)
