@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.projects.checking import METHODS
 from autoresearch.projects.model import AGENT, check_name, lone_name
@@ -27,8 +29,9 @@ def find_offer(
 ) -> Offer:
     """The component that ``install TYPE NAME`` means, for the project in ``folder``.
 
-    ``wanted`` is NAME, NAME==VERSION, a path (with a slash, or ending in ``.py``), or gym:ID. A name is looked for
-    among the components that ship, then in ``sources`` in their order; with a version only there.
+    ``wanted`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
+    name is looked for among the components that ship, then in ``sources`` in their order. With a version, or with a
+    publisher as in PUBLISHER/NAME, only there.
 
     Raises:
         NotFound: there is none of this name, or no such file.
@@ -45,10 +48,10 @@ def find_offer(
                 f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {wanted}"
             )
         return _renamed(_gymnasium(wanted.removeprefix("gym:")), name)
-    if "/" in wanted or wanted.startswith(".") or wanted.endswith(".py"):
+    if wanted.startswith((".", "/", "~")) or wanted.endswith(".py"):
         return _own(kind, Path(wanted), folder, class_name, name)
     found, _, version = wanted.partition("==")
-    check_name(found)
+    check_name(found.rpartition("/")[2])
     offer = None if version else shipped_offer(kind, found)
     for source in () if offer else sources:
         if offer := source(kind, found, version):
@@ -59,8 +62,6 @@ def find_offer(
 
 
 def _renamed(offer: Offer, name: str) -> Offer:
-    import msgspec
-
     return msgspec.structs.replace(offer, name=check_name(name)) if name else offer
 
 

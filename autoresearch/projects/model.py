@@ -130,7 +130,7 @@ def section_title(kind: str, name: str = "") -> str:
 
 def check_name(name: str) -> str:
     """The name, if it can be one. Raises UsageError."""
-    if not NAME.fullmatch(name):
+    if not NAME.fullmatch(name) or name == "default":  # acr.policy.default is another one
         raise UsageError(
             f"“{one_line(name, 40)}” can't be a component's name", hint="use letters, digits and _ . - in it"
         )

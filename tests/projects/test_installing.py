@@ -38,9 +38,15 @@ def test_a_further_source_is_asked_for_names_that_do_not_ship_and_for_versions(t
         load_project(tmp_path), find_offer("Policy", "far==1.0.0", tmp_path, sources=[source]), default=True
     )
     assert project.ini.read_text() == ini.replace("2.0.0", "1.0.0")
-    with pytest.raises(NotFound):
-        find_offer("policy", "q_table==3", tmp_path, sources=[source])
-    assert asked == [("policy", "far", ""), ("policy", "far", "1.0.0"), ("policy", "q_table", "3")]
+    for wanted in ("q_table==3", "ann/q_table"):
+        with pytest.raises(NotFound):
+            find_offer("policy", wanted, tmp_path, sources=[source])
+    assert asked == [
+        ("policy", "far", ""),
+        ("policy", "far", "1.0.0"),
+        ("policy", "q_table", "3"),
+        ("policy", "ann/q_table", ""),
+    ]
 
 
 @pytest.mark.parametrize("name", ["../../agent.py", "/tmp/x.py", "a/../../b.py", ""])
@@ -54,7 +60,7 @@ def test_a_file_outside_of_the_components_folder_is_refused(tmp_path: Path, name
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", ["..", "a/b", ".hidden", "a b", "x" * 65, "[x]"])
+@pytest.mark.parametrize("name", ["..", "a/b", ".hidden", "a b", "x" * 65, "[x]", "default"])
 def test_a_name_that_can_be_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.py").write_bytes(CODE)
     with pytest.raises(UsageError, match="can't be a component's name"):
