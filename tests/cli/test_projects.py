@@ -46,6 +46,7 @@ def defaults(cli: Cli) -> dict[str, str]:
     return {each.type: each.name for each in listed(cli).components if each.is_default}
 
 
+@pytest.mark.slow
 def test_the_example_session_of_the_component_registry(cli: Cli) -> None:
     ok(cli, "init")
     random = answer(cli, "run agent.ini").run

@@ -26,6 +26,7 @@ def test_dqn_balances_the_pole_within_two_minutes_of_processor_time(tmp_path: Pa
     assert bench(tmp_path, 50).data.metrics["mean_reward"] >= 450
 
 
+@pytest.mark.slow
 def test_dqn_goes_on_from_what_it_learned(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     for kind, wanted in (("policy", "dqn"), ("trainer", "dqn_sgd")):

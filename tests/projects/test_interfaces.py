@@ -163,6 +163,7 @@ def test_the_checker_names_what_is_missing_and_forbids_nothing(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_every_component_that_ships_has_its_interface(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     gym = find_offer("environment", "gym:CartPole-v1", tmp_path)
@@ -204,6 +205,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.slow
 def test_tensors_come_back_as_tensors_and_objects_are_refused(tmp_path: Path) -> None:
     import torch
 
