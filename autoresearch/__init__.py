@@ -1,19 +1,33 @@
 """What records mean: encoding, log, views, tasks, proposers, running. Knows no network, no HTTP, no tensors."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from autoresearch.agent import AsyncResearchAgent, ResearchAgent
+    from autoresearch.projects import acr
+    from autoresearch.projects.interfaces import Agent, Dataset, Environment, Policy, Trainer
 
 __version__ = "0.1.0"
-__all__ = ["AsyncResearchAgent", "ResearchAgent"]
+__all__ = [
+    "Agent",
+    "AsyncResearchAgent",
+    "Dataset",
+    "Environment",
+    "Policy",
+    "ResearchAgent",
+    "Trainer",
+    "acr",
+]
+_INTERFACES = ("Agent", "Dataset", "Environment", "Policy", "Trainer")
 
 
 def __getattr__(name: str) -> object:
     """Load what a script asks for by name: commands start without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from autoresearch import agent
-
-    found: object = getattr(agent, name)
+    if name == "acr":
+        return import_module("autoresearch.projects.acr")
+    module = "autoresearch.projects.interfaces" if name in _INTERFACES else "autoresearch.agent"
+    found: object = getattr(import_module(module), name)
     return found

@@ -34,7 +34,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Work": {
         "demo": Entry("demo", "Watch this machine run experiments for a few minutes."),
-        "run": Entry("run", "Train a task folder's program once, as a change of a known run."),
+        "run": Entry("run", "Train a task folder's program once, or benchmark a project."),
         "next": Entry("next_program", "Bring the best program into a task folder, to be changed next."),
         "propose": Entry("propose", "Hand a program to the daemon, which runs it when a worker is free."),
         "claim": Entry("claim", "Tell the network that you try a program, before you run it."),
@@ -49,7 +49,14 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "resume": Entry("control", "End a pause."),
         "finish": Entry("control", "Finish the run in progress, then stop working."),
     },
-    "Components": {
+    "Project": {
+        "init": Entry("init", "Make a project: an agent that runs at once."),
+        "install": Entry("install", "Install an environment, a policy or a trainer into a project."),
+        "uninstall": Entry("install", "Take a component out of a project."),
+        "use": Entry("install", "Choose the default among components of a type."),
+        "list": Entry("install", "The components of a project, and its runs."),
+        "train": Entry("train", "Train a project's policy; `run` measures it."),
+        "reset": Entry("train", "Forget what a project has learned, or go back to a run."),
         "search": Entry("search", "Components: environments, policies, trainers and others."),
         "publish": Entry("publish", "Publish a component, for others to install."),
         "yank": Entry("yank", "Advise against a release of yours."),

@@ -6,7 +6,7 @@ import sys
 import typing
 
 import msgspec
-from autoresearch_cli import models
+from autoresearch_cli import models, project_models
 
 from autoresearch import api
 from autoresearch.api import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
@@ -14,9 +14,9 @@ from autoresearch.api import Answer, LineageStep, MarkView, ParticipantView, Pro
 HEAD = """\
 # What `--json` prints
 
-Every command takes `--json` and then prints one document in one line on standard output; `events`, `work --follow` and
-`demo` print one document a line. Talk stays on standard error. A command that fails prints `autoresearch.failure/1`
-and leaves with its exit status.
+Every command takes `--json` and then prints one document in one line on standard output; `events`, `work --follow`,
+`demo`, `train` and `run` of a project print one document a line. Talk stays on standard error. A command that fails
+prints `autoresearch.failure/1` and leaves with its exit status.
 
 Each document names its shape in `schema`. Under one name fields are only added; a changed meaning gets a new number.
 So ignore fields you don't know. Ids of records are CIDs (`bafyrei…`), keys and other hashes hexadecimal, times Unix
@@ -72,6 +72,9 @@ milliseconds, durations milliseconds, sizes bytes.
 | `task archive`, `restore` | `autoresearch.archived/1` |
 | `note`, `notes` | `autoresearch.note/1`, `autoresearch.notes/1` |
 | `star`, `unstar` | `autoresearch.star/1` |
+| `init`, `install`, `uninstall`, `use`, `list`, `reset` | `autoresearch.project/1` |
+| `train`, `run` of a project | `autoresearch.project_figures/1` every two seconds, then `autoresearch.project_run/1` |
+| `train --sweep` | the same for each run, then `autoresearch.sweep/1` |
 """
 # What the daemon's API reads is described with the API.
 REQUESTS = {
@@ -106,7 +109,7 @@ REQUESTS = {
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
     bases = (Answer,)
-    rooms = (vars(api), vars(models))
+    rooms = (vars(api), vars(models), vars(project_models))
     printed = [
         cls
         for room in rooms

@@ -53,21 +53,8 @@ for event in events:
 SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
-    *(
-        "pause",
-        "resume",
-        "finish",
-        "up",
-        "down",
-        "attestor",
-        "export",
-        "import",
-        "mcp",
-        "open",
-        "claim",
-        "publish",
-        "yank",
-    ),
+    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open", "claim"),
+    *("init", "install", "uninstall", "use", "list", "train", "reset", "publish", "yank"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"

@@ -14,7 +14,7 @@ import pytest
 from tests.daemon.toy import write_toy_task
 
 ROOT = Path(__file__).parents[2]
-FILE = r"<!-- file: (?P<file>[\w./-]+) -->\n```python\n(?P<text>.*?)^```$"
+FILE = r"<!-- file: (?P<file>[\w./-]+) -->\n```(?:python|yaml)\n(?P<text>.*?)^```$"
 CONSOLE = r"(?P<skip><!-- not run by the test: [^\n]+ -->\n)?```console\n(?P<console>.*?)^```$"
 
 
@@ -97,6 +97,14 @@ def test_the_tutorial_can_be_followed_to_its_end(tmp_path: Path) -> None:
     pytest.importorskip("libp2p")
     program = list(steps((ROOT / "docs/tutorial.md").read_text()))
     assert len(program) > 25
+
+    assert played(program, tmp_path) == program
+
+
+@pytest.mark.slow
+def test_the_tutorial_about_projects_can_be_followed(tmp_path: Path) -> None:
+    program = list(steps((ROOT / "docs/tutorial-projects.md").read_text()))
+    assert len(program) > 20
 
     assert played(program, tmp_path) == program
 

@@ -1,4 +1,4 @@
-"""``run``: one run of the program in a task folder."""
+"""``run``: one run of the program in a task folder, or a benchmark run of a project."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from autoresearch.api import Event, operations
-from autoresearch.errors import AutoresearchError, DaemonNotRunning
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.ideas import Idea
 from autoresearch_cli import here
 from autoresearch_cli.agent_folders import refreshed
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
-from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.packages import AllowPackages, ask_for_packages
+from autoresearch_cli.projects import From, Set, do_run, finish_run, means_project, project_path
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import Display, choose_display
@@ -31,13 +32,21 @@ apps = {"run": app}
     epilog=examples(
         ("autoresearch run", "the configured task's program"),
         ("autoresearch run ~/grammar --hypothesis 'longer warm-up'", "your edit, as a change of a known run"),
-        ("autoresearch run ~/grammar --parent @", "your edit, as a change of the best run"),
-        see="next, propose, task get, show, diff",
+        ("autoresearch run agent.ini", "a benchmark run of a project"),
+        see="next, propose, train, task get, show, diff",
     )
 )
-def run(
-    folder: Folder = "",
+def run(  # noqa: PLR0913 - each is an option of the command
+    folder: Annotated[
+        str,
+        typer.Argument(metavar="[DIR|INI]", help="A task folder or a project. Left out: this project, or the task."),
+    ] = "",
     *,
+    file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="A project's agent.ini.")] = "",
+    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Of a project: how many episodes.")] = 20,
+    assignments: Set = None,
+    start: From = "",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of a project: the seed of the first episode.")] = 0,
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     replicate: Annotated[
@@ -49,7 +58,19 @@ def run(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Train the program of a task folder once, measure it, and compare it with the run that it changes."""
+    """Train the program of a task folder once and compare it with the run that it changes; or benchmark a project.
+
+    A folder with an agent.ini is a project: its agent runs, nothing learns, the rewards are kept as a run.
+    """
+    if means_project(file or folder):
+        if hypothesis or parent or replicate or again or allow_packages:
+            raise UsageError("this is a project; that option is for a task folder", hint="autoresearch run --help")
+        path = project_path(file or folder)
+        given = assignments or []
+        finish_run(do_run(path, "bench", episodes, assignments=given, start=start, seed=seed, json=json), json=json)
+        return
+    if assignments or start or seed:
+        raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     if not again:
         refuse_repetition(idea)

@@ -1,0 +1,206 @@
+"""``install``, ``uninstall``, ``use`` and ``list``: the components of a project."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from autoresearch.errors import UsageError
+from autoresearch.projects import (
+    Offer,
+    Project,
+    check_project,
+    find_offer,
+    has_chosen_default,
+    kept_runs,
+    load_project,
+    missing_components,
+    shipped,
+)
+from autoresearch.projects import install as put
+from autoresearch.projects import uninstall as take
+from autoresearch.projects import use as choose
+from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.project_models import ProjectAnswer
+from autoresearch_cli.projects import Type, print_components, project_answer, project_path
+from autoresearch_cli.rendering.output import print_json, print_table, say
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The component's name.")]
+Ini = Annotated[
+    str, typer.Option("--file", "-f", metavar="INI", help="The project's agent.ini. Left out: this folder's.")
+]
+install_app, uninstall_app, use_app, list_app = (command_app(no_args_is_help=False) for _ in range(4))
+apps = {"install": install_app, "uninstall": uninstall_app, "use": use_app, "list": list_app}
+
+
+@install_app.command(
+    epilog=examples(
+        ("autoresearch install policy q_table", "a component that ships"),
+        ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
+        ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
+        see="uninstall, use, list, init",
+    )
+)
+def install(
+    kind: Annotated[str, typer.Argument(metavar="[TYPE]", help="environment, policy, trainer, dataset …")] = "",
+    wanted: Annotated[str, typer.Argument(metavar="[NAME]", help="A name, ./a/file.py, or gym:ID.")] = "",
+    *,
+    class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
+    default: Annotated[
+        bool | None, typer.Option("--default/--no-default", help="Make it the default of its type, or not.")
+    ] = None,
+    ini: Ini = "",
+    json: Json = False,
+) -> None:
+    """Install a component into the project. It becomes the default unless another default was chosen before.
+
+    Without TYPE and NAME it installs the components of agent.ini whose files are missing.
+    """
+    project = load_project(project_path(ini))
+    if not kind:
+        _restore(project, json=json)
+        return
+    if not wanted:
+        raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
+    offer = find_offer(kind, wanted, project.folder, class_name=class_name, name=name)
+    if default is None:
+        default = _wants_default(project, offer)
+    if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped()):
+        say(f"your {offer.type} {offer.name} takes the place of the one that ships")
+    changed = put(project, offer, default=default)
+    _show(changed, json=json)
+    is_default = changed.defaults.get(offer.type) == offer.name
+    say(f"installed {offer.type} {offer.name}{', the default' if is_default else ''}")
+    say(f"→ autoresearch {'list' if is_default else f'use {offer.type} {offer.name}'}")
+
+
+@uninstall_app.command(
+    epilog=examples(
+        ("autoresearch uninstall policy random", "out of this project"),
+        ("autoresearch uninstall environment cartpole", "another type"),
+        ("autoresearch uninstall policy mine -f ../walker/agent.ini", "out of another project"),
+        see="install, use, list",
+    )
+)
+def uninstall(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
+    """Take a component out of the project. Files of your own stay, and so do the runs that used it."""
+    _show(take(load_project(project_path(ini)), kind.lower(), name), json=json)
+    say(f"uninstalled {kind.lower()} {name}")
+
+
+@use_app.command(
+    epilog=examples(
+        ("autoresearch use policy dqn", "train and run take this policy"),
+        ("autoresearch use environment 2048", "another environment"),
+        ("autoresearch list", "which are the defaults"),
+        see="install, list, train",
+    )
+)
+def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
+    """Make an installed component the default of its type."""
+    _show(choose(load_project(project_path(ini)), kind.lower(), name), json=json)
+    say(f"{kind.lower()} {name} is the default")
+
+
+@list_app.command(
+    name="list",
+    epilog=examples(
+        ("autoresearch list", "the components of this project"),
+        ("autoresearch list --check", "what each lacks of its interface"),
+        ("autoresearch list --runs", "the runs, the oldest first"),
+        see="install, use, train, run",
+    ),
+)
+def list_components(
+    ini: Annotated[str, typer.Argument(metavar="[INI]", help="The project's agent.ini. Left out: this folder's.")] = "",
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Load each component, and compare it with its interface.")
+    ] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List the runs instead.")] = False,
+    json: Json = False,
+) -> None:
+    """List the components of a project, or its runs."""
+    path = project_path(ini)
+    project = load_project(path)
+    answer = project_answer(
+        project, checked=check_project(path) if check else (), runs=kept_runs(project) if runs else ()
+    )
+    if json:
+        print_json(answer)
+    elif runs:
+        _print_runs(answer)
+    else:
+        print_components(answer)
+    for each in answer.components:
+        title = f"{each.type} {each.name}" if each.type != each.name else each.type
+        if each.missing:
+            say(f"{title} has no {', '.join(each.missing)}: it may not work with other components")
+        if each.error:
+            say(f"{title} can't be loaded: {each.error}")
+    if check and not any(each.missing or each.error for each in answer.components):
+        say("every component has its interface")
+    if any(each.error for each in answer.components):
+        raise typer.Exit(1)
+
+
+def _restore(project: Project, *, json: bool) -> None:
+    """Copy the files of installed components that are missing."""
+    missing = missing_components(project)
+    for each in missing:
+        source = each.pins["source"]
+        wanted = source if source.startswith("gym:") else each.name
+        offer = find_offer(each.type, wanted, project.folder, name=each.name)
+        project = put(project, offer, default=False)
+    _show(project, json=json)
+    say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
+
+
+def _print_runs(answer: ProjectAnswer) -> None:
+    print_table(
+        ("id", "mode", "from", "episodes", "mean", "max", "trained", "head"),
+        [
+            (
+                run.id,
+                run.mode if run.status == "ok" else f"{run.mode} ({run.status})",
+                run.parent,
+                run.metrics.get("episodes", 0),
+                _figure(run.metrics.get("mean_reward")),
+                _figure(run.metrics.get("max_reward")),
+                run.totals["training_episodes"],
+                "*" if run.id == answer.head else "",
+            )
+            for run in answer.runs
+        ],
+        right=("episodes", "mean", "max", "trained"),
+        optional=("max",),
+    )
+    if not answer.runs:
+        say("there are no runs yet")
+        say("→ autoresearch train")
+
+
+def _figure(number: float | None) -> str:
+    return "–" if number is None else f"{number:.4g}"
+
+
+def _wants_default(project: Project, offer: Offer) -> bool:
+    """Whether a new component becomes the default: unless one was chosen; then a person at a terminal is asked."""
+    present = project.defaults.get(offer.type, "")
+    if not present or present == offer.name or not has_chosen_default(project, offer.type):
+        return True
+    if not sys.stdin.isatty():
+        say(f"the default {offer.type} stays {present}")
+        return False
+    return typer.confirm(f"Make {offer.name} the default {offer.type} instead of {present}?", default=True, err=True)
+
+
+def _show(project: Project, *, json: bool) -> None:
+    answer = project_answer(project)
+    if json:
+        print_json(answer)
+    else:
+        print_components(answer)

@@ -1,0 +1,249 @@
+"""What the commands about projects share: finding the project, doing a run with its figures, showing both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.errors import NotFound
+from autoresearch.figures import counted, duration
+from autoresearch.paths import typed_path
+from autoresearch.projects import (
+    AGENT,
+    INI,
+    Checked,
+    Component,
+    Figures,
+    Mode,
+    Project,
+    Run,
+    do_project_run,
+    head_run,
+    is_project,
+)
+from autoresearch_cli import here
+from autoresearch_cli.project_models import (
+    ProjectAnswer,
+    ProjectComponent,
+    ProjectFigures,
+    ProjectRun,
+    ProjectRunAnswer,
+)
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
+from autoresearch_cli.rendering.progress import choose_display
+
+# Between two figures of a run, with --json.
+FIGURE_SECONDS = 2.0
+SPARKS = "▁▂▃▄▅▆▇█"
+STOPPED = 130
+
+IniArgument = Annotated[
+    str, typer.Argument(metavar="[INI]", help="The project's agent.ini, or its folder. Left out: this folder.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="COMPONENT.KEY=VALUE", help="A parameter for this run, such as policy.hidden=64."),
+]
+From = Annotated[
+    str, typer.Option("--from", metavar="RUN", help="Begin with what this run had learned. Left out: the newest run.")
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="The seed. Left out: one that follows from the runs before.")
+]
+Type = Annotated[
+    str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset, or a type of your own.")
+]
+
+
+def project_path(text: str) -> Path:
+    """The ``agent.ini`` that was typed: a file, a folder that has one, or that of this folder or one above it.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if text:
+        path = typed_path(text).absolute()
+        return path / INI if path.is_dir() else path
+    start = Path.cwd()
+    found = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
+    if found is None:
+        raise NotFound(f"there is no {INI} in {start}", hint="autoresearch init makes a project")
+    return found
+
+
+def means_project(text: str) -> bool:
+    """Whether ``run`` is about a project: a file .ini, or a folder with an ``agent.ini`` and no ``task.toml``."""
+    from autoresearch.tasks import MANIFEST
+
+    path = typed_path(text) if text else Path.cwd()
+    return path.suffix == ".ini" or (is_project(path) and not (path / MANIFEST).exists())
+
+
+def do_run(
+    path: Path,
+    mode: Mode,
+    episodes: int,
+    *,
+    assignments: Sequence[str],
+    start: str,
+    seed: int | None,
+    json: bool,
+) -> Run:
+    """Train or benchmark, showing how far it is."""
+    told = [time.monotonic()]
+    title = "train" if mode == "train" else "benchmark run"
+    with choose_display(quiet=True) as display:
+
+        def show(figures: Figures) -> None:
+            done = min(1.0, figures.episodes / episodes)
+            reward = "" if figures.recent_reward is None else f"  mean reward {figures.recent_reward:.4g}"
+            left = f"{duration(figures.seconds * 1000 * (1 - done) / done)} left" if done else ""
+            display.progress("run", title, done, f"episode {figures.episodes}{reward}", left=left)
+            if json and time.monotonic() - told[0] >= FIGURE_SECONDS:
+                told[0] = time.monotonic()
+                print_json(
+                    ProjectFigures(
+                        mode=mode,
+                        episodes=figures.episodes,
+                        asked_episodes=episodes,
+                        steps=figures.steps,
+                        seconds=round(figures.seconds, 1),
+                        recent_reward=figures.recent_reward,
+                    )
+                )
+
+        return do_project_run(
+            path,
+            mode,
+            episodes,
+            now_ms=here.now_ms,
+            assignments=assignments,
+            start=start,
+            seed=seed,
+            on_figures=show,
+        )
+
+
+def finish_run(run: Run, *, json: bool) -> None:
+    """Show a run that was kept, and what to do next; leave with 130 when a person stopped it."""
+    if json:
+        print_json(ProjectRunAnswer(run=run_view(run)))
+    else:
+        print_run(run)
+    stopped = run.data.status == "stopped"
+    if stopped:
+        say(f"stopped: what was learned so far is kept as run {run.id}")
+    if run.data.policy_changed:
+        kept = "it is kept (learns_on_run)" if run.data.learns_on_run else "the change is not kept"
+        say(f"the policy changed in a benchmark run; {kept}")
+    if not json:
+        say("→ autoresearch run" if run.data.mode == "train" else "→ autoresearch list --runs")
+    if stopped:
+        raise typer.Exit(STOPPED)
+
+
+def print_run(run: Run) -> None:
+    """A run's figures."""
+    data, metrics = run.data, run.data.metrics
+    reward = [
+        f"{name} {metrics[f'{name}_reward']:.4g}" for name in ("mean", "median", "max", "min") if _has(metrics, name)
+    ]
+    totals = data.totals
+    lines = [
+        ("run", f"{run.id}  {'training' if data.mode == 'train' else 'benchmark'}"),
+        ("from", data.parent or "nothing learned before"),
+        ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
+        ("reward", "  ".join(reward) or "no episode ended"),
+        *([("curve", sparks(data.curve))] if len(data.curve) > 1 and data.mode == "train" else []),
+        (
+            "totals",
+            f"trained {counted(totals.training_episodes, 'episode')} ({counted(totals.training_steps, 'step')}), "
+            f"benchmarked {counted(totals.benchmark_episodes, 'episode')}",
+        ),
+        ("took", f"{data.seconds:.1f} s"),
+        ("folder", str(run.folder)),
+    ]
+    print_labelled(lines)
+
+
+def sparks(values: Sequence[float]) -> str:
+    """A curve in one line, from its lowest to its highest value."""
+    low, high = min(values), max(values)
+    span = high - low or 1.0
+    bars = "".join(SPARKS[min(7, int((value - low) / span * 8))] for value in values)
+    return f"{bars}  {low:.4g} to {high:.4g}"
+
+
+def project_answer(project: Project, *, checked: Sequence[Checked] = (), runs: Sequence[Run] = ()) -> ProjectAnswer:
+    """A project as a document."""
+    head = head_run(project)
+    findings = {each.key: each for each in checked}
+    return ProjectAnswer(
+        folder=str(project.folder),
+        components=[_component(project, each, findings.get(each.key)) for each in project.all()],
+        runs=[run_view(run) for run in runs],
+        head=head.id if head else "",
+    )
+
+
+def run_view(run: Run) -> ProjectRun:
+    """A run as part of a document."""
+    data = run.data
+    return ProjectRun(
+        id=run.id,
+        mode=data.mode,
+        status=data.status,
+        parent=data.parent,
+        started=data.started,
+        seconds=data.seconds,
+        seed=data.seed,
+        metrics=data.metrics,
+        totals=msgspec.to_builtins(data.totals),
+        curve=data.curve,
+        components=sorted(data.components),
+        policy_changed=data.policy_changed,
+        folder=str(run.folder),
+    )
+
+
+def print_components(answer: ProjectAnswer) -> None:
+    """The components as a table; a default has a star."""
+    print_table(
+        ("type", "default", "name", "from", "class", "parameters"),
+        [
+            (
+                each.type,
+                "*" if each.is_default else "",
+                each.name,
+                " ".join(filter(None, (each.source, each.version))) or "own",
+                each.class_name,
+                " ".join(f"{key}={value}" for key, value in each.parameters.items()),
+            )
+            for each in answer.components
+        ],
+        optional=("class", "from"),
+    )
+
+
+def _component(project: Project, each: Component, checked: Checked | None) -> ProjectComponent:
+    return ProjectComponent(
+        type=each.type,
+        name=each.name,
+        is_default=each.type == AGENT or project.defaults.get(each.type) == each.name,
+        class_name=each.class_name,
+        file=each.file,
+        source=each.pins.get("source", ""),
+        version=each.pins.get("version", ""),
+        parameters={key: setting.value for key, setting in each.settings.items()},
+        missing=checked.missing if checked else [],
+        error=checked.error if checked else "",
+    )
+
+
+def _has(metrics: dict[str, int | float], name: str) -> bool:
+    return f"{name}_reward" in metrics
