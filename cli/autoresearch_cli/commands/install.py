@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -22,6 +23,8 @@ from autoresearch.projects import (
 from autoresearch.projects import install as put
 from autoresearch.projects import uninstall as take
 from autoresearch.projects import use as choose
+from autoresearch.records import parse_id
+from autoresearch_cli.component_offers import offer_from_log
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.project_models import ProjectAnswer
 from autoresearch_cli.projects import Type, print_components, project_answer, project_path
@@ -52,20 +55,26 @@ def install(
     default: Annotated[
         bool | None, typer.Option("--default/--no-default", help="Make it the default of its type, or not.")
     ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Take another participant's component: its code runs without a sandbox.")
+    ] = False,
     ini: Ini = "",
     json: Json = False,
 ) -> None:
     """Install a component into the project. It becomes the default unless another default was chosen before.
 
+    A name is looked for among the components that ship, then among those that participants published.
+
     Without TYPE and NAME it installs the components of agent.ini whose files are missing.
     """
     project = load_project(project_path(ini))
     if not kind:
-        _restore(project, json=json)
+        _restore(project, trust=trust, json=json)
         return
     if not wanted:
         raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
-    offer = find_offer(kind, wanted, project.folder, class_name=class_name, name=name)
+    sources = [partial(offer_from_log, trust=trust)]
+    offer = find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources)
     if default is None:
         default = _wants_default(project, offer)
     if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped()):
@@ -147,13 +156,17 @@ def list_components(
         raise typer.Exit(1)
 
 
-def _restore(project: Project, *, json: bool) -> None:
-    """Copy the files of installed components that are missing."""
+def _restore(project: Project, *, trust: bool, json: bool) -> None:
+    """Bring the files of installed components that are missing; of the log, the very releases that are pinned."""
     missing = missing_components(project)
     for each in missing:
         source = each.pins["source"]
         wanted = source if source.startswith("gym:") else each.name
-        offer = find_offer(each.type, wanted, project.folder, name=each.name)
+        if source == "log":  # one of this name may ship, which is not meant
+            wanted = f"{each.name}=={each.pins.get('version', '')}"
+        pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None
+        sources = [partial(offer_from_log, trust=trust, pinned=pinned)]
+        offer = find_offer(each.type, wanted, project.folder, name=each.name, sources=sources)
         project = put(project, offer, default=False)
     _show(project, json=json)
     say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
