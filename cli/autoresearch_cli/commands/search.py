@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.answers import search_answer
+from autoresearch.projects import shipped
 from autoresearch.releases import TYPES
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
@@ -21,7 +22,7 @@ apps = {"search": app}
 
 @app.command(
     epilog=examples(
-        ("autoresearch search environment", "the environments in the log, the newest first"),
+        ("autoresearch search environment", "environments in the log, the newest first, and those that ship"),
         ("autoresearch search policy q table", "policies with these words, the best fit first"),
         ("autoresearch search ann --json", "what ann published, for a program"),
         see="show, publish component, yank",
@@ -54,10 +55,13 @@ def search(
         return
     with paged():
         print_components(answer, now_ms=here.now_ms())
+    ships = [each for each in shipped() if chosen in ("", each.type) and (not query or query in each.name)]
+    if not answer.components:
+        kind_word = chosen or "component"
+        say(f"no published {kind_word} has these words" if query else f"no {kind_word} is published here")
+    if ships:
+        say(f"with this program come: {', '.join(f'{each.type} {each.name}' for each in ships)}")
     if answer.components:
-        say("→ autoresearch show ID")
+        say("→ autoresearch show ID, autoresearch install TYPE NAME")
     else:
-        what = (
-            f"no {chosen or 'component'} here has these words" if query else f"there is no {chosen or 'component'} here"
-        )
-        say(f"{what} → autoresearch publish component DIR, autoresearch peers")
+        say("→ autoresearch install TYPE NAME, autoresearch publish component DIR")
