@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 from autoresearch.direction import sign_of
 from autoresearch.log import Log, RunColumns, TaskRules
 from autoresearch.verification import Judgement, margin
-from autoresearch.views import UPHELD, board_hardware, grown, judge_soon, judging, same_models, verified
+from autoresearch.views import (
+    UPHELD,
+    TrustContext,
+    board_hardware,
+    grown,
+    judge_soon,
+    judging,
+    same_models,
+    trust_context,
+    verified,
+    whose,
+)
 from autoresearch.words import RunMark, RunState, RunStatus
 
 Floats = NDArray[np.float64]
@@ -116,6 +127,7 @@ class _Columns:
     budget: Floats
     reported: Floats
     failed: Flags
+    vouched: Flags
     parent: Ints
     waiting: dict[bytes, list[int]]
 
@@ -130,13 +142,14 @@ def run_table(log: Log, task: bytes) -> RunTable:
 def _grown(log: Log, task: bytes, known: _Known, row: int) -> _Known:
     """What is known with the runs that came after a record, and with what verifiers say since then."""
     came = sorted(log.runs.columns(task, row), key=_order)
+    here = trust_context(log)
     _judge(log, known, came, row)
     if known.columns is None or (came and known.runs and _order(came[0]) < _order(known.runs[-1])):
         known.runs = sorted([*known.runs, *came], key=_order)
-        known.columns = _extended(None, known.runs)
+        known.columns = _extended(None, known.runs, here)
     else:
         known.runs += came
-        known.columns = _extended(known.columns, came)
+        known.columns = _extended(known.columns, came, here)
     known.table = _table(log, task, known, known.columns)
     return known
 
@@ -164,10 +177,10 @@ def _judge(log: Log, known: _Known, came: Collection[RunColumns], row: int) -> N
 def _no_columns() -> _Columns:
     ints, floats = np.empty(0, np.int64), np.empty(0, np.float64)
     flags = np.empty(0, np.bool_)
-    return _Columns([], [], [], [], [], {}, ints, ints, ints, ints, floats, floats, flags, ints, {})
+    return _Columns([], [], [], [], [], {}, ints, ints, ints, ints, floats, floats, flags, flags, ints, {})
 
 
-def _extended(before: _Columns | None, came: Sequence[RunColumns]) -> _Columns:
+def _extended(before: _Columns | None, came: Sequence[RunColumns], here: TrustContext) -> _Columns:
     """Columns with further runs, all of which are later. Lists are copied: a table that is in use stays as it is."""
     old = before or _no_columns()
     start = len(old.ids)
@@ -200,6 +213,7 @@ def _extended(before: _Columns | None, came: Sequence[RunColumns]) -> _Columns:
         budget=longer(old.budget, (run.budget for run in came)),
         reported=longer(old.reported, map(_value, came)),
         failed=longer(old.failed, (run.status != RunStatus.OK for run in came)),
+        vouched=longer(old.vouched, (whose(run.author, run.time, here).attested for run in came)),
         parent=parent,
         waiting=waiting,
     )
@@ -224,7 +238,7 @@ def _table(log: Log, task: bytes, known: _Known, columns: _Columns) -> RunTable:
     parent, has_parent = columns.parent, columns.parent >= 0
     above = np.where(has_parent, columns.reported[parent], np.nan) if size else columns.reported
     compared = _compared(log, task, rules, columns, known)
-    leads, led_by_claim, before = _leads(sign, columns.reported, value, state, compared)
+    leads, led_by_claim, before = _leads(sign, columns.reported, value, state, compared, columns.vouched)
     mark = np.where((state == _REPORTED) & led_by_claim, MARKS.index(RunMark.LEADING), _MARK_OF_STATE[state])
     return RunTable(
         task=task,
@@ -275,12 +289,15 @@ def _compared(log: Log, task: bytes, rules: TaskRules | None, columns: _Columns,
     return kept
 
 
-def _leads(sign: float, reported: Floats, value: Floats, state: Ints, compared: Flags) -> tuple[Flags, Flags, Floats]:
+def _leads(
+    sign: float, reported: Floats, value: Floats, state: Ints, compared: Flags, vouched: Flags
+) -> tuple[Flags, Flags, Floats]:
     """Which runs had the best confirmed value, and the best reported one, of those up to them; and the best before.
 
-    The best before a run is the confirmed value where the run leads by one, else the reported value.
+    Where trust names anybody, what the others report leads nothing. The best before a run is the confirmed value where
+    the run leads by one, else the reported value.
     """
-    claimed = np.where(compared & ~_DOUBTED[state], sign * reported, np.inf)
+    claimed = np.where(compared & vouched & ~_DOUBTED[state], sign * reported, np.inf)
     sure = np.where(compared & (state == _CONFIRMED), sign * value, np.inf)
     before_claim, before_sure = _best_before(claimed), _best_before(sure)
     led_by_claim, leads = claimed < before_claim, sure < before_sure

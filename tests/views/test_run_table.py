@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autoresearch.log import Log
 from autoresearch.records import Run
 from autoresearch.run_tables import MARKS, STATES, RunTable, run_table
-from autoresearch.views import board_hardware, judgement, same_models
+from autoresearch.views import board_hardware, judgement, same_models, trust_context, whose
 from autoresearch.words import RunState
 from tests.records.making import DEFINITION, NETWORK, pairs
 from tests.views.stories import HOUR_MS, STORIES, told
@@ -71,7 +71,8 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
         doubted = one.forked and found.state not in UPHELD
         here = hardware in (None, body.device) and record.id not in copied
         compared = rules is not None and reported is not None and body.budget == rules.budget and here and not doubted
-        claims = compared and found.state in STANDING and sign * reported < best_claim
+        vouched = whose(record.author, record.time, trust_context(log)).attested
+        claims = compared and vouched and found.state in STANDING and sign * reported < best_claim
         sure = compared and found.state is RunState.CONFIRMED and sign * value < best_sure
         best_claim = sign * reported if claims else best_claim
         best_sure = sign * value if sure else best_sure

@@ -113,5 +113,5 @@ live?.addEventListener("htmx:sse:error", () => {
 live?.addEventListener("htmx:sse:after:connection", () => {
   if (root.classList.contains("gone")) location.reload();
 });
-document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 })();
