@@ -36,7 +36,7 @@ class VotersAnswer(Answer, frozen=True, kw_only=True):
     """The participants that count in a network, and others in its log. It takes ``least`` to confirm a run.
 
     ``note`` says how many more are needed, empty where they are enough. ``way`` is what this participant does or waits
-    for so that it counts, empty when it does. ``named``: the network says who counts; else all are alike.
+    for so that it counts, empty when it does. ``named``: the network names its voters; else all are alike.
     """
 
     schema: str = "autoresearch.voters/1"

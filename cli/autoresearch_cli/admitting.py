@@ -1,4 +1,4 @@
-"""What the ``network`` commands do about who counts: ask, admit, dismiss, and invite with a token."""
+"""What the ``network`` commands do about voters: ask, admit, dismiss, and invite with a token."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def is_founder(manifest: Manifest) -> bool:
 
 
 def admits_by_default(manifest: Manifest) -> bool:
-    """Whether a plain invite admits: a founder's, where no attestors decide who counts."""
+    """Whether a plain invite admits: a founder's, where no attestors decide about voters."""
     return is_founder(manifest) and not manifest.trust.attestors
 
 

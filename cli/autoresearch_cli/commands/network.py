@@ -1,4 +1,4 @@
-"""``network``: the network of this node. Create one, join one, invite others, decide who counts."""
+"""``network``: the network of this node. Create one, join one, invite others, decide about voters."""
 
 from __future__ import annotations
 
@@ -332,7 +332,7 @@ def _answer(manifest: Manifest, path: Path, addresses: list[str] | None = None) 
 
 
 def _with_voters(answer: NetworkAnswer) -> NetworkAnswer:
-    """The same with who counts, by the log here."""
+    """The same with the voters, by the log here."""
     found = admitting.voters()
     if not found.named:
         return answer

@@ -1,4 +1,4 @@
-"""``network admit``, ``dismiss`` and ``invites``: who counts, as the founders of a network decide."""
+"""``network admit``, ``dismiss`` and ``invites``: the voters, as the founders of a network decide."""
 
 from __future__ import annotations
 
