@@ -35,7 +35,8 @@ def verifications_answer(
 
     ``device`` is the key of this node, ``seed`` its secret part: without it nobody can tell what the node is drawn for.
     """
-    needs = verification_needs(log, task.digest, device, seed, now_ms)
+    alone = works_alone(log, task.digest)  # then nobody can verify a run, and none waits for it
+    needs = [] if alone else verification_needs(log, task.digest, device, seed, now_ms)
     return VerificationsAnswer(
         task=task.name,
         waiting=[_awaited(log, need) for need in needs],
