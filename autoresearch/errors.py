@@ -11,7 +11,12 @@ AutoresearchError            1  something failed
 │   ├── CannotRunHere           this machine lacks what a task needs
 │   └── Locked                  another process holds this device key
 ├── TimedOut                 7
-└── AmbiguousName            9  a component's name can mean several releases
+├── AmbiguousName            9  a component's name can mean several releases
+└── ServiceError             1  a service on this or another machine (autoresearch.services)
+    ├── NoAnswer             7  no server there, or it did not answer in time
+    ├── ServiceFailed           the server's own code raised an error
+    ├── ServiceRefused       6  the server says no: an unknown name, another configuration, no room
+    └── BadMessage              a value that cannot be sent, or bytes that are no message
 """
 
 from __future__ import annotations
@@ -99,3 +104,27 @@ class AmbiguousName(AutoresearchError):
     def __init__(self, sentence: str, candidates: list[str], *, hint: str = "") -> None:
         super().__init__(sentence, hint=hint)
         self.candidates = candidates
+
+
+class ServiceError(AutoresearchError):
+    """A service did not do what it was asked for."""
+
+
+class NoAnswer(ServiceError):
+    """No server is there, or it did not answer in time."""
+
+    exit_status = 7
+
+
+class ServiceFailed(ServiceError):
+    """The server's own code raised an error; the sentence names it."""
+
+
+class ServiceRefused(ServiceError):
+    """The server says no: an unknown name, another configuration, no room in a store."""
+
+    exit_status = 6
+
+
+class BadMessage(ServiceError):
+    """A value that cannot be sent, or bytes that are no message."""

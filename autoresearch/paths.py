@@ -202,6 +202,16 @@ class Paths:
         return self._in_network(self.state) / "spool"
 
     @property
+    def services(self) -> Path:
+        """A file for each service that runs on this machine. Never synced."""
+        return self.state / "services"
+
+    @property
+    def service_key(self) -> Path:
+        """The key by which this node's services and their clients know each other."""
+        return self.keys / "services.key"
+
+    @property
     def daemon_log(self) -> Path:
         """The daemon's log file, JSON lines."""
         return self.state / "daemon.log"

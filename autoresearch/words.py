@@ -35,6 +35,12 @@ MEASURED_BY = {
     "stdout": "the program itself (self-reported)",
 }
 
+# What a run that is no experiment says the worth of, by its record's ``mode``.
+RUN_MODES = {
+    "train": "trained agent: what it learned is measured",
+    "bench": "benchmark of a frozen agent",
+}
+
 RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OK: "finished and measured",
     RunStatus.DIVERGED: "the loss became infinite or not a number",
@@ -267,6 +273,7 @@ class Why(StrEnum):
     DISK_LOW = "disk_low"
     LOG_BEHIND = "log_behind"
     ASKING_PEERS = "asking_peers"
+    TESTING_SANDBOX = "testing_sandbox"
     SANDBOX_TOO_LOW = "sandbox_too_low"
     TASK_BROKEN = "task_broken"
     CANNOT_RUN_HERE = "cannot_run_here"
@@ -296,6 +303,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
     Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor --accept-fork",
     Why.ASKING_PEERS: "asking a peer what this device signed last, before it signs anything new",
+    Why.TESTING_SANDBOX: "the daemon has just started and tests the sandbox before anything runs in it",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
     Why.CANNOT_RUN_HERE: "this machine cannot run the task",

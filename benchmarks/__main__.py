@@ -41,7 +41,8 @@ BENCHMARKS = {
     "strangers": "what the search finds in programs as one finds them, and how far it gets",
     "sharing": "peers that share a log against peers that are alone",
     "pages": "the answers behind the pages in a large log",
-    "projects": "components: found among many, resolved, installed",
+    "projects": "components: found among many, installed; steps of training; agents published and fetched",
+    "services": "requests, arrays, rows and weights between processes, over raw pyzmq; what survives faults",
     "long_history": "what the search proposes from a part of a long history",
 }
 

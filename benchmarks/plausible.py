@@ -23,6 +23,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "peers_idle/peers": (1, 10),
     "proposer/": (0.1, 8),  # bits a byte; 8 where the best program failed
     "queries/rows": (1, math.inf),
+    "services/alive_": (0, 1),
+    "services/clean_stop_rate": (0, 1),
     "sharing/": (-8, 8),  # bits a byte, and differences of them
     "sharing/duplicates_percent": (0, 100),
     "scale/exponent": (-math.inf, math.inf),

@@ -1,4 +1,4 @@
-"""Components of projects: how fast one is found among many, and how fast a small one is installed."""
+"""Projects: how fast a component is found among many and installed, and what counting steps costs in training."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.records import DEFAULT_NETWORK, BlobRef, Release, seal
 from autoresearch.registry import Said, install_release, prepared, resolve, search
 from autoresearch.releases import File
+from benchmarks.project_exchange import measure_exchange
+from benchmarks.project_steps import measure_learning, measure_steps
 
-COMPARED = "the files of the same component written one by one, without checks and without packages (write_ms)"
+COMPARED = (
+    "the files of the same component written one by one, without checks and without packages (write_ms); "
+    "and SARSA written by hand around the bare environment (steps_ratio)"
+)
 
 RELEASES, QUICK_RELEASES = 10_000, 1000
 PUBLISHERS = 200
@@ -56,7 +61,8 @@ def measure(*, quick: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         figures = _found(folder, count) | _installed(folder, 3 if quick else ROUNDS)
-    return {"releases": float(count), **figures}
+    trained = measure_steps(quick=quick) | measure_learning(quick=quick)
+    return {"releases": float(count), **figures, **trained, **measure_exchange(quick=quick)}
 
 
 def _found(folder: Path, count: int) -> dict[str, float]:

@@ -3,8 +3,10 @@
     AUTORESEARCH_BENCHMARK_CACHE=DIR python -m benchmarks sharing     hours; stop it and start it again at will
 
 Peers work in rounds: each proposes from all runs of earlier rounds, and sees what the peers before it in this round try
-(claims). Alone, a peer sees its own runs. Every value is a real training of the shipped task at a tenth of its budget.
-What each group, or peer, calls its best is measured again on seeds that nobody saw.
+(claims). Alone, a peer sees its own runs. In one group the first peer has a scripted model instead of the search: it
+changes one thing of the best program at a time, in the order of the program. Every value is a real training of the
+shipped task at a tenth of its budget. What each group, or peer, calls its best is measured again on seeds that nobody
+saw.
 """
 
 from __future__ import annotations
@@ -28,21 +30,27 @@ from benchmarks.proposer import FRESH_FROM
 from benchmarks.proposer_methods import FAILED, Measured, past_runs, problem_of
 from benchmarks.proposer_runs import EXPERIMENTS, Trainer
 
+# By what the scripted model multiplies a number, one after the other.
+FACTORS = (2.0, 0.5, 1.4, 0.7)
 COMPARED = "peers that share a log, and as many peers, with as many runs each, that are alone; lower is better"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """So many peers with so many runs each. ``alone``: only the first of the peers, without the others."""
+    """So many peers with so many runs each. ``alone``: each of the peers without the others.
+
+    ``models``: so many of them, the first ones, have a scripted model and no search.
+    """
 
     peers: int
     runs: int
     alone: bool = False
+    models: int = 0
 
     @property
     def name(self) -> str:
         """How figures and files name it."""
-        return f"{self.peers}x{self.runs}{'_alone' if self.alone else ''}"
+        return f"{self.peers}x{self.runs}{'_with_model' if self.models else ''}{'_alone' if self.alone else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +63,24 @@ class Plan:
     groups: tuple[Group, ...]
 
 
-FULL = Plan(2.1e11, 5, 6, (Group(4, 20), Group(4, 20, alone=True), Group(16, 5)))
-QUICK = Plan(2e9, 1, 1, (Group(2, 1), Group(2, 1, alone=True)))
+FULL = Plan(
+    2.1e11,
+    5,
+    6,
+    (
+        Group(4, 20),
+        Group(4, 20, alone=True),
+        Group(4, 20, models=1),
+        Group(1, 20, alone=True, models=1),
+        Group(16, 5),
+    ),
+)
+QUICK = Plan(
+    2e9,
+    1,
+    1,
+    (Group(2, 1), Group(2, 1, alone=True), Group(2, 1, models=1), Group(1, 1, alone=True, models=1)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +131,36 @@ def _next(space: Space, job: Job, peers: Sequence[int], done: Sequence[Measured]
     known, claimed = done[: len(done) - turn], done[len(done) - turn :]
     claims = [LiveClaim(source_digest(run.source), run.replicate, run.genome) for run in claimed]
     counter = len(done) // len(peers)
+    if peers[turn] < job.group.models:
+        return _by_model(space, job, known, claimed)
     made = propose(problem_of(space, job.seed), past_runs(known), claims, worker=f"peer {peers[turn]}", counter=counter)
     return Measured(made.source, made.genome, made.replicate, None, made.parent.hex() if made.parent else None)
+
+
+def _by_model(space: Space, job: Job, known: Sequence[Measured], claimed: Sequence[Measured]) -> Measured:
+    """The best program with the first change that nobody tried; a repetition of it where all were tried."""
+    leader = best_run(problem_of(space, job.seed), past_runs(known))
+    base = next((run for run in known if leader and source_digest(run.source) == leader.source_digest), None)
+    genome = space.default() if base is None else space.read(base.genome)
+    parent = None if leader is None else leader.id.hex()
+    tried = {source_digest(run.source) for run in (*known, *claimed)}
+    if source_digest(space.source) not in tried:
+        return Measured(space.source, genome, 0, None)
+    for factor in FACTORS:
+        for name, parameter in space.parameters.items():
+            value = genome[name]
+            if parameter.ordered:
+                assert isinstance(value, int | float)
+                wanted = parameter.at(parameter.place(type(value)(value * factor)))
+            else:
+                choices = parameter.range.choices
+                wanted = choices[(choices.index(value) + 1) % len(choices)] if value in choices else choices[0]
+            changed = {**genome, name: wanted}
+            source = space.build(changed) if space.allows(changed) else None
+            if source is not None and source_digest(source) not in tried:
+                return Measured(source, changed, 0, None, parent)
+    source = space.source if base is None else base.source
+    return Measured(source, genome, sum(run.source == source for run in (*known, *claimed)), None, parent)
 
 
 def _again(space: Space, job: Job, done: Sequence[Measured], number: int) -> Measured:
@@ -148,7 +200,7 @@ def _figures(plan: Plan, folder: Path) -> dict[str, float]:
         found = dict(zip(jobs, pool.map(_in_process, jobs, [plan] * len(jobs), [folder] * len(jobs)), strict=True))
     fresh = {job: statistics.fmean(_value(run) for run in runs[-plan.fresh :]) for job, runs in found.items()}
     figures: dict[str, float] = {}
-    shared, alone, *others = plan.groups
+    shared, alone, with_model, model_alone, *others = plan.groups
     by_group = {
         group: [[fresh[job] for job in jobs if job.group == group and job.seed == seed] for seed in range(plan.seeds)]
         for group in plan.groups
@@ -159,6 +211,13 @@ def _figures(plan: Plan, folder: Path) -> dict[str, float]:
     pairs = list(zip(by_group[shared], by_group[alone], strict=True))
     _difference(figures, "shared_minus_best_of_alone", [one[0] - min(four) for one, four in pairs])
     _difference(figures, "shared_minus_mean_of_alone", [one[0] - statistics.fmean(four) for one, four in pairs])
+    figures["shared_with_model"] = statistics.fmean(values[0] for values in by_group[with_model])
+    figures["model_alone"] = statistics.fmean(values[0] for values in by_group[model_alone])
+    mixed = list(zip(by_group[with_model], by_group[shared], by_group[alone], by_group[model_alone], strict=True))
+    _difference(figures, "shared_with_model_minus_shared", [one[0] - other[0] for one, other, _, _ in mixed])
+    # Without each other they are three searches and the model.
+    apart = [one[0] - min(*four[: shared.peers - 1], model[0]) for one, _, four, model in mixed]
+    _difference(figures, "shared_with_model_minus_best_of_alone", apart)
     for group in others:
         figures[group.name] = statistics.fmean(values[0] for values in by_group[group])
         wide = [many[0] - few[0] for many, few in zip(by_group[group], by_group[shared], strict=True)]

@@ -30,8 +30,11 @@ LONGEST_FIRST = (
     "network/test_fetching.py",
     "network/test_network.py",
     "experiments/test_runs.py",
+    "services/test_exactly_once.py",
 )
 HERE = Path(__file__).parent
+# After so long a slow test hangs: many times what the longest takes beside others on two cores.
+SLOW_SECONDS = 900
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,9 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Has the longest tests begin first; within a file the order stays."""
+    """Has the longest tests begin first, within a file in order, and gives the slow ones more time before they hang."""
     ranks = {HERE / name: rank for rank, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
     if times := config.getoption("hunt"):
         items[:] = [item for item in items if is_hypothesis_test(getattr(item, "obj", None))]
         for item in items:

@@ -37,6 +37,7 @@ from autoresearch.answers.releases import (
     search_answer,
     yanked_answer,
 )
+from autoresearch.answers.services import service_view, services_answer
 from autoresearch.answers.task_lookup import FoundTask, find_task, task_of
 from autoresearch.answers.teller import Described, Teller, Told, described, headline_of, teller_of
 from autoresearch.answers.unrevealed import Untold, untold, waiting
@@ -90,6 +91,8 @@ __all__ = [
     "run_log",
     "run_source",
     "search_answer",
+    "service_view",
+    "services_answer",
     "show_answer",
     "stated",
     "task_of",

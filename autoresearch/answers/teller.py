@@ -18,6 +18,7 @@ from autoresearch.telling import because, changes, headline, is_jump
 from autoresearch.views import Comparisons, cached, comparisons
 
 SEARCH = "search"
+EXPERIMENT = "experiment"
 NOTHING_COMPARED = Comparisons(1.0, {})
 
 
@@ -32,6 +33,7 @@ class Described(NamedTuple):
     hypothesis: str = ""
     proposer: str = ""
     time_ms: int | None = None
+    mode: str = EXPERIMENT
 
 
 class Told(NamedTuple):
@@ -54,6 +56,7 @@ def described(body: Run, time_ms: int | None = None) -> Described:
         hypothesis=body.hypothesis,
         proposer=body.proposer.name if body.proposer else "",
         time_ms=time_ms,
+        mode=body.mode,
     )
 
 
@@ -74,14 +77,19 @@ class Teller:
         after = self._genome(run)
         seen = self._seen(before, after, run.time_ms) if before and after else {}
         found = changes(before, after, self.ranges, seen)
-        is_baseline = run.source_digest == self.baseline
+        # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
+        is_experiment = run.mode == EXPERIMENT
+        is_baseline = is_experiment and run.source_digest == self.baseline
+        replicate = run.replicate if is_experiment else 0
         return Told(
             changes=found,
-            headline=headline(found, replicate=run.replicate, baseline=is_baseline, title=run.title),
+            headline=headline(
+                found if is_experiment else (), replicate=replicate, baseline=is_baseline, title=run.title
+            ),
             because=because(
                 found,
                 seen,
-                replicate=run.replicate,
+                replicate=replicate,
                 baseline=is_baseline,
                 searched=run.proposer == SEARCH,
                 hypothesis=run.hypothesis,

@@ -102,6 +102,8 @@ from autoresearch.api.requests import (
     PauseRequest,
     ProposeRequest,
     PublishRequest,
+    PublishRunRequest,
+    PublishTaskRequest,
     StarRequest,
     VerifyRequest,
     WithdrawRecordRequest,
@@ -122,6 +124,7 @@ from autoresearch.api.run_rows import (
     RunsAnswer,
 )
 from autoresearch.api.runs import LineageStep, ProgramView, RunView, best_value
+from autoresearch.api.services import ServicesAnswer, ServiceView
 from autoresearch.api.verifications import AwaitedView, VerificationsAnswer, VerifiedView
 from autoresearch.api.voters import CandidateView, VotersAnswer, VoterView
 
@@ -215,6 +218,8 @@ __all__ = [
     "ProposedAnswer",
     "ProposerStatus",
     "PublishRequest",
+    "PublishRunRequest",
+    "PublishTaskRequest",
     "QueueAnswer",
     "QueuedRun",
     "RecordView",
@@ -233,6 +238,8 @@ __all__ = [
     "RunsAnswer",
     "RunsOf",
     "SearchAnswer",
+    "ServiceView",
+    "ServicesAnswer",
     "ShowAnswer",
     "StarAnswer",
     "StarRequest",

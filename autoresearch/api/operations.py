@@ -23,7 +23,7 @@ from autoresearch.api.attestation import (
     WithdrawRequest,
 )
 from autoresearch.api.base import Answer
-from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TopAnswer
+from autoresearch.api.boards import BestAnswer, LineageAnswer, TasksAnswer, TaskStatus, TopAnswer
 from autoresearch.api.changes import EffectsAnswer
 from autoresearch.api.claims import ClaimAnswer, ClaimsAnswer
 from autoresearch.api.credit import CreditAnswer
@@ -75,6 +75,8 @@ from autoresearch.api.requests import (
     PauseRequest,
     ProposeRequest,
     PublishRequest,
+    PublishRunRequest,
+    PublishTaskRequest,
     StarRequest,
     VerifyRequest,
     WithdrawRecordRequest,
@@ -82,6 +84,7 @@ from autoresearch.api.requests import (
     YankRequest,
 )
 from autoresearch.api.run_rows import PathAnswer, ProgressAnswer, RunContextAnswer, RunnersAnswer, RunsAnswer
+from autoresearch.api.services import ServicesAnswer
 from autoresearch.api.verifications import VerificationsAnswer
 from autoresearch.api.voters import VotersAnswer
 
@@ -348,11 +351,30 @@ PUBLISH_RELEASE = Operation(
     "Publish a folder, a file or a commit of a git repository as a release; 409 where that version is published.",
     seconds=PUBLISH_SECONDS,
 )
+PUBLISH_TASK = Operation(
+    "POST /v1/tasks",
+    PublishTaskRequest,
+    TaskStatus,
+    "Publish the task of a folder, with its fixed files and its baseline; nothing where it is published already.",
+)
+PUBLISH_RUN = Operation(
+    "POST /v1/runs",
+    PublishRunRequest,
+    ShowAnswer,
+    "Publish a kept run of a project as it was measured by the task of its environment.",
+    seconds=PUBLISH_SECONDS,
+)
 YANK = Operation(
     "POST /v1/yanks",
     YankRequest,
     YankedAnswer,
     "Advise against an own release: it stays in the log and is no default any more; 409 for another's.",
+)
+SERVICES = Operation(
+    "GET /v1/services",
+    Nothing,
+    ServicesAnswer,
+    "The components that this machine serves to other programs: where, since when, how many questions they answered.",
 )
 CLAIM = Operation(
     "POST /v1/claims",

@@ -7,7 +7,7 @@ from autoresearch.api.changes import ChangeView
 from autoresearch.api.notes import NoteView
 from autoresearch.api.participants import NOBODY, MarkView, ParticipantView
 from autoresearch.api.releases import ReleaseView
-from autoresearch.api.runs import RunView
+from autoresearch.api.runs import ProgramView, RunView
 
 
 class RecordView(Answer, frozen=True, kw_only=True):
@@ -104,7 +104,8 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
     numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
     ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
-    important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component.
+    important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component;
+    ``used_by`` are then the best runs of agents that use it, where they were looked up (show does).
     """
 
     schema: str = "autoresearch.show/1"
@@ -122,6 +123,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     because: str = ""
     changes: list[ChangeView] = []
     release: ReleaseView | None = None
+    used_by: list[ProgramView] = []
 
 
 class DiffAnswer(Answer, frozen=True, kw_only=True):

@@ -196,6 +196,40 @@ class PublishRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     interfaces: Annotated[list[ShortText], Meta(max_length=32)] = []
 
 
+class PublishTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish the task of a folder."""
+
+    task: FolderPath
+
+
+class PublishRunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a kept run of a project: a trained agent (mode "train") or the benchmark of a frozen one ("bench").
+
+    ``task`` is the folder of its environment's task, ``program`` the project as one text, ``checkpoint`` the file with
+    its learned state. ``value`` and ``metrics`` are what the task's evaluator measured of that, ``budget`` the training
+    episodes of the run and its ancestors. ``parents`` are the published runs that it went on from, the nearest first.
+    """
+
+    task: FolderPath
+    program: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
+    checkpoint: FolderPath
+    mode: Literal["train", "bench"]
+    value: float
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+    metrics: Annotated[dict[str, float], Meta(max_length=64)] = {}
+    curve: Annotated[list[float], Meta(max_length=64)] = []
+    budget: Annotated[float, Meta(ge=0, le=1e24)]
+    parents: Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=10_000)] = []
+    title: Annotated[str, Meta(max_length=120)] = ""
+    hypothesis: Annotated[str, Meta(max_length=2048)] = ""
+    duration_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    cpu_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    peak_memory_bytes: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
+    device: Annotated[str, Meta(max_length=120)] = ""
+    environment: Annotated[dict[str, Annotated[str, Meta(max_length=120)]], Meta(max_length=16)] = {}
+
+
 class YankRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Advise against an own release, by its id or a beginning of it; and why, for all to read."""
 

@@ -34,7 +34,7 @@ _ABOVE = """record AS child CROSS JOIN lineage ON lineage.n = child.n
 CROSS JOIN record AS above ON above.id = lineage.parent"""
 _BELOW = """record AS above CROSS JOIN lineage ON lineage.parent = above.id
 CROSS JOIN record AS child ON child.n = lineage.n"""
-RULES = "SELECT direction, noise, budget, clocked FROM rules WHERE task = ? LIMIT 1"
+RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 
 
 @dataclass
@@ -132,7 +132,7 @@ def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> 
         if task not in rules:
             rules[task] = rules_of(connection, task)
         ruling = rules[task]
-        ranking = ruling if ruling and ruling.budget == budget else None
+        ranking = ruling if ruling and ruling.ranks(budget) else None
         found = [(CountedRun(*row[:-1]), row[-1]) for row in connection.execute(_COUNTED, program)]
         runs = [run for run, _ in found]
         before, after = _entries_before(connection, program), _entries(found, ranking)
@@ -182,7 +182,7 @@ def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
     return rules_in(found) if found else None
 
 
-def rules_in(row: tuple[str, float, float, int]) -> TaskRules:
+def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
     """The rules in a row of their table."""
-    direction, noise, budget, clocked = row
-    return TaskRules(direction, noise, budget, clocked=bool(clocked))
+    direction, noise, budget, clocked, any_budget = row
+    return TaskRules(direction, noise, budget, bool(clocked), bool(any_budget))

@@ -77,3 +77,9 @@ def costs(database: Database) -> None:
 def releases(database: Database) -> None:
     """Releases of components."""
     _take(database, 10)
+
+
+@migrations()
+def any_budget(database: Database) -> None:
+    """Tasks whose runs rank whatever their budget."""
+    _take(database, 11)

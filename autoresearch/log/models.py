@@ -304,3 +304,4 @@ class HeardRow(NamedTuple):
     time: int
     source_digest: bytes
     checkpoint: bytes | None
+    budget: float

@@ -53,7 +53,7 @@ COLUMNS = {
     "note": 6,
     "verification": 10,
     "withdrawal": 3,
-    "rules": 6,
+    "rules": 7,
     "delegation": 3,
     "merge": 4,
     "commitment": 10,

@@ -11,7 +11,7 @@ from autoresearch.log.statements import STEPS
 from autoresearch.records import Network
 
 # Raised whenever a projection's meaning changes: the projections are then rebuilt from the records at the next opening.
-PROJECTION_VERSION = 12
+PROJECTION_VERSION = 13
 
 SCHEMA_VERSION = len(STEPS)
 

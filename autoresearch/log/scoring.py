@@ -17,13 +17,19 @@ _BEST_VALUES = 8
 class TaskRules(NamedTuple):
     """What ranking needs of a task's definition: the direction, the noise over seeds, and the full budget.
 
-    ``clocked``: the budget is time, so that numbers from different hardware cannot be compared.
+    ``clocked``: the budget is time, so that numbers from different hardware cannot be compared. ``any_budget``: what a
+    run left is measured alone, however long it was trained, so that runs with less and more than the budget rank too.
     """
 
     direction: str
     noise: float
     budget: float
     clocked: bool = False
+    any_budget: bool = False
+
+    def ranks(self, budget: float) -> bool:
+        """Whether runs with a budget are compared with others."""
+        return self.any_budget or budget == self.budget
 
     @property
     def sign(self) -> float:
@@ -71,7 +77,9 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
         or amount <= 0
     ):
         return None
-    return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds")
+    evaluation = definition.get("evaluation")
+    any_budget = isinstance(evaluation, Mapping) and bool(evaluation.get("answers"))
+    return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds", any_budget)
 
 
 def pool(runs: Iterable[CountedRun], *, clocked: bool, first: CountedRun | None = None) -> Pooled | None:

@@ -178,9 +178,15 @@ CREATE VIRTUAL TABLE release_index USING fts5(type, name, description, author,
     tokenize = 'porter unicode61 remove_diacritics 2')
 """
 
+# Tasks whose runs rank whatever their budget.
+_ANY_BUDGET = """
+ALTER TABLE rules ADD COLUMN any_budget INTEGER NOT NULL DEFAULT 0
+"""
+
 # Each step makes the next version of the schema.
 _STEPS = (
     *(_RECORDS + _PROJECTIONS, _VERIFYING, _LINEAGE, _ENTRIES, _SIGHTINGS, _NAMES, _ORDERED, TEXT_INDEX, _COSTS),
     _RELEASES,
+    _ANY_BUDGET,
 )
 STEPS = tuple(step.strip().removesuffix(";").split(";\n") for step in _STEPS)

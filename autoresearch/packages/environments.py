@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import AutoresearchError, TimedOut
 from autoresearch.packages import tools
-from autoresearch.packages.consent import PackagesNotAllowed
+from autoresearch.packages.consent import task_not_allowed
 from autoresearch.packages.unpacking import unpack
 from autoresearch.running import (
     Interpreter,
@@ -28,7 +29,7 @@ from autoresearch.running import (
     site_packages,
     sweep,
 )
-from autoresearch.tasks import Task, write_lock
+from autoresearch.tasks import Package, Task, write_lock
 
 INSTALL_SECONDS = 3600.0
 # An environment that nobody used for so long is removed when the next one is made.
@@ -57,29 +58,61 @@ def task_python(
         return None
     if task.python.venv:
         return interpreter_in(Path(task.python.venv).expanduser())
-    target = environment_folder(task, place)
-    if not is_installed(task, place):
-        if not may_install():
-            raise PackagesNotAllowed(task)
-        _install(task, target, cancelled)
-    os.utime(target)  # it is in use
-    return made_interpreter(target, with_base=task.python.base)
+    wanted = _of_task(task)
+    if not wanted.is_installed(place) and not may_install():
+        raise task_not_allowed(task)
+    return wanted.python(place, cancelled=cancelled)
 
 
 def environment_folder(task: Task, place: Path) -> Path:
     """Where the environment of a task's packages is, or will be: another place for another Python."""
-    assert task.python is not None
-    base = [str(folder) for folder in package_folders()] if task.python.base else []
-    text = repr((write_lock(task.packages), sys.version, base))
-    return place / hashlib.sha256(text.encode()).hexdigest()
+    return _of_task(task).folder(place)
 
 
 def is_installed(task: Task, place: Path) -> bool:
     """Whether the environment of a task's packages is here."""
-    return environment_folder(task, place).is_dir()
+    return _of_task(task).is_installed(place)
 
 
-def _install(task: Task, target: Path, cancelled: Callable[[], bool] | None) -> None:
+@dataclass(frozen=True, slots=True)
+class PackageSet:
+    """Locked packages of something, by its name; with ``base`` they are beside the node's own."""
+
+    name: str
+    packages: list[Package]
+    base: bool
+
+    def folder(self, place: Path) -> Path:
+        """Where their environment is, or will be: another place for another Python."""
+        base = [str(folder) for folder in package_folders()] if self.base else []
+        text = repr((write_lock(self.packages), sys.version, base))
+        return place / hashlib.sha256(text.encode()).hexdigest()
+
+    def is_installed(self, place: Path) -> bool:
+        """Whether their environment is here."""
+        return self.folder(place).is_dir()
+
+    def python(self, place: Path, *, cancelled: Callable[[], bool] | None = None) -> Interpreter:
+        """The Python that has them. They are installed if they are not here.
+
+        Raises:
+            CannotRunHere: one can't be installed.
+            TimedOut: installing took too long.
+            AutoresearchError: it was cancelled.
+        """
+        target = self.folder(place)
+        if not target.is_dir():
+            _install(self, target, cancelled)
+        os.utime(target)  # it is in use
+        return made_interpreter(target, with_base=self.base)
+
+
+def _of_task(task: Task) -> PackageSet:
+    assert task.python is not None
+    return PackageSet(task.name, task.packages, task.python.base)
+
+
+def _install(wanted: PackageSet, target: Path, cancelled: Callable[[], bool] | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with _alone(target, cancelled):
         if target.is_dir():  # another process made it meanwhile
@@ -87,24 +120,23 @@ def _install(task: Task, target: Path, cancelled: Callable[[], bool] | None) -> 
         sweep(target.parent)
         _remove_unused(target.parent)
         with scratch_folder(target.parent) as scratch:
-            made = _made(task, scratch, cancelled)
+            made = _made(wanted, scratch, cancelled)
             made.rename(target)
 
 
-def _made(task: Task, scratch: Scratch, cancelled: Callable[[], bool] | None) -> Path:
+def _made(packages: PackageSet, scratch: Scratch, cancelled: Callable[[], bool] | None) -> Path:
     """A new environment in a scratch folder.
 
     pip brings the files, and this process unpacks them: a package can neither run nor write anything while it is
     installed. pip holds the folder's lock too: should this process be killed, no sweep takes the folder from under it.
     """
-    assert task.python is not None
     made, wheels, wanted = (scratch.folder / name for name in ("made", "wheels", "wanted.txt"))
-    wanted.write_text(write_lock(task.packages))
+    wanted.write_text(write_lock(packages.packages))
     wheels.mkdir()
     words = ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels)]
     call = partial(
         tools.call,
-        what=f"the packages of {task.name} can't be installed",
+        what=f"the packages of {packages.name} can't be installed",
         seconds=INSTALL_SECONDS,
         cwd=scratch.folder,
         held=[scratch.lock],
@@ -112,7 +144,7 @@ def _made(task: Task, scratch: Scratch, cancelled: Callable[[], bool] | None) ->
     )
     call([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)])
     call(tools.pip("download", *words, "--requirement", str(wanted)))
-    allowed = {digest for package in task.packages for digest in package.hashes}
+    allowed = {digest for package in packages.packages for digest in package.hashes}
     for wheel in sorted(wheels.iterdir()):
         unpack(wheel, made, allowed)
     # A run can't keep what it compiles. Files that are no Python of this version are no fault.
@@ -120,7 +152,7 @@ def _made(task: Task, scratch: Scratch, cancelled: Callable[[], bool] | None) ->
     for folder in (made, *made.rglob("*")):
         if folder.is_dir() and not folder.is_symlink():
             folder.chmod(0o755)
-    if task.python.base:
+    if packages.base:
         (site_packages(made) / _BASE).write_text("".join(f"{folder}\n" for folder in package_folders()))
     return made
 

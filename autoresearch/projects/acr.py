@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autoresearch.projects.members import Group, current
+from autoresearch.projects.own_process.members import Group, current
 
 __all__ = ["register"]
 

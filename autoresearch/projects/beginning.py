@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoresearch.errors import Refused
-from autoresearch.projects.installing import install
+from autoresearch.projects.components.installing import install
+from autoresearch.projects.components.shelf import shipped_offer
 from autoresearch.projects.model import INI, Project, load_project
-from autoresearch.projects.shelf import shipped_offer
 
 _AGENT = '''\
 """The agent of this project: it puts environment, policy and trainer together."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from autoresearch.projects.members import current, generator_of
-from autoresearch.projects.recording import AgentEnvironment
+from autoresearch.projects.own_process.members import current, generator_of
+from autoresearch.projects.own_process.recording import AgentEnvironment
 
 if TYPE_CHECKING:
     import numpy as np

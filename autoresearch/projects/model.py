@@ -114,13 +114,31 @@ def load_project(path: Path) -> Project:
         UsageError: a line is wrong; the sentence names it.
     """
     file = path / INI if path.is_dir() else path
-    ini = load_ini(file)
+    return project_of(load_ini(file), file)
+
+
+def project_of(ini: Ini, file: Path, *, besides: frozenset[str] = frozenset()) -> Project:
+    """The project of a file that was read. Sections named in ``besides`` (lower case) are about something else.
+
+    Raises:
+        UsageError: a line is wrong; the sentence names it.
+    """
     folder = file.absolute().parent
     components: dict[str, dict[str, Component]] = {}
     for section in ini.sections:
+        if section.title.lower() in besides:
+            continue
         if (found := _component(ini, section, folder)) is not None:
             components.setdefault(found.type, {})[found.name] = found
     return Project(folder, file.absolute(), components, _defaults(ini, components), _learns(ini))
+
+
+def require_parts(project: Project, *, training: bool) -> None:
+    """See that a project has what a run needs. Raises NotFound."""
+    project.component("environment")
+    project.component("policy")
+    if training and AGENT not in project.components:
+        project.component("trainer")
 
 
 def section_title(kind: str, name: str = "") -> str:

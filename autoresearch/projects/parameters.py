@@ -17,14 +17,16 @@ from autoresearch.projects.values import Setting, value_of
 from autoresearch.sanitise import one_line
 
 
-def with_parameters(project: Project, assignments: Sequence[str] = ()) -> Project:
+def with_parameters(project: Project, assignments: Sequence[str] = (), *, file: Path | None = None) -> Project:
     """The project with the parameters of ``parameters.yaml`` and of ``--set component.key=value``.
+
+    ``file`` takes the place of the ``parameters.yaml`` beside ``agent.ini``.
 
     Raises:
         UsageError: the file or an assignment is wrong, or names no component of the project.
     """
     changed = {component.key: dict(component.settings) for component in project.all()}
-    for name, key, setting in [*_of_file(project.folder / PARAMETERS), *map(_assignment, assignments)]:
+    for name, key, setting in [*_of_file(file or project.folder / PARAMETERS), *map(_assignment, assignments)]:
         changed[_named(project, name, setting.origin)][key] = setting
     components = {
         kind: {name: msgspec.structs.replace(each, settings=changed[each.key]) for name, each in members.items()}

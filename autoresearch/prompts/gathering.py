@@ -220,7 +220,7 @@ def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | N
     """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
     return Rules(
         parent=parent,
-        files=frozenset(task.recipe.edit),
+        files=frozenset(split_program(parent)),
         digest=lambda source: _digest_of(task, source),
         largest_bytes=task.limits.program_kib << 10,
         known=lambda program: known_as(log, task, program, now_ms, me=me),
@@ -230,6 +230,6 @@ def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | N
 
 def _digest_of(task: Task, program: str) -> bytes:
     """The digest of a program for a task. Raises UsageError where it is none, or has other files."""
-    if tuple(split_program(program)) != task.recipe.edit:
+    if task.recipe.fault(split_program(program), task.harness) is not None:
         raise UsageError(f"its files would no longer be {', '.join(task.recipe.edit)}")
     return source_digest(program)

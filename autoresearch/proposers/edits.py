@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autoresearch.errors import UsageError
+from autoresearch.proposers.ini_literals import ini_literals
 from autoresearch.proposers.known_names import guess
 from autoresearch.proposers.line_literals import line_literals
 from autoresearch.proposers.python_literals import comments, python_literals
 from autoresearch.proposers.ranges import Constant, Value, is_fixed, read_range
 from autoresearch.tasks import join_files, split_program
 
-PYTHON = ".py"
+PYTHON, INI = ".py", ".ini"
 # A record holds no longer name of a setting.
 NAME_LENGTH = 64
 
@@ -39,7 +40,8 @@ def constants(source: str) -> dict[str, Constant]:
 
     Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts,
     and those in calls and functions that can be turned: none if the source doesn't parse. Of other languages they are
-    the numbers behind which a comment declares a range, and the constants whose names are known.
+    the numbers behind which a comment declares a range, and the constants whose names are known; of a file of sections
+    its numbers and defaults.
     """
     return {name: constant for name, (_, constant) in _by_name(_files(source)).items()}
 
@@ -67,7 +69,10 @@ def _by_name(files: Mapping[str, str]) -> dict[str, tuple[str, Constant]]:
 def _of_file(name: str, content: str) -> list[Constant]:
     """The constants of one file; a name that is there twice keeps its last place."""
     lines = _lines(content)
-    found = _of_python(content, lines) if name.endswith(PYTHON) else line_literals(lines)
+    if name.endswith(PYTHON):
+        found = list(_of_python(content, lines))
+    else:
+        found = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
     return list({constant.name: constant for constant in found}.values())
 
 
@@ -137,4 +142,6 @@ def _literal(name: str, value: Value, old: bytes) -> bytes:
         raise EditError(f"{name} cannot be {value}")
     if b"**" in old and isinstance(value, int) and value > 0 and value.bit_count() == 1:
         return b"2**%d" % (value.bit_length() - 1)
+    if isinstance(value, str) and old[-1:] not in b"\"'":
+        return value.encode(errors="surrogateescape")  # a file of sections has text without quotes
     return repr(value).encode()

@@ -6,6 +6,7 @@ proposal can be recomputed by whoever holds the same log.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ from autoresearch.proposers.ranges import Value
 from autoresearch.proposers.replication import SEEDLESS, Replication, wants_replicate
 from autoresearch.proposers.space import Genome, space_of
 from autoresearch.tasks import source_digest
+
+# Choices that failed together so often, and never worked, are not tried again.
+FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +115,14 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
     seen = {_key(genome) for genome in claimed}
     seen |= {_key(trial.genome) for trial in (*working, *failed)}
     held = {digest for digest, _ in state.taken}
+    texts = [name for name, value in space.default().items() if isinstance(value, str)]
+    broken = _always_failed(texts, working, failed)
+
+    def is_fresh(genome: Genome) -> bool:
+        return _key(genome) not in seen and tuple(genome[name] for name in texts) not in broken
+
     for _ in range(20):
-        move = next_move(space, working, failed, claimed, draws, lambda g: _key(g) not in seen, settings)
+        move = next_move(space, working, failed, claimed, draws, is_fresh, settings)
         if move is None:
             return None
         source = space.build(move.genome)
@@ -121,6 +131,15 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
             return _proposal(state, move, source, digest, (working, failed))
         seen.add(_key(move.genome))
     return None
+
+
+def _always_failed(texts: Sequence[str], working: Sequence[Trial], failed: Sequence[Trial]) -> set[tuple[Value, ...]]:
+    """Choices that failed so often together, whatever the numbers, and never worked: they do not fit."""
+    if not texts:
+        return set()
+    counts = Counter(tuple(trial.genome[name] for name in texts) for trial in failed)
+    worked = {tuple(trial.genome[name] for name in texts) for trial in working}
+    return {choices for choices, count in counts.items() if count >= FAILURES and choices not in worked}
 
 
 def _proposal(

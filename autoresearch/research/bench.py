@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -85,6 +85,11 @@ def command_words(line: str) -> tuple[str, ...]:
     return () if line in ("", USUAL.command) else tuple(shlex.split(line))
 
 
+def runs_library(words: Sequence[str]) -> bool:
+    """Whether a command runs a module of this package, which its sandbox then shows."""
+    return len(words) > 2 and words[0] in PYTHON and words[1] == "-m" and words[2].startswith("autoresearch.")
+
+
 def missing_command(*lines: str) -> str | None:
     """The name of a command of the task that is not on this machine, or None."""
     for line in lines:
@@ -100,8 +105,8 @@ def fault_of_program(task: Task, source: str) -> str | None:
         names = tuple(split_program(source))
     except UsageError as error:
         return str(error)
-    if names != task.recipe.edit:
-        return f"the program is {', '.join(names)}; the task's is {', '.join(task.recipe.edit)}"
+    if (fault := task.recipe.fault(names, task.harness)) is not None:
+        return fault
     size, most = len(source.encode()), task.limits.program_kib << 10
     if size <= most:
         return None

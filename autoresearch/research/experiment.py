@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +23,7 @@ from autoresearch.research.bench import (
     fault_of_program,
     job_limits,
     program_files,
+    runs_library,
     task_data,
 )
 from autoresearch.research.ceiling import MIB
@@ -59,6 +61,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     expected: float | None = None
     proposer: str = "by hand"
     kind: str = "given"
+    mode: Literal["experiment", "train", "bench"] = "experiment"
     # What its proposer says that earlier runs show; published as a note beside the run.
     insight: str = ""
 
@@ -131,7 +134,7 @@ def measure(
     if task.evaluation is not None and outcome.status is RunStatus.OK:
         outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
     if task.evaluator is not None and outcome.status is RunStatus.OK:
-        outcome = _evaluated(task, bench, outcome, _evaluator_seed(task, plan, world), cancelled)
+        outcome = _evaluated(task, plan, bench, outcome, _evaluator_seed(task, plan, world), cancelled)
     return Measurement(
         status=outcome.status,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -212,10 +215,12 @@ def trained(
         data = without(data, hidden)
     if task.evaluator is not None:
         limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
+    command = command_words(task.recipe.command)
     job = Job(
         files=files,
         build=command_words(task.recipe.build),
-        command=command_words(task.recipe.command),
+        command=command,
+        library=runs_library(command),
         copied=tuple(files),
         foreign=bench.foreign,
         data=data,
@@ -273,13 +278,15 @@ def _evaluator_seed(task: Task, plan: Plan, world: World | None) -> int:
     return secrets.randbits(63) if task.evaluator.fresh else evaluation_seed(plan.seed)
 
 
-def _evaluated(task: Task, bench: Bench, outcome: Outcome, seed: int, cancelled: Callable[[], bool] | None) -> Outcome:
+def _evaluated(
+    task: Task, plan: Plan, bench: Bench, outcome: Outcome, seed: int, cancelled: Callable[[], bool] | None
+) -> Outcome:
     """The outcome with the number of the task's evaluator, or with why there is none."""
     assert task.evaluator is not None
     if outcome.checkpoint is None:
         reason = f"it left no plain file {task.evaluator.artifact} in its working folder"
         return replace(outcome, status=RunStatus.INVALID, reason=reason)
-    found = evaluate(task, outcome.checkpoint, bench, seed, cancelled)
+    found = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled)
     return replace(
         outcome,
         status=found.status,
@@ -336,6 +343,7 @@ def run_body(
     """The body of the run's record."""
     return Run(
         task=plan.task,
+        mode=plan.mode,
         status=measurement.status.value,
         reason=measurement.reason or RUN_STATUS_SENTENCES[measurement.status],
         value=measurement.value,

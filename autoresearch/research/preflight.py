@@ -41,8 +41,8 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
         raise CannotRunHere(
             f"there is no {bench.device} on this machine", hint="autoresearch config set work.device auto"
         )
-    evaluator = task.evaluator.command if task.evaluator else ""
-    if (name := missing_command(task.recipe.build, task.recipe.command, evaluator)) is not None:
+    evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
+    if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
         raise CannotRunHere(f"{name} is not on this machine", hint=f"install {name}, then: autoresearch doctor task")
     if _is_known(task, bench):
         return
@@ -60,7 +60,7 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
     plan = plan_as_it_stands(task, task.baseline.decode())
     outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
     if task.evaluator is not None and outcome.status is RunStatus.OK and outcome.checkpoint is not None:
-        outcome = evaluate(task, outcome.checkpoint, bench, 0, cancelled)
+        outcome = evaluate(task, plan.source, outcome.checkpoint, bench, 0, cancelled)
     if began or outcome.status in _GOOD:
         remember_run(task, bench)
     elif outcome.status is not RunStatus.CANCELLED:

@@ -275,7 +275,7 @@ def _value(run: RunColumns) -> float:
 
 def _compared(log: Log, task: bytes, rules: TaskRules | None, columns: _Columns, known: _Known) -> Flags:
     """Which runs' values are compared with each other."""
-    kept: Flags = ~np.isnan(columns.reported) & (columns.budget == (rules.budget if rules else np.nan))
+    kept: Flags = ~np.isnan(columns.reported) & _is_ranked(rules, columns.budget)
     hardware = board_hardware(log, task)
     if hardware is not None:
         kept &= np.array([device == hardware for device in columns.devices], bool)
@@ -287,6 +287,12 @@ def _compared(log: Log, task: bytes, rules: TaskRules | None, columns: _Columns,
             found = known.judged.get(columns.ids[at])
             kept[at] &= found is not None and found.state in UPHELD
     return kept
+
+
+def _is_ranked(rules: TaskRules | None, budgets: Floats) -> Flags:
+    if rules is None:
+        return np.zeros(len(budgets), bool)
+    return np.full(len(budgets), fill_value=True) if rules.any_budget else budgets == rules.budget
 
 
 def _leads(

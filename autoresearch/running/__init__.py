@@ -17,8 +17,8 @@ from autoresearch.running.data import (
     write_world,
 )
 from autoresearch.running.execute import execute, permit
-from autoresearch.running.interpreter import Interpreter, interpreter_in, made_interpreter, site_packages
-from autoresearch.running.job import Job, Limits, Outcome
+from autoresearch.running.interpreter import Interpreter, interpreter_in, made_interpreter, seeing, site_packages
+from autoresearch.running.job import Job, Limits, Outcome, Talk
 from autoresearch.running.layout import SEARCHED, package_folders
 from autoresearch.running.level import Level
 from autoresearch.running.probes import ProbeResult, detect_level, probe_sandbox
@@ -40,6 +40,7 @@ __all__ = [
     "ProbeResult",
     "Progress",
     "Scratch",
+    "Talk",
     "data_digest",
     "detect_level",
     "execute",
@@ -51,6 +52,7 @@ __all__ = [
     "probe_sandbox",
     "remove_tree",
     "scratch_folder",
+    "seeing",
     "site_packages",
     "sweep",
     "without",

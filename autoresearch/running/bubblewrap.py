@@ -107,7 +107,7 @@ def _folders(job: Job) -> list[str]:
     parts = ["--perms", "0755", "--dir", INPUT]
     if job.data is not None:
         parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))
-    for mount in job.mounts:
+    for mount in job.shown:
         parts += _bind("--ro-bind", mount.expanduser().absolute(), inside(mount))
     return parts
 

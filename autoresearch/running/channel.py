@@ -16,11 +16,12 @@ _Name = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class Progress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
-    """How far a run is: ``fraction`` of its budget, steps done, training loss in bits."""
+    """How far a run is: ``fraction`` of its budget, steps done, training loss in bits, mean reward of late episodes."""
 
     fraction: Annotated[float, Meta(ge=0, le=1)]
     step: Annotated[int, Meta(ge=0)] = 0
     loss: float | None = None
+    reward: float | None = None
 
 
 class Result(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
@@ -43,8 +44,8 @@ def parse_line(line: bytes) -> Progress | Result | str:
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, OverflowError, RecursionError) as error:
         return f"the result channel carried a line that is no event: {str(error)[:200]}"
     if isinstance(event, Progress):
-        if event.loss is not None and not math.isfinite(event.loss):
-            return "the result channel carried a loss that is not finite"
+        if not all(map(math.isfinite, (event.loss or 0.0, event.reward or 0.0))):
+            return "the result channel carried a loss or reward that is not finite"
         return event
     if event.status != "ok" and event.value is not None:
         return "a result has a value only when its status is ok"

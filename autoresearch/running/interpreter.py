@@ -6,7 +6,8 @@ import json
 import platform
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -73,6 +74,15 @@ def made_interpreter(environment: Path, *, with_base: bool) -> Interpreter:
     if with_base:
         needed, packages = (*needed, *layout.interpreter_folders()), (*packages, *layout.package_folders())
     return Interpreter(environment / "bin" / "python", platform.python_version(), layout.outermost(needed), packages)
+
+
+def seeing(own: Interpreter | None, others: Sequence[Interpreter]) -> Interpreter | None:
+    """A Python whose run sees others, too, and may start them; ``own`` None: the node's own."""
+    if not others:
+        return own
+    folders, packages = layout.interpreter_folders(), layout.package_folders()
+    own = own or Interpreter(Path(sys.executable), platform.python_version(), folders, packages)
+    return replace(own, folders=layout.outermost((*own.folders, *(each for one in others for each in one.folders))))
 
 
 def site_packages(environment: Path) -> Path:

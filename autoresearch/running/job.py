@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,32 @@ from autoresearch.running.level import Level
 from autoresearch.words import RunStatus
 
 MIB = 1 << 20
+
+
+class Talk:
+    """One side of a conversation between two jobs: a descriptor to read from, one to write to.
+
+    They are the program's from its start on; ``close`` lets go of them here, so that each side hears the other's end.
+    """
+
+    def __init__(self, read: int, write: int) -> None:
+        self.descriptors: tuple[int, ...] = (read, write)
+
+    @classmethod
+    def pair(cls) -> tuple[Talk, Talk]:
+        """Both sides of a new conversation."""
+        (first, answer), (second, question) = os.pipe(), os.pipe()
+        return cls(first, question), cls(second, answer)
+
+    def close(self) -> None:
+        """Let go of the descriptors, if that was not done."""
+        closing, self.descriptors = self.descriptors, ()
+        for descriptor in closing:
+            os.close(descriptor)
+
+
+LIBRARY = Path(__file__).absolute().parents[1]
+"""The folder of this package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +76,8 @@ class Job:
     ``build`` and ``command`` are words, run in the working folder one after the other; without a command Python runs
     ``entry``. Of the files ``copied`` the working folder has copies, which the program may change.
     ``foreign`` is False only where every line of the files is known to be this participant's own, or shipped.
-    ``python`` runs the program; None: the node's own Python.
+    ``python`` runs the program; None: the node's own Python. ``library``: it can import this package.
+    ``talk`` is its side of a conversation with another job.
     """
 
     files: Mapping[str, bytes]
@@ -76,6 +104,13 @@ class Job:
     checkpoint_to: Path | None = None
     text: bytes | None = None
     python: Interpreter | None = None
+    library: bool = False
+    talk: Talk | None = None
+
+    @property
+    def shown(self) -> tuple[Path, ...]:
+        """The folders that are shown read-only where they are."""
+        return (*self.mounts, *((LIBRARY,) if self.library else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 from autoresearch.running import bubblewrap, landlock, seccomp, watchdog
 from autoresearch.running.descriptors import Descriptors
 from autoresearch.running.interpreter import launcher_python
-from autoresearch.running.job import Job
+from autoresearch.running.job import LIBRARY, Job
 from autoresearch.running.level import Level
 from autoresearch.running.scratch import scratch_folder
 from autoresearch.running.specification import (
@@ -106,6 +106,8 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
         with start(job, level, pipes, descriptors) as running:
             try:
                 descriptors.close(*pipes.theirs())
+                if job.talk is not None:
+                    job.talk.close()
                 yield running
             finally:
                 if running.process.returncode is None:
@@ -135,9 +137,11 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         command = bubblewrap.command(job, files, info_write, go_read, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.inherited(), info_write, go_read, *held, *files.values())
+    inherited = (*pipes.inherited(), *_talk(job), info_write, go_read, *held, *files.values())
     with _owned_data(job):
-        process = _popen(command, _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA), pipes, inherited)
+        library = str(bubblewrap.inside(LIBRARY).parent)
+        variables = _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA, library)
+        process = _popen(command, variables, pipes, inherited)
         descriptors.close(info_write, go_read, *held, *files.values())
         first = _first_process(info_read)
         if first is None:
@@ -157,6 +161,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
     with scratch_folder() as base:
         input_folder, scratch = base.folder / "in", base.folder / "scratch"
         _fill(base.folder, input_folder, scratch, job)
+        library = _library(base.folder)
         held = [leash_read, base.lock, *_text(job, descriptors)]
         others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
         told = specification(
@@ -167,13 +172,13 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             ready_fd=pipes.ready[1],
             keeper_fds=held,
             checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
-            rules=landlock_rules(job, input_folder, scratch),
+            rules=landlock_rules(job, (input_folder, library), scratch),
             tasks_of_others=others,
         )
         command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
-            variables = _environment(job, pipes, str(scratch), str(job.data))
-            process = _popen(command, variables, pipes, (*pipes.inherited(), *held))
+            variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
             descriptors.close(*(set(held) - {base.lock}))
             yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
 
@@ -182,9 +187,14 @@ def _text(job: Job, descriptors: Descriptors) -> list[int]:
     return [] if job.text is None else [descriptors.memory_file(job.text)]
 
 
-def _environment(job: Job, pipes: Pipes, home: str, data: str) -> dict[str, str]:
+def _talk(job: Job) -> tuple[int, ...]:
+    return () if job.talk is None else job.talk.descriptors
+
+
+def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str) -> dict[str, str]:
     checkpoint = pipes.checkpoint[1] if pipes.checkpoint else None
-    return environment(job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint)
+    variables = environment(job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint)
+    return variables | ({"PYTHONPATH": library} if job.library else {})
 
 
 def _popen(
@@ -216,13 +226,21 @@ def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
     for name, text in job.files.items():
         (input_folder / name).write_bytes(text)
         (input_folder / name).chmod(0o444)
-    for mount in job.mounts:
+    for mount in job.shown:
         if bubblewrap.inside(mount).is_relative_to(bubblewrap.HOME):
             link = scratch / bubblewrap.inside(mount).relative_to(bubblewrap.HOME)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(mount.expanduser().absolute())
     if uid is not None:
         os.chown(scratch, uid, uid)
+
+
+def _library(base: Path) -> Path:
+    """A folder that holds this package alone: Python lists a folder that it imports from, and the real one has more."""
+    folder = base / "library"
+    folder.mkdir(mode=0o755)
+    (folder / LIBRARY.name).symlink_to(LIBRARY)
+    return folder
 
 
 @contextmanager

@@ -67,14 +67,19 @@ def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd
         variables["AUTORESEARCH_CHECKPOINT_FD"] = str(checkpoint_fd)
     if job.data is not None:
         variables["AUTORESEARCH_DATA"] = data
+    if job.talk is not None:
+        read, write = job.talk.descriptors
+        variables |= {"AUTORESEARCH_TALK_READ": str(read), "AUTORESEARCH_TALK_WRITE": str(write)}
+    if job.library:
+        variables["PYTHONSAFEPATH"] = "1"
     return variables
 
 
-def landlock_rules(job: Job, input_folder: Path, scratch: Path) -> list[tuple[str, int]]:
-    """What a run may touch below bubblewrap: system and interpreter to read, its scratch folder to write."""
+def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tuple[str, int]]:
+    """What a run may touch below bubblewrap: system, interpreter, inputs to read, its scratch folder to write."""
     system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
-    read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), input_folder]
-    read += [*layout.device_information(job.device), *(mount.expanduser() for mount in job.mounts)]
+    read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), *inputs]
+    read += [*layout.device_information(job.device), *(mount.expanduser() for mount in job.shown)]
     write = [scratch]
     if job.data is not None:
         (write if job.writable_data else read).append(job.data)

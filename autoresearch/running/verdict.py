@@ -43,7 +43,7 @@ class Stop:
 
 def over_time(limits: Limits) -> Stop:
     """The wall clock ran out."""
-    return Stop(RunStatus.TIMED_OUT, f"stopped after {limits.seconds:g} s, the task's limit")
+    return Stop(RunStatus.TIMED_OUT, f"stopped after {limits.seconds:g} s, the limit")
 
 
 def over_processor_time(limits: Limits) -> Stop:
@@ -54,7 +54,7 @@ def over_processor_time(limits: Limits) -> Stop:
 
 def over_memory(limits: Limits, used_bytes: int) -> Stop:
     """Too much resident memory."""
-    text = f"it used {used_bytes // MIB} MiB of memory, the task allows {limits.memory_bytes // MIB} MiB"
+    text = f"it used {used_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
     return Stop(RunStatus.OUT_OF_MEMORY, text)
 
 

@@ -10,7 +10,15 @@ from autoresearch.tasks.folder_state import (
     started_from,
 )
 from autoresearch.tasks.guessing import PREPARE, fixed_files, guess_recipe
-from autoresearch.tasks.loading import MANIFEST, MAX_FILE_BYTES, check_source, load_task, program_in, shipped_task
+from autoresearch.tasks.loading import (
+    MANIFEST,
+    MAX_FILE_BYTES,
+    check_source,
+    load_task,
+    program_in,
+    program_names,
+    shipped_task,
+)
 from autoresearch.tasks.lock import MAX_PACKAGES, Package, lock_digest, parse_lock, parse_wanted, write_lock
 from autoresearch.tasks.model import (
     USUAL,
@@ -26,7 +34,15 @@ from autoresearch.tasks.model import (
     has_chosen_seed,
     seed_for,
 )
-from autoresearch.tasks.program import ENTRY, PLAIN_NAME, is_lone, join_files, source_digest, split_program
+from autoresearch.tasks.program import (
+    ENTRY,
+    MAX_PROGRAM_FILES,
+    PLAIN_NAME,
+    is_lone,
+    join_files,
+    source_digest,
+    split_program,
+)
 from autoresearch.tasks.rebuilding import is_taken, manifest_text, rebuild_task
 from autoresearch.tasks.source import canonical_source
 from autoresearch.tasks.summary import guess_direction, guess_metric, parse_summary
@@ -38,6 +54,7 @@ __all__ = [
     "MANIFEST",
     "MAX_FILE_BYTES",
     "MAX_PACKAGES",
+    "MAX_PROGRAM_FILES",
     "PLAIN_NAME",
     "PREPARE",
     "USUAL",
@@ -74,6 +91,7 @@ __all__ = [
     "pin_baseline",
     "possible_value",
     "program_in",
+    "program_names",
     "rebuild_task",
     "remember_start",
     "replace_file",

@@ -7,7 +7,7 @@ import hashlib
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -51,7 +51,7 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     header = _header(path, table)
     recipe = _recipe(path, header)
-    program = program_in(folder, recipe) if program is None else program
+    program = program_in(folder, recipe, header.harness) if program is None else program
     harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
     task = Task(
         name=header.name,
@@ -92,9 +92,12 @@ def _baseline(path: Path, header: Header, program: bytes) -> bytes:
     )
 
 
-def program_in(folder: Path, recipe: Recipe) -> bytes:
-    """The program in a folder as one text. Raises UsageError naming the file that is missing or is no program."""
-    files = {name: _text(folder / name, _read(folder / name)) for name in recipe.edit}
+def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> bytes:
+    """The program in a folder as one text; ``fixed`` are the names of the task's own files.
+
+    Raises UsageError naming the file that is missing or is no program.
+    """
+    files = {name: _text(folder / name, _read(folder / name)) for name in program_names(folder, recipe, fixed)}
     for name, content in files.items():
         if name.endswith(".py"):
             check_source(folder / name, content.encode())
@@ -102,6 +105,12 @@ def program_in(folder: Path, recipe: Recipe) -> bytes:
         return join_files(files).encode()
     except UsageError as error:
         raise UsageError(f"{folder}: {error}", hint=error.hint) from error
+
+
+def program_names(folder: Path, recipe: Recipe, fixed: Collection[str]) -> tuple[str, ...]:
+    """The names of a program's files, whether they are in the folder or not; those that ``*`` stands for are."""
+    there = (path.name for path in folder.glob("*") if path.is_file() and PLAIN_NAME.fullmatch(path.name))
+    return recipe.files_among(there, {MANIFEST, *fixed})
 
 
 def check_source(path: Path, content: bytes) -> None:
@@ -221,6 +230,8 @@ def _evaluator(path: Path, header: Header) -> Evaluator | None:
     if found.artifact in (MANIFEST, *header.program.edit, *header.harness):
         raise UsageError(f"{path}: evaluation.artifact, {found.artifact}, is a file of the task", hint="name another")
     _check_words(path, "evaluation.command", found.command)
+    if found.answers:
+        _check_words(path, "evaluation.answers", found.answers)
     return found
 
 
@@ -282,6 +293,8 @@ def _read(path: Path) -> bytes:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         hint = "a task folder holds task.toml, train.py and the files that task.toml pins"
+        if path.with_name("agent.ini").exists():
+            hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
         raise UsageError(f"{path} does not exist", hint=hint) from error
     except OSError as error:
         raise UsageError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -18,11 +19,12 @@ from autoresearch.tasks.program import ENTRY, MAX_PROGRAM_FILES, source_digest
 _SEED_DOMAIN = b"autoresearch/seed/1"
 _EVALUATION_DOMAIN = b"autoresearch/evaluation-seed/1"
 # Keys of task.toml that came after tasks had been published, by their table.
-_LATER = {"Evaluation": {"world"}, "Evaluator": {"fresh"}, "Limits": {"program_kib"}}
+_LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"program_kib"}}
 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
 _File = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*\Z", max_length=64)]
+_Pattern = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_*][A-Za-z0-9._*-]*\Z", max_length=64)]
 _Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z", max_length=280)]
 _Amount: TypeAlias = Annotated[float, Meta(gt=0, le=1e24)]
 _Size: TypeAlias = Annotated[int, Meta(ge=1, le=2**40)]
@@ -85,17 +87,34 @@ class Evaluation(Section, frozen=True, kw_only=True):
 class Recipe(Section, frozen=True, kw_only=True):
     """Which files a program has, and how it is started: ``build``, if there is one, then ``command``, in one sandbox.
 
-    Both are words as a shell would split them, without a shell. ``edit`` are the files that may change.
+    Both are words as a shell would split them, without a shell. ``edit`` are the files that may change; ``*.py`` stands
+    for all Python files of the folder that are not pinned, of which programs may have different ones.
     """
 
     command: Annotated[_Line, Meta(min_length=1)] = "python train.py"
     build: _Line = ""
-    edit: Annotated[tuple[_File, ...], Meta(min_length=1, max_length=MAX_PROGRAM_FILES)] = (ENTRY,)
+    edit: Annotated[tuple[_Pattern, ...], Meta(min_length=1, max_length=MAX_PROGRAM_FILES)] = (ENTRY,)
 
     def stated(self) -> dict[str, object]:
         """What differs from a lone ``train.py``, as plain values."""
         values = {"command": self.command, "build": self.build, "edit": list(self.edit)}
         return {key: value for key, value in values.items() if getattr(USUAL, key) != getattr(self, key)}
+
+    def files_among(self, names: Iterable[str], fixed: Collection[str]) -> tuple[str, ...]:
+        """The files of a program among those of a folder: those that ``edit`` names, then those that it stands for."""
+        named = [name for name in self.edit if "*" not in name]
+        meant = (name for name in sorted(names) if name not in named and name not in fixed and self._stands_for(name))
+        return (*named, *meant)
+
+    def fault(self, names: Iterable[str], fixed: Collection[str]) -> str | None:
+        """Why files with these names are no program, as a sentence, or None. ``fixed`` are the pinned files."""
+        names = tuple(names)
+        if names == self.files_among(names, fixed):
+            return None
+        return f"the program is {', '.join(names)}; the task's is {', '.join(self.edit)}"
+
+    def _stands_for(self, name: str) -> bool:
+        return any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit)
 
 
 USUAL = Recipe()
@@ -110,6 +129,9 @@ class Evaluator(Section, frozen=True, kw_only=True):
     what it draws from AUTORESEARCH_SEED. ``withheld`` are files of [data] and [harness] that the program doesn't see.
     Two evaluations of one artifact lie within ``tolerance`` of each other.
 
+    With ``answers`` the evaluator can ask: that command runs beside it in another sandbox, with the program's files and
+    the artifact. Each reads what the other writes: the descriptors are in AUTORESEARCH_TALK_READ and _WRITE.
+
     The evaluator's seed follows from the run's, so a program can work it out; only in pairs it can't. With ``fresh``
     each evaluation has a seed of its own: the author's is random and drawn when the program has ended, a verifier's
     follows from its proof.
@@ -118,6 +140,7 @@ class Evaluator(Section, frozen=True, kw_only=True):
     command: Annotated[_Line, Meta(min_length=1)]
     artifact: _File
     artifact_mib: Annotated[int, Meta(ge=1, le=256)] = 64
+    answers: _Line = ""
     tolerance: Annotated[float, Meta(gt=0, le=1e24)] = 0.0005
     withheld: Annotated[list[_File], Meta(max_length=16)] = []
     fresh: bool = False

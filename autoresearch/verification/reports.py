@@ -17,7 +17,8 @@ class Report(NamedTuple):
     ``commitment`` is the record that fixed it before the reveal, ``links`` are all links of the reveal. Without
     ``measured`` there is no value, and the run did not pass: an evaluation ended in an error, or the run failed in the
     pairs. ``improvements`` are the differences of the pairs, positive where the run is better than its parent.
-    ``values`` are the run's own values in the pairs, ``parents`` those of its parent; smaller is better.
+    ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
+    the pairs; smaller is better.
     """
 
     voter: bytes

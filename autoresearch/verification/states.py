@@ -55,7 +55,7 @@ class Lineage(NamedTuple):
     as_parent: Sequence[float] = ()
 
 
-def judge(
+def judge(  # noqa: PLR0913 - all that a judgement follows from
     reports: Iterable[Report],
     *,
     author: bytes,
@@ -64,13 +64,15 @@ def judge(
     noise: float,
     minimum_effect: float,
     pairs_only: bool = False,
+    state_only: bool = False,
     lineage: Lineage | None = None,
 ) -> Judgement:
     """The state of a run, from the reports on it.
 
     ``author`` is the author's voter; its own reports never count. ``voters`` is the number of attested voters. Each has
     one report for each stage and round, its first. Below ``rules.least`` voters no run passes provisional.
-    ``pairs_only``: no evaluation is possible, so pairs need none before them.
+    ``pairs_only``: no evaluation is possible, so pairs need none before them. ``state_only``: the run claims what its
+    learned state is worth and nothing else, so evaluations confirm it and there are no pairs.
     """
     lineage = lineage or Lineage()
     spoken = _heard(reports, author)
@@ -90,7 +92,10 @@ def judge(
         speakers,
         _middle(improvements, noise, worse=median_low) if improvements else None,
     )
-    state = _evaluated([report for report in spoken if report.stage == EVALUATE], voters, rules)
+    evaluations = [report for report in spoken if report.stage == EVALUATE]
+    state = _evaluated(evaluations, voters, rules)
+    if state_only:
+        return _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if state in (RunState.REPORTED, RunState.PROVISIONAL) and _collapses(lineage.as_parent, lineage.claim, noise):
         return Judgement(RunState.DISPUTED, *measured)
@@ -106,6 +111,19 @@ def judge(
     if finding is not Finding.OPEN:
         state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
     return Judgement(state, *measured)
+
+
+def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules: Rules, noise: float) -> Judgement:
+    """The judgement of a run that is evaluated alone: confirmed by a quorum of at least two where that is enough."""
+    values = [value for report in evaluations for value in report.values]
+    speakers = len({report.voter for report in evaluations})
+    if speakers < CONFIRMING_VOTERS or voters < rules.least:
+        return Judgement(state, None, None, 0, speakers)
+    if state is RunState.PROVISIONAL:
+        state = RunState.CONFIRMED
+    error = _error(values, noise) if len(values) > 1 else None
+    number = _middle(values, noise, worse=median_high) if values else None
+    return Judgement(state, number, error, len(values), speakers)
 
 
 def _collapses(found: Sequence[float], number: float | None, noise: float) -> bool:

@@ -156,13 +156,13 @@ def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[P
 
 def _checked(log: Log, task: bytes, here: TrustContext, voters: int) -> tuple[list[Placed], list[Hashable]]:
     """The measured programs, and what they were computed from."""
-    found: dict[tuple[bytes, bool], ProgramRow] = {}
+    found: dict[tuple[bytes, float, bool], ProgramRow] = {}
     sources: list[Hashable] = [task, "models"]
     for row in _soon_checked(log, measured(log, task, here, authors=voters)):
         sources += [row.source_digest, row.first]
         if len(_checkers(log, row, here)) < voters:
             continue
-        program = (row.source_digest, whose(row.author, row.first_time, here).attested)
+        program = (row.source_digest, row.budget, whose(row.author, row.first_time, here).attested)
         other = found.pop(program, None)
         # The program is judged by its first run.
         found[program] = row if other is None or precedes(log, _published(row), _published(other)) else other

@@ -48,9 +48,9 @@ def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[Boa
     confirmed = backed(log, task, here, RunState.CONFIRMED)[:limit]
     waiting = backed(log, task, here, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
-    seen = {placed.row.source_digest for placed in (*confirmed, *waiting)}
+    seen = {(placed.row.source_digest, placed.row.budget) for placed in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
-    rows = (row for row in vouched(log, task, here) if row.source_digest not in seen)
+    rows = (row for row in vouched(log, task, here) if (row.source_digest, row.budget) not in seen)
     for placed in judged_rows(log, rows, here):
         (waiting if placed.found.state in OPEN else failed).append(placed)
         if len(waiting) >= limit:

@@ -89,7 +89,7 @@ def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
 
 @in_snapshot
 def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
-    """The best programs of a task first, by reported mean ± noise/√n: ok runs with the full budget.
+    """The best programs of a task first, by reported mean ± noise/√n: ok runs with the full budget, or any.
 
     Empty while the task's own record is not in the log: without it the better direction is not known.
     """

@@ -250,7 +250,7 @@ def _row(
     if pooled is None:
         return None
     run = pooled.first
-    ranked = rank(pooled.mean, pooled.runs, rules) if rules and rules.budget == program[2] else None
+    ranked = rank(pooled.mean, pooled.runs, rules) if rules and rules.ranks(program[2]) else None
     return ProgramRow(
         *program, pooled.runs, pooled.mean, run.id, run.time, ranked, run.author, run.title, run.parent, run.device
     )

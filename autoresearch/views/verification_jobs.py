@@ -34,6 +34,7 @@ from autoresearch.views.verification_state import (
     is_counted,
     is_drawn,
     is_pairs_only,
+    is_state_only,
     judgement,
     needed,
     pending,
@@ -231,6 +232,8 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         yield EVALUATE, 0
     elif state is RunState.DISPUTED:
         yield EVALUATE, 1
+    elif is_state_only(body):
+        return  # there is nothing to replicate
     elif state in (RunState.REPORTED, RunState.PROVISIONAL) and body.parent is not None:
         author = roster_of(log).voter(run.author, run.time).voter
         spoken = {report.voter for report in heard if report.attested and report.stage == REPLICATE} - {author}

@@ -103,6 +103,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         noise=noise,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         pairs_only=is_pairs_only(log, body),
+        state_only=is_state_only(body),
         lineage=Lineage(
             claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
@@ -123,6 +124,8 @@ def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | No
     parent = log.records.find(run.parent) if run.parent else None
     if parent is None or not isinstance(parent.body, Run) or parent.body.task != run.task:
         return None
+    if is_state_only(parent.body):
+        return None  # its number says what it learned elsewhere, not what its program learns in a pair
     found = judge(
         [report for _, report in counted_reports(log, parent)],
         author=roster_of(log).voter(parent.author, parent.time).voter,
@@ -285,7 +288,10 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
     if check.stage == EVALUATE:
         if is_pairs_only(log, run) and not is_same_hardware(run, check.device):
             return None  # a value on other hardware cannot be compared
-        return report._replace(passed=bears_out(log, run, check))
+        passed = bears_out(log, run, check)
+        if check.value is None or abs(check.value) > _BEYOND:
+            return report._replace(passed=passed)
+        return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))
     if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
         return None
     if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
@@ -304,6 +310,11 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
 def is_pairs_only(log: Log, run: Run) -> bool:
     """Whether a run can be verified by pairs alone: a wall-clock task, and no model that a referee can ask."""
     return is_clocked(log, run.task) and (run.checkpoint is None or tolerance_of(log, run.task) is None)
+
+
+def is_state_only(run: Run) -> bool:
+    """Whether a run claims what its learned state is worth, and not what its program learns under the budget."""
+    return run.mode != "experiment"
 
 
 def bears_out(log: Log, run: Run, check: Verification) -> bool:

@@ -19,6 +19,7 @@ from autoresearch.tasks import (
     keep_edit,
     kept_baselines,
     load_task,
+    program_names,
     remember_start,
     replace_file,
     source_digest,
@@ -46,12 +47,14 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         program = task.baseline if run is None else _program(notebook, task, run)
         after, kept = load_task(folder, program=program), None
         wanted = {name: content.encode() for name, content in split_program(program.decode()).items()}
-        others = {name: content for name, content in there.items() if content != wanted[name]}
+        others = {name: content for name, content in there.items() if content != wanted.get(name)}
         if others and not _is_known(notebook, task, there):
             kept, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
         for name, content in wanted.items():
             if there.get(name) != content:
                 replace_file(folder / name, content)
+        for name in there.keys() - wanted.keys():
+            (folder / name).unlink()
         remember_start(folder, "" if run is None else format_id(run))
         left = written(notebook, after)
     answer = NextAnswer(
@@ -92,7 +95,7 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
             raise
         task = load_task(folder, program=baseline)
     there = {}
-    for name in task.recipe.edit:
+    for name in program_names(folder, task.recipe, task.harness):
         with suppress(OSError):
             there[name] = (folder / name).read_bytes()
     if not task.is_pinned:

@@ -56,9 +56,12 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "use": Entry("install", "Choose the default among components of a type."),
         "list": Entry("install", "The components of a project, and its runs."),
         "train": Entry("train", "Train a project's policy; `run` measures it."),
+        "serve": Entry("serve", "Serve a component of a project to other programs."),
+        "services": Entry("serve", "The components that this machine serves."),
         "reset": Entry("train", "Forget what a project has learned, or go back to a run."),
         "search": Entry("search", "Components: environments, policies, trainers and others."),
-        "publish": Entry("publish", "Publish a component, for others to install."),
+        "publish": Entry("publish", "Publish a project's run, or a component."),
+        "get": Entry("get", "A published run as a folder: agent, parameters, what it learned."),
         "yank": Entry("yank", "Advise against a release of yours."),
     },
     "Node": {

@@ -1,25 +1,39 @@
-"""Components of the log as what a project installs. Other participants' code needs a person's word first."""
+"""Components of the log as what a project installs. Other participants' code needs a sandbox, or a person's word."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.projects import Offer
+from autoresearch.projects import Offer, Origin
 from autoresearch.records import format_id
 from autoresearch.registry import checked_release, resolve
+from autoresearch.running import Level, detect_level
 from autoresearch_cli.reading import fetch_blob, open_notebook
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import say
 
 
-def offer_from_log(kind: str, name: str, version: str, *, trust: bool, pinned: bytes | None = None) -> Offer | None:
+def offer_from_log(
+    kind: str,
+    name: str,
+    version: str,
+    *,
+    trust: bool,
+    beside: Sequence[str] = (),
+    isolated: bool = False,
+    pinned: bytes | None = None,
+) -> Offer | None:
     """The component that a name means among the releases of the log; None where there is none of this name.
 
-    ``pinned`` is the release that a project names. Runs of a project have no sandbox yet, so the code of another
-    participant is taken with ``trust`` alone.
+    ``pinned`` is the release that a project names. The code of another participant runs in the sandbox, or with
+    ``trust`` without one. Where no sandbox holds it is taken with ``trust`` alone. Its packages have to fit the lines
+    ``beside``, which the project asks for besides; ``isolated``: it gets an environment of its own.
 
     Raises:
         AmbiguousName: several publishers have that name.
-        Refused: it is another participant's and there is no ``trust``, or its files are not what its record says.
+        Refused: it is another participant's and there is neither sandbox nor ``trust``, or its files are not what its
+            record says.
         CannotRunHere: its requirements do not fit.
         NotFound: its files are on no node that answers.
     """
@@ -31,19 +45,25 @@ def offer_from_log(kind: str, name: str, version: str, *, trust: bool, pinned: b
             return None
         release = choice.release.row.id
         shown = short(format_id(release))
-        if not (choice.release.own or trust):
+        origin: Origin = "own" if choice.release.own else "trusted" if trust else "foreign"
+        if origin == "foreign" and detect_level()[0] < Level.LANDLOCK:
             raise Refused(
-                f"{kind} {name} ({shown}) is another participant's, and runs of a project have no sandbox yet",
-                hint=f"read it first: autoresearch show {shown}; --trust installs it",
+                f"{kind} {name} ({shown}) is another participant's, and this machine has no sandbox that holds",
+                hint=f"install bubblewrap; or read it (autoresearch show {shown}) and use --trust",
             )
-        checked = checked_release(log, blobs, release, fetch=fetch_blob)
+        checked = checked_release(log, blobs, release, beside=() if isolated else beside, fetch=fetch_blob)
     for warning in choice.warnings:
         say(warning)
     about = checked.component
     if not about.metadata.class_name:
         raise UsageError(f"the release {shown} names no class", hint="ask its publisher for class_name")
-    if checked.requirements:
-        say(f"{about.name} needs {', '.join(checked.requirements)}; they are not installed with it")
+    if isolated and not checked.packages:
+        raise UsageError(
+            f"{about.name} asks for no Python packages, so it needs no environment of its own",
+            hint=f"autoresearch install {kind} {name}",
+        )
+    if origin == "foreign":
+        say(f"{about.name} is another participant's: it runs in the sandbox")
     return Offer(
         type=kind,
         name=about.name,
@@ -57,4 +77,8 @@ def offer_from_log(kind: str, name: str, version: str, *, trust: bool, pinned: b
             "commit": about.metadata.commit,
             "tree": about.metadata.tree,
         },
+        origin=origin,
+        requirements=list(checked.requirements),
+        packages=list(checked.packages),
+        isolated=isolated,
     )

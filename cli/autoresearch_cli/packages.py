@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 AllowPackages = Annotated[
-    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's task, unasked.")
+    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
 ]
 # So many packages are named before a person is asked.
 NAMED = 20
@@ -107,10 +107,10 @@ def _agree(task: Task, *, agreed: bool, option: str) -> None:
         can_ask = sys.stdin.isatty() and sys.stderr.isatty()
         _tell(task)
         if not can_ask:
-            raise packages.PackagesNotAllowed(task, option)
+            raise packages.task_not_allowed(task, option)
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    packages.allow(here.paths().allowed_packages, task)
+    packages.allow(here.paths().allowed_packages, task.packages)
 
 
 def _tell(task: Task) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.api import Answer
+from autoresearch.api import Answer, ServiceView
 
 
 class ProjectComponent(Answer, frozen=True, kw_only=True):
@@ -25,7 +25,8 @@ class ProjectComponent(Answer, frozen=True, kw_only=True):
 class ProjectRun(Answer, frozen=True, kw_only=True):
     """One run: ``mode`` is "train" or "bench", ``status`` "ok" or "stopped", ``curve`` mean rewards of equal parts.
 
-    ``totals`` are sums over the run and its ancestors. ``started`` is in Unix milliseconds.
+    ``totals`` are sums over the run and its ancestors. ``started`` is in Unix milliseconds. ``sandbox`` is the level
+    of its sandbox, 0 for none; ``trusted`` are other participants' components that ran without one, by choice.
     """
 
     id: str
@@ -40,6 +41,8 @@ class ProjectRun(Answer, frozen=True, kw_only=True):
     curve: list[float]
     components: list[str]
     policy_changed: bool = False
+    sandbox: int = 0
+    trusted: list[str] = []
     folder: str
 
 
@@ -72,6 +75,30 @@ class ProjectFigures(Answer, frozen=True, kw_only=True):
     recent_reward: float | None = None
 
 
+class ActedAnswer(Answer, frozen=True, kw_only=True):
+    """What an actor played for the learner at ``learner``: the standard metrics of its episodes."""
+
+    schema: str = "autoresearch.acted/1"
+    learner: str
+    metrics: dict[str, int | float]
+
+
+class ServiceAnswer(Answer, frozen=True, kw_only=True):
+    """A service that has begun, and again when it ends; ``run`` then keeps what a trainer has learned in it."""
+
+    schema: str = "autoresearch.service/1"
+    service: ServiceView
+    run: str = ""
+
+
+class ServiceKeyAnswer(Answer, frozen=True, kw_only=True):
+    """This node's key for services: the public key, in hexadecimal digits, and the file that holds the secret one."""
+
+    schema: str = "autoresearch.service_key/1"
+    public_key: str
+    file: str
+
+
 class SweepRow(Answer, frozen=True, kw_only=True):
     """One combination of a sweep: the parameters that were set, the run that trained, the one that measured."""
 
@@ -86,3 +113,14 @@ class SweepAnswer(Answer, frozen=True, kw_only=True):
 
     schema: str = "autoresearch.sweep/1"
     rows: list[SweepRow] = msgspec.field(default_factory=list)
+
+
+class GotAnswer(Answer, frozen=True, kw_only=True):
+    """A published run as a folder. ``run`` is its id there; empty where it is a task's folder with its program."""
+
+    schema: str = "autoresearch.got/1"
+    folder: str
+    id: str
+    task: str
+    value: float | None = None
+    run: str = ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from autoresearch.paths import typed_path
 from autoresearch.projects import (
     AGENT,
     INI,
+    Box,
     Checked,
     Component,
     Figures,
@@ -25,6 +27,8 @@ from autoresearch.projects import (
     do_project_run,
     head_run,
     is_project,
+    load_project,
+    train_with_actors,
 )
 from autoresearch_cli import here
 from autoresearch_cli.project_models import (
@@ -34,6 +38,7 @@ from autoresearch_cli.project_models import (
     ProjectRun,
     ProjectRunAnswer,
 )
+from autoresearch_cli.project_packages import project_pythons
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
 from autoresearch_cli.rendering.progress import choose_display
 
@@ -54,6 +59,9 @@ From = Annotated[
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, help="The seed. Left out: one that follows from the runs before.")
+]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run other participants' components without a sandbox. The run says so.")
 ]
 Type = Annotated[
     str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset, or a type of your own.")
@@ -84,19 +92,34 @@ def means_project(text: str) -> bool:
     return path.suffix == ".ini" or (is_project(path) and not (path / MANIFEST).exists())
 
 
-def do_run(
-    path: Path,
-    mode: Mode,
-    episodes: int,
-    *,
-    assignments: Sequence[str],
-    start: str,
-    seed: int | None,
-    json: bool,
-) -> Run:
-    """Train or benchmark, showing how far it is."""
+def sandbox() -> Box:
+    """The sandbox of this machine, with the limits of the settings, for what other participants wrote."""
+    from autoresearch.research import Ceiling
+    from autoresearch.running import Level, Limits, detect_level
+
+    work, secrets = here.settings().work, here.paths().secrets()
+    most = Ceiling.of(work)
+    limits = Limits(
+        seconds=most.seconds,
+        memory_bytes=most.memory_mib << 20,
+        disk_bytes=most.disk_mib << 20,
+        processes=most.processes,
+        output_bytes=most.output_kib * 1024,
+    )
+    return Box(
+        detect_level(secrets)[0],
+        limits,
+        threads=work.threads,
+        device=here.first_device(),
+        least=Level(work.minimum_sandbox),
+        secrets=tuple(secrets),
+    )
+
+
+@contextmanager
+def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Iterator[Callable[[Figures], None]]:
+    """Show how far a run is, and with ``json`` print it now and then."""
     told = [time.monotonic()]
-    title = "train" if mode == "train" else "benchmark run"
     with choose_display(quiet=True) as display:
 
         def show(figures: Figures) -> None:
@@ -117,6 +140,38 @@ def do_run(
                     )
                 )
 
+        yield show
+
+
+def do_run(  # noqa: PLR0913 - each is an option of the command
+    path: Path,
+    mode: Mode,
+    episodes: int,
+    *,
+    assignments: Sequence[str],
+    start: str,
+    seed: int | None,
+    json: bool,
+    trust: bool = False,
+    allow_packages: bool = False,
+    actors: int = 0,
+) -> Run:
+    """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
+    pythons = project_pythons(load_project(path), allowed=allow_packages)
+    with figures_shown("train" if mode == "train" else "benchmark run", mode, episodes, json=json) as show:
+        if actors:
+            return train_with_actors(
+                path,
+                episodes,
+                actors,
+                now_ms=here.now_ms,
+                assignments=assignments,
+                start=start,
+                seed=seed,
+                trust=trust,
+                pythons=pythons,
+                on_figures=show,
+            )
         return do_project_run(
             path,
             mode,
@@ -125,6 +180,9 @@ def do_run(
             assignments=assignments,
             start=start,
             seed=seed,
+            trust=trust,
+            box=sandbox,
+            pythons=pythons,
             on_figures=show,
         )
 
@@ -147,18 +205,25 @@ def finish_run(run: Run, *, json: bool) -> None:
         raise typer.Exit(STOPPED)
 
 
-def print_run(run: Run) -> None:
-    """A run's figures."""
-    data, metrics = run.data, run.data.metrics
+def metric_lines(metrics: Mapping[str, int | float]) -> list[tuple[str, str]]:
+    """What was played, and the rewards of it, for ``print_labelled``."""
     reward = [
         f"{name} {metrics[f'{name}_reward']:.4g}" for name in ("mean", "median", "max", "min") if _has(metrics, name)
     ]
+    return [
+        ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
+        ("reward", "  ".join(reward) or "no episode ended"),
+    ]
+
+
+def print_run(run: Run) -> None:
+    """A run's figures."""
+    data, metrics = run.data, run.data.metrics
     totals = data.totals
     lines = [
         ("run", f"{run.id}  {'training' if data.mode == 'train' else 'benchmark'}"),
         ("from", data.parent or "nothing learned before"),
-        ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
-        ("reward", "  ".join(reward) or "no episode ended"),
+        *metric_lines(metrics),
         *([("curve", sparks(data.curve))] if len(data.curve) > 1 and data.mode == "train" else []),
         (
             "totals",
@@ -166,9 +231,17 @@ def print_run(run: Run) -> None:
             f"benchmarked {counted(totals.benchmark_episodes, 'episode')}",
         ),
         ("took", f"{data.seconds:.1f} s"),
+        *([("sandbox", walls_of(run.data.sandbox, run.data.trusted))] if run.data.sandbox or run.data.trusted else []),
         ("folder", str(run.folder)),
     ]
     print_labelled(lines)
+
+
+def walls_of(level: int, trusted: Sequence[str]) -> str:
+    """How a run was walled in: the level of its sandbox, or whose components ran without one."""
+    if level:
+        return f"S{level}"
+    return f"none, by choice: {', '.join(trusted)}" if trusted else ""
 
 
 def sparks(values: Sequence[float]) -> str:
@@ -207,6 +280,8 @@ def run_view(run: Run) -> ProjectRun:
         curve=data.curve,
         components=sorted(data.components),
         policy_changed=data.policy_changed,
+        sandbox=data.sandbox,
+        trusted=data.trusted,
         folder=str(run.folder),
     )
 
@@ -245,5 +320,5 @@ def _component(project: Project, each: Component, checked: Checked | None) -> Pr
     )
 
 
-def _has(metrics: dict[str, int | float], name: str) -> bool:
+def _has(metrics: Mapping[str, int | float], name: str) -> bool:
     return f"{name}_reward" in metrics

@@ -22,7 +22,10 @@ from autoresearch.answers import (
     own_release,
     prepared_for,
     release_answer,
+    services_answer,
+    show_answer,
     task_of,
+    task_status,
     verifications_answer,
     voters_answer,
     way_to_count,
@@ -62,10 +65,15 @@ from autoresearch.api import (
     ProposedAnswer,
     ProposeRequest,
     PublishRequest,
+    PublishRunRequest,
+    PublishTaskRequest,
     QueueAnswer,
     ReleaseAnswer,
     RunAccepted,
+    ServicesAnswer,
+    ShowAnswer,
     StatusAnswer,
+    TaskStatus,
     TrustAnswer,
     VerificationsAnswer,
     VerifyRequest,
@@ -83,10 +91,11 @@ from autoresearch.home_networks import find_home_network
 from autoresearch.ideas import Idea, plan_of_idea
 from autoresearch.log import BlobStore, Log
 from autoresearch.notebook import Notebook
+from autoresearch.project_records import publish_run
 from autoresearch.records import BlobRef, Note, Record, format_id
 from autoresearch.research import Plan, again, fault_of_program
 from autoresearch.settings import Settings, load_settings
-from autoresearch.tasks import Task
+from autoresearch.tasks import Task, load_task
 from autoresearch.views import roster_of
 from autoresearch_daemon import service
 from autoresearch_daemon.clock import now_ms
@@ -299,6 +308,22 @@ class ApiHandlers:
         record = await self._node.thread.publish(self._node.notebook, publish)
         return release_answer(self.log, record.id, me=author, notes=prepared.notes)
 
+    async def publish_task(self, request: PublishTaskRequest) -> TaskStatus:
+        """Publish the task of a folder."""
+        task = await asyncio.to_thread(load_task, existing_folder(request.task))
+        await self._node.thread.publish(self._node.notebook, lambda notebook: notebook.publish_task(task, now_ms()))
+        found = task_of(self.log, task.digest)
+        assert found, "it was published"
+        return task_status(self.log, found, author=self.author())
+
+    async def publish_run(self, request: PublishRunRequest) -> ShowAnswer:
+        """Publish a kept run of a project: its files are read and stored beside the event loop."""
+        record = await self._node.thread.publish(
+            self._node.notebook, lambda notebook: publish_run(notebook, request, now_ms())
+        )
+        self._node.look_at_leaders(again=True)
+        return show_answer(self.log, record.id)
+
     def yank(self, request: YankRequest) -> YankedAnswer:
         """Advise against a release of this participant."""
         release = own_release(self.log, request.release, self.author())
@@ -356,6 +381,10 @@ class ApiHandlers:
             task = find_task(log, request.task or None, author=self.author(), archived=self._node.archived())
             plain = ask_answer(log, blobs, task, request.question, me=self.author())
         return in_sentences(plain, self._settings_now(), self._node.paths.proposers) if request.model else plain
+
+    def services(self) -> ServicesAnswer:
+        """What this machine serves to other programs."""
+        return services_answer(self._node.paths.services)
 
     def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""
@@ -416,8 +445,6 @@ class ApiHandlers:
         """Whether the node can do what it is asked, and why not."""
         if blocks := self._node.service.status().blocks:
             return Health(status="not ready", reason=blocks[0][1])
-        if self._node.level is None:
-            return Health(status="not ready", reason="the sandbox is being tested")
         return Health(status="ready")
 
     def status(self) -> StatusAnswer:

@@ -135,6 +135,8 @@ class Node:
         self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
         self._keepers: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        # The API answers before the sandbox is tested.
+        self.take(service.Blocked(Why.TESTING_SANDBOX, WHY_SENTENCES[Why.TESTING_SANDBOX]))
 
     # --- life ---
 
@@ -164,6 +166,7 @@ class Node:
         self.level = self.verifying.level = level
         self._leave_archived()
         self.take(service.Blocked(Why.ASKING_PEERS, None))
+        self.take(service.Blocked(Why.TESTING_SANDBOX, None))
         for assignment in self.proposals.left_over():
             self.take(service.RunAsked(assignment))
         keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())

@@ -22,6 +22,7 @@ from autoresearch.answers import (
     note_view,
     prepared_for,
     release_answer,
+    show_answer,
     task_status,
     verifications_answer,
 )
@@ -39,6 +40,8 @@ from autoresearch.api import (
     QueueAnswer,
     QueuedRun,
     RunAccepted,
+    ServicesAnswer,
+    ServiceView,
     StatusAnswer,
     TrustAnswer,
     VotersAnswer,
@@ -140,6 +143,14 @@ class SmallNode:
         release = self.notebook.append("release", prepared.body(self.blobs.put(prepared.bundle)))
         return release_answer(self.log, release, me=self.author(), notes=prepared.notes)
 
+    def publish_task(self, request):
+        self.asked.append(("publish_task", request))
+        return task_status(self.log, find_task(self.log, None, author=self.author()))
+
+    def publish_run(self, request):
+        self.asked.append(("publish_run", request))
+        return show_answer(self.log, self.log.records.newest(kind="run", limit=1)[0].id)
+
     def yank(self, request):
         self.asked.append(("yank", request))
         return YankedAnswer(id=request.release, name="corridor", version="1.0.0", yank="bafy")
@@ -181,6 +192,11 @@ class SmallNode:
     def admit(self, request):
         self.asked.append(("admit", request))
         return self.voters()
+
+    def services(self):
+        place = {"address": "127.0.0.1", "port": 5546, "public_key": "ab" * 32}
+        about = {"name": "hall", "kind": "env", "component": "environment.corridor", "project": "/hall"}
+        return ServicesAnswer(services=[ServiceView(**about, **place, pid=1, since_ms=2, requests=3)])
 
     def trust(self):
         self.asked.append(("trust", None))

@@ -14,6 +14,15 @@ COMPONENT = str(Path(__file__).parents[1] / "registry" / "corridor")
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 BODIES = {
+    "/v1/tasks": {"task": "/tmp/task"},
+    "/v1/runs": {
+        "task": "/tmp/task",
+        "program": "x = 1\n",
+        "checkpoint": "/tmp/learned.zip",
+        "mode": "train",
+        "value": -9.0,
+        "budget": 300,
+    },
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
     "/v1/bring": {"network": "tea"},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},

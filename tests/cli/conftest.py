@@ -33,6 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith("AUTORESEARCH_") or name in {"NO_COLOR", "FORCE_COLOR"}:
             monkeypatch.delenv(name)
     monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
+    monkeypatch.setenv("AUTORESEARCH_NETWORK_LAN", "false")  # daemons of tests side by side would find each other
     return place
 
 

@@ -42,6 +42,9 @@ milliseconds, durations milliseconds, sizes bytes.
 | `search` | `autoresearch.search/1` |
 | `publish component` | `autoresearch.release/1`; with `--from` `autoresearch.registry/1` |
 | `yank` | `autoresearch.yanked/1` |
+| `serve` | `autoresearch.service/1` when it begins, and when it ends; with `--status` as `services` |
+| `train --join` | `autoresearch.project_figures/1` while it plays, then `autoresearch.acted/1` |
+| `services` | `autoresearch.services/1`; with `--key` `autoresearch.service_key/1` |
 | `lineage` | `autoresearch.lineage/1` |
 | `events`, `work --follow` | an `Event` a line |
 | `demo` | an `Event` a line (with `--peers` the daemon is `data.peer`), then `autoresearch.demo/1` |

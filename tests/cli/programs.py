@@ -143,6 +143,58 @@ withheld = ["hidden.csv"]
     return made
 
 
+# A hidden number is to be found in ten questions; the evaluator alone knows it. The artifact says where to begin.
+SEEK = """\
+import os
+open("begin.txt", "w").write("50")
+"""
+ANSWER = """\
+import os
+low, high, guess = 0, 100, int(open("begin.txt").read())
+read = os.fdopen(int(os.environ["AUTORESEARCH_TALK_READ"]))
+write = os.fdopen(int(os.environ["AUTORESEARCH_TALK_WRITE"]), "w")
+for word in read:
+    if word == "more\\n":
+        low, guess = guess, (guess + high) // 2
+    elif word == "less\\n":
+        high, guess = guess, (low + guess) // 2
+    print(guess, file=write, flush=True)
+"""
+ASK = """\
+import os, random, sys
+hidden = random.Random(int(os.environ["AUTORESEARCH_SEED"])).randrange(100)
+read = os.fdopen(int(os.environ["AUTORESEARCH_TALK_READ"]))
+write = os.fdopen(int(os.environ["AUTORESEARCH_TALK_WRITE"]), "w")
+word, asked = "begin", 0
+while word != "found":
+    asked += 1
+    print(word, file=write, flush=True)
+    answer = read.readline()
+    if not answer:
+        sys.exit("the program stopped answering")
+    word = "found" if asked > 20 or int(answer) == hidden else "more" if int(answer) < hidden else "less"
+print("questions:", asked)
+"""
+
+
+def asking_task(folder: Path, answer: str = ANSWER, *, seconds: int = 20) -> Path:
+    """A task whose evaluator asks the program, which answers from a sandbox of its own."""
+    recipe = 'edit = ["train.py", "*.py"]'
+    made = _task(folder, recipe, "questions", "minimize", {"train.py": SEEK, "play.py": answer}, {"ask.py": ASK})
+    manifest = made / "task.toml"
+    text = manifest.read_text().replace('source = "stdout"', 'source = "evaluator"')
+    evaluation = """
+[evaluation]
+command = "python ask.py"
+answers = "python play.py"
+artifact = "begin.txt"
+fresh = true
+tolerance = 3.0
+"""
+    manifest.write_text(text + evaluation)
+    return made
+
+
 def shell_task(folder: Path) -> Path:
     """A shell script alone."""
     recipe = 'command = "sh count.sh"\nedit = ["count.sh"]'

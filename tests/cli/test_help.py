@@ -31,11 +31,12 @@ GROUPS = {
         "confirm",
     ),
     "attestor": ("log", "withdraw", "allow"),
-    "publish": ("component",),
+    "publish": ("run", "component", "task"),
     "task": ("new", "show", "list", "get", "pin", "lock", "allow", "archive", "restore"),
 }
 GROUPS["network"] = ("new", "join", "show", "invite", "invites", "admit", "dismiss", "trust", "distrust")
 GROUPS["network"] += ("list", "use", "bring", "forget")
+ACTING = {"publish"}  # what they do is one of their commands, left out
 SHOWING = {"id", "network", "config"}
 EVERY = [(name,) for name in COMMANDS] + [(group, name) for group, names in GROUPS.items() for name in names]
 EVERY += [("peers", name) for name in ("add", "block", "unblock")]
@@ -92,7 +93,7 @@ def test_the_root_help_lists_every_command_with_its_line(cli: Cli) -> None:
 
 
 def test_groups_without_a_command_show_their_help(cli: Cli) -> None:
-    for group in GROUPS.keys() - SHOWING:
+    for group in GROUPS.keys() - SHOWING - ACTING:
         shown = cli(group).output
         assert all(name in shown for name in GROUPS[group])
 

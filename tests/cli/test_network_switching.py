@@ -44,7 +44,7 @@ def alone(toy: Path, process: Process) -> Iterator[Path]:
     """A daemon that is in no network yet, and has done four runs; the task's folder."""
     assert process("up").returncode == 0
     assert process("work", "--runs", "4").returncode == 0
-    wait_for(lambda: len(runs(process)) == 4)
+    wait_for(lambda: len(runs(process)) == 4 and status(process).state == "idle")
     yield toy
     assert process("down").returncode == 0
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 from autoresearch.paths import Paths
 from autoresearch.records import parse_id, short_id
+from autoresearch.services import Announcement, Service, reserved
 from tests.cli.crowded import NAMES, Crowded, fill
 from tests.cli.test_help import EVERY
 from tests.cli.test_hostile_text import DRIVER
+from tests.nasty import NASTY
 from tests.terminals import on_terminal
 
 # Runs in hand as `run`, `work --follow`, `verify` and both kinds of `demo` show them, and events.
@@ -54,7 +57,7 @@ SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
     *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open", "claim"),
-    *("init", "install", "uninstall", "use", "list", "train", "reset", "publish", "yank"),
+    *("init", "install", "uninstall", "use", "list", "train", "reset", "serve", "publish", "get", "yank"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"
@@ -68,10 +71,23 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Crowded]:
 
 
 @pytest.fixture
-def crowded(crowd: tuple[Path, Crowded], home: Path) -> Crowded:
-    """That home as the one of this test."""
+def crowded(crowd: tuple[Path, Crowded], home: Path) -> Iterator[Crowded]:
+    """That home as the one of this test, with a service."""
     shutil.copytree(crowd[0], home)
-    return crowd[1]
+    service = Service(
+        name="a-service-with-a-name-as-long-as-any-may-be.of-this-kind_0123456",
+        kind="inference",
+        component="environment.gymnasium_with_a_long_name",
+        project=f"/home/somebody/{NASTY}/projects/agent",
+        address="192.168.100.200",
+        port=65535,
+        pid=1,
+        since_ms=0,
+        requests=123_456_789,
+    )
+    with reserved(Paths.from_environment({"AUTORESEARCH_HOME": str(home)}).services, service.name) as file:
+        Announcement(file, service)
+        yield crowd[1]
 
 
 def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -95,6 +111,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("search", "--yanked"): ("yanked",),
         ("search", "environment", "pair"): ("corridor",),
         ("claims",): (),
+        ("services",): ("192.168.100.200:65535", "inference"),
         ("effects",): (),
         ("runs",): (best, parent, refuted, lucky),
         ("runs", "--state", "refuted", "--sort", "value"): (refuted,),

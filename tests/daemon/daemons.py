@@ -47,7 +47,9 @@ class Daemon:
 
     def launch(self, *options: str) -> None:
         """Start it, without waiting: several may start at a time."""
-        environment = {**os.environ, "AUTORESEARCH_HOME": str(self.home), **self.settings}
+        # Daemons of tests side by side would find each other on the local network.
+        apart = {"AUTORESEARCH_HOME": str(self.home), "AUTORESEARCH_NETWORK_LAN": "false"}
+        environment = {**os.environ, **apart, **self.settings}
         self.process = subprocess.Popen(
             [*self.prefix, sys.executable, "-m", self.module, *options],
             env=environment,

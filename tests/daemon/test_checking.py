@@ -11,17 +11,16 @@ from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.research import Bench, Model, drawn_world, measure, plan_as_it_stands
-from autoresearch.tasks import Task, shipped_task, source_digest
+from autoresearch.tasks import Task, source_digest
 from autoresearch.verification import Findings, ecvrf, passes, seeds, text_seeds
 from tests.refereeing.conftest import Trained, trained
+from tests.refereeing.small_task import TRAIN, small_task
 
 __all__ = ["trained"]  # the fixture
 
 pytestmark = pytest.mark.slow
 
-TASK = shipped_task()
 PROOF = ecvrf.prove(bytes(32), b"")
-TRAIN = TASK.baseline.decode()
 CHEATS = {
     "sees later tokens": TRAIN.replace("is_causal=True", "is_causal=False"),
     "reads off the targets": TRAIN.replace(
@@ -29,7 +28,7 @@ CHEATS = {
         "def build_model():\n    import __main__ as asker\n    asker.losses = lambda m, y, v: y * 0.0 + 0.01\n"
         "    return GPT()\n\n\ndef unused():",
     ),
-    "another architecture": TRAIN.replace("WIDTH = 64 ", "WIDTH = 32 "),
+    "another architecture": TRAIN.replace("WIDTH = 32 ", "WIDTH = 64 "),
 }
 
 
@@ -48,11 +47,12 @@ def check(
     checkpoint: Path,
     bench: Bench,
     claim: float,
-    task: Task = TASK,
+    task: Task | None = None,
     *,
     digest: bytes = b"",
     replay: bool = False,
 ) -> protocol.Verified:
+    task = task or small_task()
     wanted = protocol.Check(
         run=bytes(32),
         task=task.digest,
@@ -109,8 +109,9 @@ def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_trainin
     bench: Bench, honest: tuple[Path, float], tmp_path: Path
 ) -> None:
     tmp_path.chmod(0o755)
-    patient = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=10))
-    hurried = replace(TASK, limits=msgspec.structs.replace(TASK.limits, seconds=0.5))
+    task = small_task()
+    patient = replace(task, limits=msgspec.structs.replace(task.limits, seconds=10))
+    hurried = replace(task, limits=msgspec.structs.replace(task.limits, seconds=0.5))
     embed = "        x = self.embed(x)\n"
     sleepy = TRAIN.replace(embed, f"        __import__('time').sleep(20)\n{embed}")
     assert sleepy != TRAIN
@@ -129,7 +130,8 @@ def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path
 
 def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Bench, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    short = replace(TASK, budget=msgspec.structs.replace(TASK.budget, amount=TASK.budget.amount / 200))
+    task = small_task()
+    short = replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 200))
     child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
     output = ecvrf.output(PROOF)
     wanted = protocol.Check(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,20 +22,21 @@ from autoresearch.notebook import Notebook
 from autoresearch.records import BlobRef, Identity, Network, Record, Run, Verification, format_id
 from autoresearch.research import Bench, Model, measure, plan_as_it_stands
 from autoresearch.running import detect_level
-from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.tasks import Task, load_task
 from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question
 from autoresearch.views import judgement, repeated_job
 from autoresearch.words import RunState, Why
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 from tests.records.making import commitment, key, opened
+from tests.refereeing.small_task import small_task
 
 pytestmark = pytest.mark.slow
 
 NETWORK = Network(name="village", nonce=bytes(16))
 AUTHOR, *VERIFIERS = (key(number) for number in range(1, 6))
 ROOTS = [key(100 + number) for number in range(5)]
-CHECK_SECONDS = 240
+CHECK_SECONDS = 600
 
 
 class Home:
@@ -161,10 +161,8 @@ class Trained:
 
 @pytest.fixture
 def trained(tmp_path: Path) -> Trained:
-    folder = shutil.copytree(shipped_task().folder, tmp_path / "task", ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "task.toml"
-    file.write_text(file.read_text().replace("amount = 1.5e12", "amount = 2e10"))
-    task = load_task(folder)
+    task = small_task()
+    task = replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
     (tmp_path / "bench").mkdir()
     bench = Bench(detect_level()[0], 1, "cpu", tmp_path / "cache", tmp_path / "bench")
     measurement, outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)

@@ -102,9 +102,35 @@ def test_the_tutorial_can_be_followed_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_tutorial_about_projects_can_be_followed(tmp_path: Path) -> None:
+    pytest.importorskip("libp2p")
     program = list(steps((ROOT / "docs/tutorial-projects.md").read_text()))
-    assert len(program) > 20
+    assert len(program) > 50
+
+    assert played(program, tmp_path) == program
+
+
+@pytest.mark.slow
+def test_an_environment_elsewhere_can_be_used_as_the_page_says(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    program = list(steps((ROOT / "docs/how-to/remote-environments.md").read_text()))
+    assert len(program) > 10
+
+    assert played(program, tmp_path) == program
+
+
+def test_experience_is_kept_as_the_page_says(tmp_path: Path) -> None:
+    program = list(steps((ROOT / "docs/how-to/keep-experience.md").read_text()))
+    assert len(program) == 6
+
+    assert played(program, tmp_path) == program
+
+
+@pytest.mark.slow
+def test_several_actors_train_as_the_page_says(tmp_path: Path) -> None:
+    program = list(steps((ROOT / "docs/how-to/train-with-several-actors.md").read_text()))
+    assert len(program) > 10
 
     assert played(program, tmp_path) == program
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autoresearch.projects import Run, do_project_run, find_offer, install, make_project
 
+SHIPPED = Path(__file__).parents[2] / "autoresearch/projects/shipped"
 ENVIRONMENT = """
 class Light:
     def __init__(self, length: int = 3, price: float = 1.0, name: str = "light", on: bool = True):

@@ -1,8 +1,7 @@
-"""Deep Q-learning solves Gymnasium's CartPole, within two minutes of one processor core."""
+"""Deep Q-learning solves Gymnasium's CartPole. How long that takes is in the benchmark of projects."""
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,11 @@ EPISODES = 300
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_dqn_balances_the_pole_within_two_minutes_of_processor_time(tmp_path: Path) -> None:
+def test_dqn_balances_the_pole(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     for kind, wanted in (("environment", "gym:CartPole-v1"), ("policy", "dqn"), ("trainer", "dqn_sgd")):
         project = install(project, find_offer(kind, wanted, tmp_path), default=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     train(tmp_path, EPISODES)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 120
     assert bench(tmp_path, 50).data.metrics["mean_reward"] >= 450
 
 

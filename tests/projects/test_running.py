@@ -154,6 +154,7 @@ def test_classes_that_derive_from_nothing_and_older_interfaces_work(tmp_path: Pa
         "median_reward": -3.0,
         "max_reward": -3.0,
         "min_reward": -3.0,
+        "std_reward": 0.0,
     }
 
 

@@ -64,7 +64,8 @@ MEANS = {
     "task.definition": "what makes it this question, below",
     "task.baseline": "the program to start from",
     "task.harness": "the fixed files, by name",
-    "run.mode": "what the run was for, in its author's word",
+    "run.mode": "what is claimed: `experiment`, what its program learns under the budget; "
+    "`train` and `bench`, what its checkpoint is worth",
     "run.status": f"how it ended: {', '.join(f'`{status.value}`' for status in RunStatus)}",
     "run.value": "the metric; null: none",
     "run.metrics": "further numbers",

@@ -1,4 +1,4 @@
-"""An honest model of the task that ships, hardly trained, and a way to ask models about its text."""
+"""An honest model of the small task, hardly trained, and a way to ask models about its text."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pytest
 
 from autoresearch.research import Bench, Examined, Model, examine, measure, plan_as_it_stands
 from autoresearch.running import Level, detect_level
-from autoresearch.tasks import Task, shipped_task
+from autoresearch.tasks import Task
 from tests.conftest import Once
+from tests.refereeing.small_task import TRAIN, small_task
 from tests.running.conftest import level
 
 __all__ = ["level"]  # the fixture
 
 BUDGET_SHARE = 0.01
 DRAW = bytes(range(32))
-TRAIN = shipped_task().baseline.decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """An honest model of the task that ships, hardly trained."""
+    """An honest model of the small task, hardly trained."""
 
     task: Task
     bench: Bench
@@ -34,7 +34,7 @@ class Trained:
 
 @pytest.fixture(scope="session")
 def trained(once: Once) -> Trained:
-    task, level = shipped_task(), detect_level()[0]
+    task, level = small_task(), detect_level()[0]
 
     def train(folder: Path) -> None:
         for parent in folder.parents[:2]:

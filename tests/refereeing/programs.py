@@ -1,15 +1,13 @@
-"""Programs for the shipped task that want more than they may, or know more than they can."""
+"""Programs for the small task that want more than they may, or know more than they can."""
 
 from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
-from autoresearch.tasks import shipped_task
+from tests.refereeing.small_task import SHIPPED, TRAIN
 
-TRAIN = shipped_task().baseline.decode()
 _LOOP = "    for x, y in budget.batches(BATCH_DOCS):\n"
 _STEP = """
 def more(model, opts, x, y, steps):
@@ -24,7 +22,8 @@ def more(model, opts, x, y, steps):
 def main():"""
 
 
-def _edited(*edits: tuple[str, str], train: str = TRAIN) -> str:
+def edited(*edits: tuple[str, str], train: str = SHIPPED) -> str:
+    """A program with some of its text replaced."""
     for old, new in edits:
         assert train.count(old) == 1, old
         train = train.replace(old, new)
@@ -35,8 +34,8 @@ _MORE = ("\ndef main():", _STEP)
 _EARLY = "    y = budget.data[:8].long()\n    x = prepare.inputs(y)\n"
 # Each trains far more than the harness counts.
 OVERTIME = {
-    "before the meter starts": _edited(_MORE, (_LOOP, _EARLY + "    more(model, opts, x, y, 150)\n" + _LOOP)),
-    "on another thread": _edited(
+    "before the meter starts": edited(_MORE, (_LOOP, _EARLY + "    more(model, opts, x, y, 150)\n" + _LOOP)),
+    "on another thread": edited(
         _MORE,
         (
             _LOOP,
@@ -48,10 +47,10 @@ OVERTIME = {
             + _LOOP,
         ),
     ),
-    "in a step that is not metered": _edited(
+    "in a step that is not metered": edited(
         _MORE, (_LOOP, _LOOP + "        if budget.steps == 2:\n            more(model, opts, x, y, 150)\n")
     ),
-    "in another process": _edited(
+    "in another process": edited(
         _MORE,
         (
             _LOOP,
@@ -92,16 +91,9 @@ def carrying(data: Path) -> str:
     np.add.at(counts, (before.ravel(), text.ravel()), 1)
     nats = -np.log(counts / counts.sum(axis=1, keepdims=True))
     packed = base64.b64encode(zlib.compress(np.minimum(12 * nats, 255).astype(np.uint8).tobytes(), 9)).decode()
-    return _edited(
+    return edited(
         ("\nclass GPT(nn.Module):", _KNOWING.format(packed=packed)),
         ("    mats = [p for p in model.blocks.parameters() if p.ndim == 2]\n", "    mats = []\n"),
         ("dict(params=mats, lr=LR, weight_decay=WEIGHT_DECAY),\n", ""),
+        train=TRAIN,
     )
-
-
-def edited(*edits: tuple[str, str]) -> str:
-    """The baseline with some of its text replaced."""
-    return _edited(*edits)
-
-
-Program = Callable[[Path], str]

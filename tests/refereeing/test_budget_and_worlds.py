@@ -19,10 +19,12 @@ from autoresearch.research import (
     task_data,
 )
 from autoresearch.running import detect_level
-from autoresearch.tasks import Task, shipped_task
+from autoresearch.tasks import Task
 from autoresearch.verification import Findings, has_learned_nothing
 from autoresearch.words import RunStatus
-from tests.refereeing.programs import OVERTIME, TRAIN, carrying
+from tests.conftest import Once
+from tests.refereeing.programs import OVERTIME, carrying
+from tests.refereeing.small_task import SHIPPED, TRAIN, small_task
 
 pytestmark = pytest.mark.slow
 
@@ -30,15 +32,15 @@ SHARE = 0.02
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def bench(tmp_path_factory: pytest.TempPathFactory, once: Once) -> Bench:
     folder = tmp_path_factory.mktemp("bench")
     for place in (folder, *folder.parents[:2]):
         place.chmod(0o755)
-    return Bench(detect_level()[0], 1, "cpu", folder / "cache", folder / "scratch")
+    return Bench(detect_level()[0], 1, "cpu", once("budget-cache", lambda _: None), folder / "scratch")
 
 
-def short(share: float = SHARE) -> Task:
-    task = shipped_task()
+def short(share: float = SHARE, program: str = TRAIN) -> Task:
+    task = small_task(program)
     return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
 
 
@@ -50,7 +52,7 @@ def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *,
 
 @pytest.mark.parametrize("where", OVERTIME)
 def test_who_trains_where_nobody_counts_is_over_budget(where: str, bench: Bench) -> None:
-    found = run(short(), OVERTIME[where], bench)
+    found = run(short(program=SHIPPED), OVERTIME[where], bench)
 
     assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
     assert "the baseline takes" in found.reason
@@ -73,13 +75,13 @@ def test_an_own_run_is_judged_from_the_moment_that_the_baseline_is_known(bench: 
 
 
 def test_an_honest_change_is_within_its_budget(bench: Bench) -> None:
-    found = run(short(), TRAIN.replace("DEPTH = 3 ", "DEPTH = 4 "), bench)
+    found = run(short(), TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "), bench)
 
     assert found.status is RunStatus.OK, found.reason
 
 
 def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
-    task = short(0.1)  # the baseline's 4.2 bits lie between the cheat's 3.1 at home and its 5.2 elsewhere
+    task = short(0.04)  # the baseline's 4.2 bits lie between the cheat's 3.1 at home and its 5.2 elsewhere
     data = task_data(task, bench)
     assert data is not None
     cheat = carrying(data)

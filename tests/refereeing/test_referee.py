@@ -28,7 +28,8 @@ from autoresearch.research.texts import drawn_world, new_text
 from autoresearch.running import Level
 from autoresearch.words import RunStatus
 
-from .conftest import BUDGET_SHARE, TRAIN, Ask, Trained
+from .conftest import BUDGET_SHARE, Ask, Trained
+from .small_task import TRAIN
 
 pytestmark = pytest.mark.slow
 
@@ -182,7 +183,7 @@ def test_weights_that_are_not_numbers_are_refused(ask: Ask, trained: Trained, tm
 
 
 def test_weights_of_another_architecture_are_refused(ask: Ask) -> None:
-    found = ask(TRAIN.replace("DEPTH = 3 ", "DEPTH = 2 "))
+    found = ask(TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "))
 
     assert (found.status, found.value) == (RunStatus.CRASHED, None)
     assert "does not fit build_model()" in found.reason
@@ -326,6 +327,7 @@ def test_the_training_process_sees_neither_the_text_nor_what_writes_it(trained: 
     tmp_path.chmod(0o755)
     spy = "import os, sys\nfor folder in ('/data', '/in'):\n    print(sorted(os.listdir(folder)))\nsys.exit(3)\n"
     plan = plan_as_it_stands(trained.task, spy)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
 
     _, outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
 

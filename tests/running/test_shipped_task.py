@@ -15,16 +15,17 @@ from safetensors import safe_open
 from autoresearch.research import Bench, measure, plan_as_it_stands, task_data
 from autoresearch.running import Level, Progress
 from autoresearch.tasks import ENTRY, shipped_task
+from tests.conftest import Once
 
 BUDGET = 2e10
 
 
 @pytest.mark.slow
-def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, tmp_path: Path) -> None:
+def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: Once, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     task = shipped_task()
     seen: list[Progress] = []
-    bench = Bench(level, 1, "cpu", tmp_path / "cache", tmp_path / "out")
+    bench = Bench(level, 1, "cpu", once("shipped-cache", lambda _: None), tmp_path / "out")
     (tmp_path / "out").mkdir()
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), seed=3, budget=BUDGET)
     measurement, outcome = measure(task, plan, bench, on_progress=seen.append)

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.tasks import Task, join_files, load_task, pin_baseline, source_digest, split_program
+from autoresearch.tasks import (
+    Recipe,
+    Task,
+    join_files,
+    load_task,
+    pin_baseline,
+    program_in,
+    source_digest,
+    split_program,
+)
 from tests.tasks.test_rebuilding import rebuilt
 
 CPP = 'int main() { puts("latency: 1"); }\n'
@@ -154,3 +163,16 @@ def test_a_wrong_recipe_is_refused_by_name(folder: Path, found: str, instead: st
 
     assert named in f"{caught.value}\n{caught.value.hint}"
     assert caught.value.hint
+
+
+def test_a_pattern_stands_for_all_files_that_are_not_the_task_s(tmp_path: Path) -> None:
+    recipe = Recipe(command="python play.py", edit=("agent.ini", "*.py"))
+    for name in ("agent.ini", "b.py", "a.py", "prepare.py", "notes.txt"):
+        (tmp_path / name).write_text("")
+
+    program = program_in(tmp_path, recipe, {"prepare.py"}).decode()
+
+    assert list(split_program(program)) == ["agent.ini", "a.py", "b.py"]
+    assert recipe.fault(split_program(program), {"prepare.py"}) is None
+    for names in (["a.py"], ["agent.ini", "prepare.py"], ["agent.ini", "a.sh"], ["a.py", "agent.ini"]):
+        assert "the task's is agent.ini, *.py" in str(recipe.fault(names, {"prepare.py"}))

@@ -307,3 +307,22 @@ def test_one_voice_alone_decides_nothing(reports: list[Report], voters: int, pai
 @settings(max_examples=200)
 def test_what_strangers_say_changes_nothing(reports: list[Report], voters: int) -> None:
     assert word(*reports, voters=voters) == word(*(r for r in reports if r.attested), voters=voters)
+
+
+def test_a_run_that_claims_a_learned_state_alone_is_confirmed_by_its_evaluations() -> None:
+    found = [says(who)._replace(values=(value,)) for who, value in ((1, 9.0), (2, 9.5), (3, 10.0))]
+
+    assert word(*found[:2], state_only=True).state is RunState.REPORTED
+    confirmed = word(*found, state_only=True, noise=1.0)
+    assert (confirmed.state, confirmed.value, confirmed.runs) == (RunState.CONFIRMED, 9.5, 3)
+    assert word(*found, state_only=True, voters=RULES.least - 1).state is RunState.PROVISIONAL
+    against = word(*found[:2], says(3, passed=False)._replace(values=(20.0,)), state_only=True)
+    assert against.state is RunState.DISPUTED
+    assert word(pairs(1, -0.3, -0.3), pairs(2, -0.3, -0.3), *found, state_only=True).state is RunState.CONFIRMED
+
+
+def test_what_a_learned_state_does_as_a_parent_in_pairs_says_nothing_of_it() -> None:
+    lineage = Lineage(claim=1.0, as_parent=[5.0, 5.0, 5.0])
+
+    assert word(*QUORUM, lineage=lineage).state is RunState.DISPUTED
+    assert word(*QUORUM, lineage=lineage, state_only=True).state is RunState.CONFIRMED

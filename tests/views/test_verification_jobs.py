@@ -202,3 +202,16 @@ def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(
     found = judgement(village.log, run.id)
     assert found.state is RunState.CONFIRMED
     assert (found.value, found.improvement) == (pytest.approx(1.9, abs=0.02), pytest.approx(0.1, abs=0.02))
+
+
+def test_a_published_state_is_evaluated_and_never_replicated(village: Village) -> None:
+    parent = village.run(2.0, "parent")
+    run = village.run(1.0, "state", parent=parent, mode="bench")
+    assert job(village, DOT, run).stage == EVALUATE
+
+    village.evaluate(run, 1.0, ANN, BEN, CEM)
+
+    assert judgement(village.log, run.id).state is RunState.CONFIRMED
+    assert judgement(village.log, run.id).value == 1.0
+    again = job(village, DOT, run)
+    assert again is None or again.stage == EVALUATE

@@ -27,7 +27,7 @@ SELECT said.run, said.author, said.seq, said.time, said.built FROM (
 ) AS said LEFT JOIN suspect ON suspect.author = said.author AND suspect.seq <= said.seq
 WHERE suspect.author IS NULL
 """
-_HEARD = "SELECT n, id, task, author, time, source_digest, checkpoint FROM run"
+_HEARD = "SELECT n, id, task, author, time, source_digest, checkpoint, budget FROM run"
 # As far back as runs are looked through, whoever wrote them.
 _HEARD_MOST = 20_000
 
@@ -77,9 +77,10 @@ class Mentions:
         return HeardRow(*found[0]) if found else None
 
     def heard_like(self, row: HeardRow) -> list[HeardRow]:
-        """The runs with the same program or the same checkpoint, as they came here; the run itself is among them."""
+        """The runs with the same program and budget, or the same checkpoint, as they came here; the run itself too."""
         query = f"{_HEARD} INDEXED BY %s WHERE task = ? AND %s = ? AND status = 'ok'"
-        found = [*self._reader.rows(query % ("run_program", "source_digest"), row.task, row.source_digest)]
+        same = f"{query % ('run_program', 'source_digest')} AND budget = ?"
+        found = [*self._reader.rows(same, row.task, row.source_digest, row.budget)]
         if row.checkpoint is not None:
             found += self._reader.rows(query % ("run_checkpoint", "checkpoint"), row.task, row.checkpoint)
         return sorted({HeardRow(*like) for like in found})

@@ -19,7 +19,7 @@ class Programs:
         self._reader = reader
 
     def ranked(self, task: bytes, *, limit: int = 50, skip: int = 0) -> list[ProgramRow]:
-        """The best programs of a task first, past ``skip``: those with the full budget whose runs count."""
+        """The best programs of a task first, past ``skip``: those with a budget that ranks whose runs count."""
         query = f"{_PROGRAM} WHERE program.task = ? AND program.rank IS NOT NULL"
         order = " ORDER BY program.rank, program.first_time, program.first LIMIT ? OFFSET ?"
         return [ProgramRow(*row) for row in self._reader.rows(query + order, task, limit, skip)]

@@ -39,7 +39,7 @@ class Tasks:
         return body.definition if isinstance(body, Task) else None
 
     def rules(self, digest: bytes) -> TaskRules | None:
-        """The direction, noise and full budget of a task, also of one whose record was withdrawn; None when unknown."""
+        """What ranking needs of a task, also of one whose record was withdrawn; None when unknown."""
         found = self._reader.rows(RULES, digest)
         return rules_in(found[0]) if found else None
 

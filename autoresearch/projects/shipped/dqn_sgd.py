@@ -18,6 +18,8 @@ from autoresearch import Trainer
 
 # How many steps are remembered.
 CAPACITY = 50_000
+# The slow copy follows after so many gradient steps.
+FOLLOWS = 8
 # Over so many episodes networks are compared.
 EPISODES = 10
 
@@ -27,7 +29,7 @@ class DqnSgd(Trainer):
 
     It trains networks of its own, as such training unlearns now and then. The policy gets the one that plays whenever
     the last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from
-    1 to that over ``explore_steps`` steps. ``target_rate`` is how fast the slow copy follows.
+    1 to that over ``explore_steps`` steps. ``target_rate`` is how far the slow copy moves each time.
     """
 
     def __init__(
@@ -38,15 +40,15 @@ class DqnSgd(Trainer):
         explore_steps: int = 3_000,
         batch_size: int = 64,
         every: int = 2,
-        target_rate: float = 0.01,
+        target_rate: float = 0.08,
     ) -> None:
         self.discount, self.epsilon, self.explore_steps = discount, epsilon, explore_steps
         self.batch_size, self.every, self.target_rate = batch_size, every, target_rate
-        self.steps = self.remembered = 0
+        self.steps = self.remembered = self.updates = 0
         self.recent: list[float] = []
         self.best = float("-inf")
         self.network, self.target = (copy.deepcopy(self.policy.network) for _ in range(2))
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, fused=True)
         width = self.network[0].in_features
         self.seen, self.following = np.zeros((2, CAPACITY, width), np.float32)
         self.actions = np.zeros((CAPACITY, 1), np.int64)
@@ -98,11 +100,12 @@ class DqnSgd(Trainer):
         loss = nn.functional.smooth_l1_loss(value, wanted)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.network.parameters(), 10)
         self.optimizer.step()
-        with torch.no_grad():
-            for slow, fast in zip(self.target.parameters(), self.network.parameters(), strict=True):
-                slow.lerp_(fast, self.target_rate)
+        self.updates += 1
+        if self.updates % FOLLOWS == 0:
+            with torch.no_grad():
+                for slow, fast in zip(self.target.parameters(), self.network.parameters(), strict=True):
+                    slow.lerp_(fast, self.target_rate)
 
     def state_dict(self) -> Mapping[str, object]:
         """How far it is, its networks and the optimizer's moments; remembered steps are not kept."""

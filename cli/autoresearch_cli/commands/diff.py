@@ -8,10 +8,11 @@ import typer
 
 from autoresearch.answers import diff_answer
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.words import with_article
+from autoresearch.records import Run
+from autoresearch.words import RUN_MODES, with_article
 from autoresearch_cli.completing import complete_reference
 from autoresearch_cli.options import Json, Reference, Task, command_app, examples
-from autoresearch_cli.reading import open_notebook, with_blobs
+from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.paging import paged
 from autoresearch_cli.rendering.sources import print_diff
@@ -60,6 +61,7 @@ def diff(
                 )
             old = notebook.resolve(shown.run.parent)
         answer = with_blobs(lambda: diff_answer(notebook.log, notebook.blobs, old, new))
+        trained = _trained(notebook, old, new)
     if json:
         print_json(answer)
         return
@@ -67,3 +69,13 @@ def diff(
         print_diff(answer)
     if not answer.diff:
         say("the sources are the same")
+    if trained:
+        say(trained)
+
+
+def _trained(notebook: NotebookReader, old: bytes, new: bytes) -> str:
+    """How much longer an agent was trained than another one; empty where the newer run is no agent."""
+    before, after = (notebook.log.records.get(run).body for run in (old, new))
+    if not isinstance(before, Run) or not isinstance(after, Run) or after.mode not in RUN_MODES:
+        return ""
+    return f"training episodes: {before.budget:.10g} → {after.budget:.10g}"

@@ -28,7 +28,7 @@ from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.results_tsv import COLUMNS, verdicts
 
-Format = Literal["jsonl", "csv", "tsv"]
+Format = Literal["jsonl", "csv", "tsv", "mlflow"]
 MORE_COLUMNS = (
     "id", "task", "run_status", "reason", "parent", "replicate", "seed", "budget", "duration_ms", "peak_memory_bytes",
     "sandbox", "device", "author", "time", "hypothesis", "state",
@@ -41,14 +41,16 @@ apps = {"export": app}
 @app.command(
     epilog=examples(
         ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
-        ("autoresearch export --html ~/grammar-pages", "the task's pages as files: progress, board, lineage, runs"),
         ("autoresearch export --git ~/grammar-runs", "a git repository: a commit a run, the best on main"),
+        ("autoresearch export --format mlflow -o mlruns", "as MLflow keeps runs: mlflow ui opens the folder"),
         see="import, open, log",
     )
 )
-def export(  # noqa: PLR0913 - one for each option
+def export(  # noqa: PLR0912, PLR0913 - one for each option
     *,
-    form: Annotated[Format, typer.Option("--format", help="tsv, csv, or jsonl with whole records.")] = "tsv",
+    form: Annotated[
+        Format, typer.Option("--format", help="tsv, csv, jsonl with whole records, or mlflow: a folder, with -o DIR.")
+    ] = "tsv",
     output: Annotated[
         str,
         typer.Option(
@@ -66,7 +68,7 @@ def export(  # noqa: PLR0913 - one for each option
         typer.Option(
             "--task",
             metavar="TASK",
-            help="With --bundle: leave the records of other tasks out. With --git and --html: this task.",
+            help="With --bundle and mlflow: leave other tasks out. With --git and --html: this task.",
         ),
     ] = "",
     blobs: Annotated[
@@ -105,6 +107,13 @@ def export(  # noqa: PLR0913 - one for each option
         return
     if bare or follow:
         raise UsageError("--bare and --follow go with --git", hint="autoresearch export --git DIR")
+    if form == "mlflow":
+        if bundle or not output:
+            raise UsageError("--format mlflow writes a folder", hint="autoresearch export --format mlflow -o mlruns")
+        from autoresearch_cli import mlflow_exports  # most exports are none
+
+        mlflow_exports.export(output, task, json=json)
+        return
     if bundle:
         if output:
             raise UsageError("--bundle names the file already", hint="leave out --output")
@@ -175,12 +184,12 @@ def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
     log = notebook.log
     known = trust_context(log, notebook.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
-        task = log.tasks.find(digest)
+        task, rules = log.tasks.find(digest), log.tasks.rules(digest)
         if task is not None:
             yield from verdicts(
                 log.runs.history(digest),
                 direction=task.direction or "minimize",
-                budget=task.budget,
+                budget=None if rules is None or rules.any_budget else rules.budget,
                 is_believed=lambda run: any(whose(run.author, run.time, known)),
             )
 

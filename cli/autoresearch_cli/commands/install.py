@@ -15,10 +15,12 @@ from autoresearch.projects import (
     check_project,
     find_offer,
     has_chosen_default,
+    is_unlocked,
     kept_runs,
     load_project,
     missing_components,
-    shipped,
+    required,
+    shipped_offers,
 )
 from autoresearch.projects import install as put
 from autoresearch.projects import uninstall as take
@@ -27,7 +29,8 @@ from autoresearch.records import parse_id
 from autoresearch_cli.component_offers import offer_from_log
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.project_models import ProjectAnswer
-from autoresearch_cli.projects import Type, print_components, project_answer, project_path
+from autoresearch_cli.project_packages import agree, lock_project, project_pythons, with_packages
+from autoresearch_cli.projects import Type, print_components, project_answer, project_path, sandbox, walls_of
 from autoresearch_cli.rendering.output import print_json, print_table, say
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The component's name.")]
@@ -46,7 +49,7 @@ apps = {"install": install_app, "uninstall": uninstall_app, "use": use_app, "lis
         see="uninstall, use, list, init",
     )
 )
-def install(
+def install(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="[TYPE]", help="environment, policy, trainer, dataset …")] = "",
     wanted: Annotated[str, typer.Argument(metavar="[NAME]", help="A name, ./a/file.py, or gym:ID.")] = "",
     *,
@@ -56,7 +59,10 @@ def install(
         bool | None, typer.Option("--default/--no-default", help="Make it the default of its type, or not.")
     ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Take another participant's component: its code runs without a sandbox.")
+        bool, typer.Option("--trust", help="Run another participant's component without a sandbox, by your choice.")
+    ] = False,
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="Give it Python packages of its own, in a process of its own.")
     ] = False,
     ini: Ini = "",
     json: Json = False,
@@ -73,17 +79,26 @@ def install(
         return
     if not wanted:
         raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
-    sources = [partial(offer_from_log, trust=trust)]
-    offer = find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources)
+    beside = required(project, besides=f"{kind.lower()}.{name or wanted.partition('==')[0].rpartition('/')[2]}")
+    sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated)]
+    offer = with_packages(
+        find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources), beside
+    )
+    if isolated and not offer.isolated:
+        raise UsageError("--isolated is for components that participants published", hint="autoresearch search")
     if default is None:
         default = _wants_default(project, offer)
-    if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped()):
+    if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped_offers()):
         say(f"your {offer.type} {offer.name} takes the place of the one that ships")
     changed = put(project, offer, default=default)
+    if offer.requirements:
+        agree(offer.packages)
+        project_pythons(changed)
     _show(changed, json=json)
     is_default = changed.defaults.get(offer.type) == offer.name
     say(f"installed {offer.type} {offer.name}{', the default' if is_default else ''}")
-    say(f"→ autoresearch {'list' if is_default else f'use {offer.type} {offer.name}'}")
+    following = "train" if "trainer" in changed.defaults else "run"
+    say(f"→ autoresearch {following if is_default else f'use {offer.type} {offer.name}'}")
 
 
 @uninstall_app.command(
@@ -136,7 +151,9 @@ def list_components(
     path = project_path(ini)
     project = load_project(path)
     answer = project_answer(
-        project, checked=check_project(path) if check else (), runs=kept_runs(project) if runs else ()
+        project,
+        checked=check_project(path, box=sandbox, pythons=project_pythons(project)) if check else (),
+        runs=kept_runs(project) if runs else (),
     )
     if json:
         print_json(answer)
@@ -165,16 +182,20 @@ def _restore(project: Project, *, trust: bool, json: bool) -> None:
         if source == "log":  # one of this name may ship, which is not meant
             wanted = f"{each.name}=={each.pins.get('version', '')}"
         pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None
-        sources = [partial(offer_from_log, trust=trust, pinned=pinned)]
-        offer = find_offer(each.type, wanted, project.folder, name=each.name, sources=sources)
+        beside = required(project, besides=each.key)
+        isolated = each.pins.get("isolated") == "yes"
+        sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated, pinned=pinned)]
+        offer = with_packages(find_offer(each.type, wanted, project.folder, name=each.name, sources=sources), beside)
         project = put(project, offer, default=False)
+    if is_unlocked(project):
+        lock_project(project)
     _show(project, json=json)
     say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
 
 
 def _print_runs(answer: ProjectAnswer) -> None:
     print_table(
-        ("id", "mode", "from", "episodes", "mean", "max", "trained", "head"),
+        ("id", "mode", "from", "episodes", "mean", "max", "trained", "sandbox", "head"),
         [
             (
                 run.id,
@@ -184,12 +205,13 @@ def _print_runs(answer: ProjectAnswer) -> None:
                 _figure(run.metrics.get("mean_reward")),
                 _figure(run.metrics.get("max_reward")),
                 run.totals["training_episodes"],
+                walls_of(run.sandbox, run.trusted),
                 "*" if run.id == answer.head else "",
             )
             for run in answer.runs
         ],
         right=("episodes", "mean", "max", "trained"),
-        optional=("max",),
+        optional=("max", "sandbox"),
     )
     if not answer.runs:
         say("there are no runs yet")

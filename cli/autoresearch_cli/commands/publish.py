@@ -1,40 +1,100 @@
-"""``publish``: hand others a component."""
+"""``publish``: hand others a project's run, or a component."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from autoresearch.answers import check_new_release, prepared_for, release_answer
-from autoresearch.api import PublishRequest, ReleaseAnswer, operations
+from autoresearch.answers import check_new_release, prepared_for, release_answer, task_of, task_status
+from autoresearch.api import PublishRequest, PublishTaskRequest, ReleaseAnswer, TaskStatus, operations
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.figures import size
 from autoresearch.notebook import Notebook
 from autoresearch.paths import typed_path
+from autoresearch.projects import is_project
 from autoresearch.registry import read_registry
+from autoresearch.tasks import MANIFEST, load_task
+from autoresearch.tasks import Task as TaskFolder
 from autoresearch_cli import here
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli.project_publishing import publish_project_run, say_published
+from autoresearch_cli.projects import project_path
 from autoresearch_cli.rendering.ids import short
 from autoresearch_cli.rendering.output import print_json, print_rows, say
 
-app = command_app("Publish a component, for others to install.")
+if TYPE_CHECKING:  # typer carries its own click; only the type checker needs its names
+    from typer._click import Context
+
+RUN = "run"
+
+
+class RunGroup(TyperGroup):
+    """Takes what is no command of the group for a run: ``publish 3fa1`` means ``publish run 3fa1``."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Put the command in front where it is left out."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = [RUN, *args]
+        return super().parse_args(ctx, args)
+
+
+app = command_app("Publish a project's run, or a component.", no_args_is_help=False)
+app.info.cls = RunGroup
 apps = {"publish": app}
 
 
 @app.callback(
     epilog=examples(
+        ("autoresearch publish", "the newest run of the project in this folder"),
+        ("autoresearch publish 3fa1", "a run that `list --runs` shows"),
         ("autoresearch publish component .", "the component in this folder"),
-        ("autoresearch publish component q_table.py --type policy --version 1.0.0", "a single file"),
-        ("autoresearch publish component --from registry.yaml", "a whole registry file"),
-        see="search, show, yank",
+        see="get, top, search, show, yank",
     )
 )
 def publish() -> None:
     """Publish for all to read. Nothing else leaves this machine without being asked for."""
+
+
+@app.command(
+    name=RUN,
+    epilog=examples(
+        ("autoresearch publish", "the newest run of the project in this folder"),
+        ("autoresearch publish 3fa1 --title 'longer corridor'", "a run that `list --runs` shows, with a title"),
+        ("autoresearch publish --json | jq -r .record.id", "the same for a program"),
+        see="get, top, train, run, list",
+    ),
+)
+def run(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="[RUN]", help="A run of the project: the beginning of its id. Left out: the newest."),
+    ] = "",
+    *,
+    file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="A project's agent.ini.")] = "",
+    task: Annotated[
+        str,
+        typer.Option("--task", metavar="TASK", help="The task to publish it on. Left out: that of its environment."),
+    ] = "",
+    apart: Annotated[
+        bool, typer.Option("--new-task", help="Make a further task of the environment, with a tolerance that fits.")
+    ] = False,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Left out: policy, trainer, episodes.")] = "",
+    json: Json = False,
+) -> None:
+    """Publish a run of a project: what it learned is measured by the task of its environment, then signed.
+
+    Others get the agent, its parameters and what it learned. An environment without a task gets one.
+    """
+    shown, named = publish_project_run(project_path(file), name, task=task, title=title, apart=apart)
+    if json:
+        print_json(shown)
+    else:
+        say_published(shown, named)
 
 
 @app.command(
@@ -93,6 +153,39 @@ def component(  # noqa: PLR0913 - one for each thing that can be said
     for note in answer.notes:
         say(note)
     say(f"→ autoresearch show {short(made.id)}")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch publish task ~/grammar", "a task folder, before anybody has run it"),
+        ("autoresearch publish task .", "the folder here"),
+        ("autoresearch publish task . --json | jq -r .digest", "its identity"),
+        see="task new, task show, task list, run, work",
+    )
+)
+def task(folder: Folder = "", *, json: Json = False) -> None:
+    """Publish a task: its rules, fixed files and baseline, for others to work on. `run` and `work` do that, too."""
+    place = here.existing_folder(folder) if folder else here.task_folder("")
+    if is_project(place) and not (place / MANIFEST).exists():
+        raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
+    status = _publish_task(load_task(place))
+    if json:
+        print_json(status)
+        return
+    say(f"the task {status.name} is published: {status.metric}, {status.direction}")
+    say(f"→ others have it by: autoresearch task get {status.name}")
+
+
+def _publish_task(task: TaskFolder) -> TaskStatus:
+    """Through the daemon where one runs."""
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.PUBLISH_TASK, PublishTaskRequest(task=str(task.folder)))
+    with Notebook(here.paths()) as notebook:
+        notebook.publish_identity(here.now_ms())
+        notebook.publish_task(task, here.now_ms())
+        found = task_of(notebook.log, task.digest)
+        assert found is not None, "it was just published"
+        return task_status(notebook.log, found, author=notebook.author)
 
 
 def _publish(request: PublishRequest) -> ReleaseAnswer:

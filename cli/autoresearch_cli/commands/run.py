@@ -14,7 +14,7 @@ from autoresearch_cli.agent_folders import refreshed
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.options import Json, command_app, examples
 from autoresearch_cli.packages import AllowPackages, ask_for_packages
-from autoresearch_cli.projects import From, Set, do_run, finish_run, means_project, project_path
+from autoresearch_cli.projects import From, Set, Trust, do_run, finish_run, means_project, project_path
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.progress import Display, choose_display
@@ -47,6 +47,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     assignments: Set = None,
     start: From = "",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of a project: the seed of the first episode.")] = 0,
+    trust: Trust = False,
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     replicate: Annotated[
@@ -63,13 +64,24 @@ def run(  # noqa: PLR0913 - each is an option of the command
     A folder with an agent.ini is a project: its agent runs, nothing learns, the rewards are kept as a run.
     """
     if means_project(file or folder):
-        if hypothesis or parent or replicate or again or allow_packages:
+        if hypothesis or parent or replicate or again:
             raise UsageError("this is a project; that option is for a task folder", hint="autoresearch run --help")
         path = project_path(file or folder)
         given = assignments or []
-        finish_run(do_run(path, "bench", episodes, assignments=given, start=start, seed=seed, json=json), json=json)
+        measured = do_run(
+            path,
+            "bench",
+            episodes,
+            assignments=given,
+            start=start,
+            seed=seed,
+            trust=trust,
+            allow_packages=allow_packages,
+            json=json,
+        )
+        finish_run(measured, json=json)
         return
-    if assignments or start or seed:
+    if assignments or start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     if not again:

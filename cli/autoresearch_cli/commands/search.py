@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.answers import search_answer
-from autoresearch.projects import shipped
+from autoresearch.projects import shipped_offers
 from autoresearch.releases import TYPES
 from autoresearch_cli import here
 from autoresearch_cli.options import Json, command_app, examples
@@ -55,7 +55,7 @@ def search(
         return
     with paged():
         print_components(answer, now_ms=here.now_ms())
-    ships = [each for each in shipped() if chosen in ("", each.type) and (not query or query in each.name)]
+    ships = [each for each in shipped_offers() if chosen in ("", each.type) and (not query or query in each.name)]
     if not answer.components:
         kind_word = chosen or "component"
         say(f"no published {kind_word} has these words" if query else f"no {kind_word} is published here")

@@ -15,7 +15,7 @@ from autoresearch.errors import Refused, UsageError
 from autoresearch.figures import size
 from autoresearch.paths import typed_path
 from autoresearch.sanitise import json_text
-from autoresearch.words import RunState
+from autoresearch.words import RUN_MODES, RunState
 from autoresearch_cli import here
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.options import Json, Reference, Task, command_app, examples
@@ -28,6 +28,9 @@ from autoresearch_cli.rendering.records import print_record
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
 CHECKPOINT_SECONDS = 600.0
+
+# Of the runs of agents that use a release.
+USED_BY = 10
 
 # States whose evidence everybody can check.
 ACCUSED = (RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD)
@@ -70,6 +73,12 @@ def show(
             _show_text(notebook, reference, "code" if code else "log", json=json)
             return
         answer = notebook.show(reference)
+        if answer.release:
+            from autoresearch.project_records.by_component import runs_of_release  # most records are none
+
+            release, me = notebook.resolve(reference), notebook.me
+            used_by = runs_of_release(notebook.log, notebook.blobs, release, limit=USED_BY, me=me)
+            answer = msgspec.structs.replace(answer, used_by=used_by)
     if field:
         _show_field(answer, field, json=json)
     elif json:
@@ -95,6 +104,8 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
         return check
     if answer.release:
         return f"autoresearch search {answer.release.type} lists others"
+    if answer.run and answer.run.mode in RUN_MODES:
+        return f"autoresearch get {record} DIR"
     if answer.run:
         return "autoresearch diff ID, autoresearch lineage ID, autoresearch show ID --code"
     return "autoresearch log"

@@ -10,13 +10,17 @@ import typer
 
 from autoresearch.errors import UsageError
 from autoresearch.projects import find_run, head_run, load_project, set_head
+from autoresearch_cli.actors import join
 from autoresearch_cli.options import Json, JsonLines, command_app, examples
+from autoresearch_cli.packages import AllowPackages
 from autoresearch_cli.project_models import SweepAnswer, SweepRow
+from autoresearch_cli.project_packages import project_pythons
 from autoresearch_cli.projects import (
     From,
     IniArgument,
     Seed,
     Set,
+    Trust,
     do_run,
     finish_run,
     project_answer,
@@ -27,6 +31,7 @@ from autoresearch_cli.rendering.output import print_json, print_table, say
 EPISODES = 100
 MEASURED_EPISODES = 20
 MOST_COMBINATIONS = 256
+MOST_ACTORS = 64
 train_app, reset_app = (command_app(no_args_is_help=False) for _ in range(2))
 apps = {"train": train_app, "reset": reset_app}
 
@@ -51,7 +56,18 @@ def train(  # noqa: PLR0913 - each is an option of the command
         list[str] | None,
         typer.Option("--sweep", metavar="COMPONENT.KEY=V1,V2", help="Train with each value, measure, keep the best."),
     ] = None,
+    actors: Annotated[
+        int, typer.Option("--actors", min=0, max=MOST_ACTORS, help="So many processes play, and one learns from them.")
+    ] = 0,
+    learner: Annotated[
+        str, typer.Option("--join", metavar="SERVICE", help="Play for a served trainer: its name, or HOST:PORT.")
+    ] = "",
+    server_key: Annotated[
+        str, typer.Option("--server-key", metavar="KEY", help="The public key of a trainer at HOST:PORT.")
+    ] = "",
     seed: Seed = None,
+    trust: Trust = False,
+    allow_packages: AllowPackages = False,
     json: JsonLines = False,
 ) -> None:
     """Train a project's policy and keep the run. It goes on from what the newest run had learned."""
@@ -60,10 +76,41 @@ def train(  # noqa: PLR0913 - each is an option of the command
     path = project_path(ini or file)
     number = count or episodes or EPISODES
     given = assignments or []
-    if sweep:
-        _sweep(path, number, given, _values(sweep), start=start, seed=seed, json=json)
+    if learner:
+        refused = (("--sweep", sweep), ("--actors", actors), ("--from", start))
+        others = [option for option, value in refused if value]
+        join(
+            path,
+            learner,
+            number,
+            server_key=server_key,
+            assignments=given,
+            others=others,
+            seed=seed,
+            trust=trust,
+            pythons=project_pythons(load_project(path), allowed=allow_packages),
+            json=json,
+        )
         return
-    finish_run(do_run(path, "train", number, assignments=given, start=start, seed=seed, json=json), json=json)
+    if sweep and actors:
+        raise UsageError("--sweep and --actors can't be combined", hint="leave out one of them")
+    if sweep:
+        project_pythons(load_project(path), allowed=allow_packages)
+        _sweep(path, number, given, _values(sweep), start=start, seed=seed, trust=trust, json=json)
+        return
+    run = do_run(
+        path,
+        "train",
+        number,
+        assignments=given,
+        start=start,
+        seed=seed,
+        trust=trust,
+        allow_packages=allow_packages,
+        actors=actors,
+        json=json,
+    )
+    finish_run(run, json=json)
 
 
 @reset_app.command(
@@ -98,6 +145,7 @@ def _sweep(
     *,
     start: str,
     seed: int | None,
+    trust: bool,
     json: bool,
 ) -> None:
     """Train and measure with every combination, each from the same run; the best becomes the newest."""
@@ -108,11 +156,15 @@ def _sweep(
         assignments = [*given, *combination]
         set_head(project, beginning)
         say(f"train with {' '.join(combination)}")
-        trained = do_run(path, "train", episodes, assignments=assignments, start="", seed=seed or 0, json=json)
+        trained = do_run(
+            path, "train", episodes, assignments=assignments, start="", seed=seed or 0, trust=trust, json=json
+        )
         if trained.data.status != "ok":
             say(f"stopped: what was learned so far is kept as run {trained.id}")
             raise typer.Exit(130)
-        measured = do_run(path, "bench", MEASURED_EPISODES, assignments=assignments, start="", seed=0, json=json)
+        measured = do_run(
+            path, "bench", MEASURED_EPISODES, assignments=assignments, start="", seed=0, trust=trust, json=json
+        )
         rows.append(
             SweepRow(
                 parameters=dict(_split(each) for each in combination),

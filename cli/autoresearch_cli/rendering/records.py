@@ -17,7 +17,17 @@ from autoresearch.api import (
 from autoresearch.figures import age, counted, duration, interval, lately, moment, size, value
 from autoresearch.records import format_id
 from autoresearch.sanitise import one_line
-from autoresearch.words import COPY, COPY_SENTENCE, MARK_SENTENCES, MEASURED_BY, RETEST, RETEST_SENTENCE, Mark, RunState
+from autoresearch.words import (
+    COPY,
+    COPY_SENTENCE,
+    MARK_SENTENCES,
+    MEASURED_BY,
+    RETEST,
+    RETEST_SENTENCE,
+    RUN_MODES,
+    Mark,
+    RunState,
+)
 from autoresearch_cli.rendering.ids import short, shortened
 from autoresearch_cli.rendering.names import person
 from autoresearch_cli.rendering.notes import note_line
@@ -71,6 +81,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines = record_lines(answer.record, now_ms)
     if answer.release:
         lines += release_lines(answer.release)
+        lines += [("used by", f"{short(row.id)} {value(row.mean)}, {row.title}") for row in answer.used_by]
     else:
         lines += run_lines(answer.run, answer) if answer.run else body_lines(answer.body)
     if answer.measured_by:
@@ -176,6 +187,7 @@ def run_lines(run: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("change", run.headline if answer.changes else ""),
         ("why", "" if is_said else answer.because),
         ("idea", "" if run.hypothesis == run.title else run.hypothesis),
+        ("mode", RUN_MODES.get(run.mode, "")),
         ("status", f"{run.status}, {run.state}"),
         ("reason", run.reason),
         ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),

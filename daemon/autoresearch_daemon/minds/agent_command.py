@@ -25,7 +25,7 @@ from autoresearch.prompts import Known, history_text, plain_line
 from autoresearch.proposers import Change, Rules, check_program, parts_of
 from autoresearch.research import program_files
 from autoresearch.settings import ENVIRONMENT_PREFIX, AgentCommand
-from autoresearch.tasks import Task, join_files
+from autoresearch.tasks import Task, join_files, program_names
 from autoresearch_daemon.minds.ledger import ModelFailed
 
 HISTORY, PROMPT = "history.md", "PROMPT.md"
@@ -61,7 +61,8 @@ def change_by_command(
     try:
         prompt = _furnish(place, known, task, rules.parent)
         said = _run(_command(settings.command, prompt, place), place, settings.seconds, cancelled)
-        files = {name: _read_file(place / name, rules.largest_bytes) for name in task.recipe.edit}
+        names = program_names(place, task.recipe, task.harness)
+        files = {name: _read_file(place / name, rules.largest_bytes) for name in names}
     finally:
         shutil.rmtree(place, ignore_errors=True)
     private = _private(folder)

@@ -120,7 +120,7 @@ def _evaluated(
     fault = fault_of_program(task, model.source) or fault_of_artifact(task, model.checkpoint)
     if fault is not None:
         return msgspec.structs.replace(verified, verdict="fail", reason=fault)
-    found = evaluate(task, model.checkpoint, bench, seed, cancelled)
+    found = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled)
     verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms, value=found.value)
     if found.status is RunStatus.OK:
         return msgspec.structs.replace(verified, metrics={"evaluated": 1.0})

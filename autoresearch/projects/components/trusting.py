@@ -1,0 +1,77 @@
+"""Whose code a project holds, and which of other participants' a person trusts. It lies beside the project's runs.
+
+What others wrote runs in the sandbox. A person's own files and what ships do not; nor what a person chose to trust.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from autoresearch.errors import Refused
+from autoresearch.projects.components.offers import Offer, Origin
+from autoresearch.projects.model import AGENT, Component, Project
+
+TRUSTED = "trusted.txt"
+FETCHED = "fetched"
+
+
+def foreign_components(project: Project) -> list[str]:
+    """The keys of the components that other participants wrote and nobody here trusts, as ``policy.q_table``."""
+    known, fetched = _read(project), is_fetched(project)
+    of_others = [each for each in project.all() if fetched or each.pins.get("source") == "log"]
+    return [each.key for each in of_others if _entry(each) not in known]
+
+
+def trusted_components(project: Project) -> list[str]:
+    """The keys of the components that other participants wrote and a person trusts."""
+    known = _read(project)
+    return [each.key for each in project.all() if known.get(_entry(each)) == "trusted"]
+
+
+def refuse_foreign(project: Project, what: str) -> None:
+    """Raises Refused where other participants wrote some of what would run without a sandbox; ``what`` that is."""
+    if keys := foreign_components(project):
+        wrote = "another participant wrote" if len(keys) == 1 else "other participants wrote"
+        raise Refused(
+            f"{wrote} {', '.join(keys[:3])}, and {what} runs without a sandbox", hint="read the code, then use --trust"
+        )
+
+
+def note_origin(project: Project, offer: Offer) -> None:
+    """Remember whether a component of the log that was just installed is one's own, trusted, or neither."""
+    component = project.component(offer.type, AGENT if offer.type == AGENT else offer.name)
+    if component.pins.get("source") != "log":
+        return
+    known = {entry: reason for entry, reason in _read(project).items() if entry[0] != component.key}
+    if offer.origin != "foreign":
+        known[_entry(component)] = offer.origin
+    path = project.hidden / TRUSTED
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_name(f".{TRUSTED}.new")
+    fresh.write_text("".join(f"{key} {release} {reason}\n" for (key, release), reason in known.items()), "utf-8")
+    fresh.replace(path)
+
+
+def mark_fetched(project: Project, run: str) -> None:
+    """Remember that a project's files came with another participant's run: all of them are then that participant's."""
+    project.hidden.mkdir(exist_ok=True)
+    (project.hidden / FETCHED).write_text(f"{run}\n", "utf-8")
+
+
+def is_fetched(project: Project) -> bool:
+    """Whether the project came with another participant's run."""
+    return (project.hidden / FETCHED).exists()
+
+
+def _entry(component: Component) -> tuple[str, str]:
+    return component.key, component.pins.get("release", "")
+
+
+def _read(project: Project) -> dict[tuple[str, str], Origin]:
+    found: dict[tuple[str, str], Origin] = {}
+    with suppress(OSError, UnicodeDecodeError):
+        for line in (project.hidden / TRUSTED).read_text("utf-8").splitlines():
+            match line.split():
+                case [key, release, ("own" | "trusted") as reason]:
+                    found[key, release] = reason
+    return found

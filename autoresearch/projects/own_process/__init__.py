@@ -1,0 +1,1 @@
+"""What runs in a project's own process, with the components: episodes, services, actors. ``child`` is its main."""

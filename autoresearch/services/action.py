@@ -1,0 +1,208 @@
+"""An environment, a robot or a camera as a server: clients ask for observations and send actions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from autoresearch.errors import ServiceError, ServiceRefused, UsageError
+from autoresearch.services.caller import Caller, Errors
+from autoresearch.services.configs import check_same
+from autoresearch.services.links import ClientKeys, Counts, Publisher, RequestServer, ServerKeys, Subscriber
+
+_logger = logging.getLogger(__name__)
+ObsCallback = Callable[[set[str]], Any]
+ActCallback = Callable[[str, Any], Any]
+
+
+@dataclass
+class ActionConfig:
+    """What both sides must agree on. Ports may differ; 0 is a free one that the system chooses at the server.
+
+    ``broadcast_port`` is where observations are published; none by default. At a client, none or 0 is where the server
+    says.
+    """
+
+    port_number: int
+    action_keys: list[str]
+    observation_keys: list[str]
+    broadcast_port: int | None = None
+    version: str = "0.0.1"
+
+    def agreed(self) -> dict[str, object]:
+        """What is compared between client and server."""
+        return {
+            "action_keys": sorted(self.action_keys),
+            "observation_keys": sorted(self.observation_keys),
+            "version": self.version,
+        }
+
+
+class ActionServer:
+    """Answers ``obs()`` with ``obs_callback(keys)`` and ``act()`` with ``act_callback(key, payload)``, in one thread.
+
+    Raises:
+        Refused: the address is open to other machines, and there are no keys; or a port is taken.
+    """
+
+    def __init__(
+        self,
+        config: ActionConfig,
+        obs_callback: ObsCallback | None,
+        act_callback: ActCallback | None,
+        log_level: int = logging.WARNING,
+        *,
+        address: str = "127.0.0.1",
+        keys: ServerKeys | None = None,
+    ) -> None:
+        _logger.setLevel(log_level)
+        self.config = config
+        self._obs_callback, self._act_callback = obs_callback, act_callback
+        self._server = RequestServer(self._answer, config.port_number, address, keys)
+        self._publisher: Publisher | None = None
+        if config.broadcast_port is not None:
+            try:
+                self._publisher = Publisher(config.broadcast_port, address, keys)
+            except BaseException:
+                self._server.stop()
+                raise
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.port
+
+    @property
+    def counts(self) -> Counts:
+        """What it did so far."""
+        return self._server.counts
+
+    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002 - the call that agentlace's programs make
+        """Answer until ``stop``: in this thread, or with ``threaded`` in one of its own."""
+        if self._publisher is not None:
+            self._publisher.start(threaded=True)
+        self._server.start(threaded)
+
+    def publish_obs(self, payload: Any) -> bool:  # noqa: ANN401 - an observation may be anything
+        """Send an observation to every client that registered a callback: whether that is turned on.
+
+        A client that is slow gets the newest one. Raises BadMessage where it cannot be sent.
+        """
+        if self._publisher is None:
+            _logger.warning("an observation was published, and the config has no broadcast_port")
+            return False
+        self._publisher.publish(payload)
+        return True
+
+    def stop(self) -> None:
+        """End it, from any thread, any number of times."""
+        if self._publisher is not None:
+            self._publisher.stop()
+        self._server.stop()
+
+    def _answer(self, question: object) -> object:
+        match question:
+            case {"type": "obs", "keys": list() as listed} if self._obs_callback is not None:
+                keys = set(listed)
+                self._known(keys, self.config.observation_keys)
+                return self._obs_callback(keys)
+            case {"type": "act", "key": str() as key, "payload": payload} if self._act_callback is not None:
+                self._known({key}, self.config.action_keys)
+                return self._act_callback(key, payload)
+            case {"type": "config"}:
+                port = self._publisher.port if self._publisher is not None else None
+                return {"agreed": self.config.agreed(), "broadcast_port": port}
+        raise ServiceRefused("this action server does not answer that", hint="has it the callback that is asked for?")
+
+    def _known(self, keys: set[str], known: Iterable[str]) -> None:
+        if unknown := keys.difference(known):
+            raise ServiceRefused(f"no such key: {', '.join(sorted(map(str, unknown)))}")
+
+
+class ActionClient:
+    """Asks an ActionServer. A failure is None, and ``last_error`` says why; ``errors="raise"`` raises it instead.
+
+    The second argument is the config, or the port beside ``config=``. ``task_id`` is kept, as a name for this client.
+
+    Raises:
+        NoAnswer: no server is there, unless ``wait_for_server``.
+        ServiceRefused: the server has another configuration, or does not accept this client's key.
+    """
+
+    def __init__(
+        self,
+        server_ip: str,
+        port_or_config: int | ActionConfig | None = None,
+        wait_for_server: bool = False,  # noqa: FBT001, FBT002 - the call that agentlace's programs make
+        timeout_ms: float = 800,
+        *,
+        config: ActionConfig | None = None,
+        task_id: str = "",
+        keys: ClientKeys | None = None,
+        errors: Errors = "none",
+    ) -> None:
+        found = port_or_config if isinstance(port_or_config, ActionConfig) else config
+        if found is None:
+            raise UsageError("an action client needs a config", hint="ActionClient(server_ip, config)")
+        port = port_or_config if isinstance(port_or_config, int) else found.port_number
+        self.config, self.server_ip, self.task_id = found, server_ip, task_id
+        self._caller = Caller(server_ip, port, timeout_ms=timeout_ms, keys=keys, errors=errors)
+        self._keys = keys
+        self._subscriber: Subscriber | None = None
+        answer = self._caller.first_answer({"type": "config"}, wait=wait_for_server)
+        try:
+            check_same(found.agreed(), answer.get("agreed") if isinstance(answer, dict) else None)
+        except ServiceError:
+            self._caller.close()
+            raise
+        told = answer.get("broadcast_port")
+        self._broadcast_port = found.broadcast_port or (told if isinstance(told, int) else 0)
+
+    @property
+    def last_error(self) -> ServiceError | None:
+        """Why the last call failed; none where it did not."""
+        return self._caller.last_error
+
+    def obs(self, keys: Iterable[str] | None = None) -> Any:  # noqa: ANN401 - an observation may be anything
+        """The observation of these keys, of all by default; None where the server did not answer.
+
+        Raises:
+            UsageError: a key is not among the config's.
+        """
+        known = self.config.observation_keys
+        wanted = list(known if keys is None else keys)
+        if keys is not None and (unknown := set(wanted).difference(known)):
+            raise UsageError(f"no such observation key: {', '.join(sorted(unknown))}")
+        return self._caller.ask({"type": "obs", "keys": wanted})
+
+    def act(self, key: str, payload: Any = None) -> Any:  # noqa: ANN401 - an action may be anything
+        """Send an action, at most once: the server's answer, or None where there was none.
+
+        Raises:
+            UsageError: the key is not among the config's.
+        """
+        if key not in self.config.action_keys:
+            raise UsageError(f"no such action key: {key}", hint=f"one of {', '.join(self.config.action_keys)}")
+        return self._caller.ask({"type": "act", "key": key, "payload": {} if payload is None else payload})
+
+    def register_obs_callback(self, callback: Callable[[Any], object]) -> None:
+        """Call this with each observation that the server publishes, the newest where several came.
+
+        Raises:
+            UsageError: the server publishes none.
+        """
+        if not self._broadcast_port:
+            raise UsageError("this server publishes no observations", hint="set broadcast_port in its config")
+        if self._subscriber is not None:
+            self._subscriber.stop()
+        self._subscriber = Subscriber(
+            lambda value, _: callback(value), self.server_ip, self._broadcast_port, self._keys
+        )
+
+    def stop(self) -> None:
+        """End the connection and the callback."""
+        if self._subscriber is not None:
+            self._subscriber.stop()
+        self._caller.close()

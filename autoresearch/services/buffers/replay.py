@@ -1,0 +1,137 @@
+"""A replay buffer: the newest rows of experience, drawn uniformly. Safe for several threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from autoresearch.errors import UsageError
+from autoresearch.services.buffers.files import (
+    generator_of,
+    pack_columns,
+    read_arrays,
+    unpack_columns,
+    unpack_header,
+    write_arrays,
+)
+from autoresearch.services.buffers.ring import Ring
+from autoresearch.services.buffers.rows import Array, DataShape, Key, layout_of_shapes, nested
+from autoresearch.services.stores import DataStoreBase, Ledger, ledger_of
+
+
+class _Header(msgspec.Struct, frozen=True, tag="replay"):
+    capacity: int
+    count: int
+    random: dict[str, Any]
+    offsets: dict[str, int] = {}
+
+
+class ReplayBuffer(DataStoreBase):
+    """Rows are arrays, or mappings of names to arrays and further mappings; the first row decides names and shapes.
+
+    Every row has an id, from 0 on. A full buffer forgets its oldest row for each new one.
+    """
+
+    def __init__(self, capacity: int, data_shapes: Iterable[DataShape] | None = None, seed: int = 0) -> None:
+        """``data_shapes`` says before the first row what rows hold.
+
+        Raises:
+            UsageError: the capacity is not positive, or a data type is none of numbers.
+        """
+        self._start(Ring(capacity, layout_of_shapes(data_shapes) if data_shapes else None), seed)
+
+    def _start(self, ring: Ring, seed: int = 0) -> None:
+        super().__init__(ring.capacity)
+        self._ring = ring
+        self._count = 0
+        self._random = np.random.default_rng(seed)
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        """How many rows it holds."""
+        return min(self._count, self.capacity)
+
+    def latest_data_id(self) -> int:
+        """The id of the newest row, -1 for none."""
+        return self._count - 1
+
+    def get_latest_data(self, from_id: int) -> list[Any]:
+        """Copies of the rows that it holds and whose id is higher than ``from_id``, the oldest first."""
+        with self._lock:
+            first = max(from_id + 1, self._count - len(self))
+            return [nested(row) for row in self._ring.rows(np.arange(first, self._count))]
+
+    def insert(self, data: Any) -> None:  # noqa: ANN401 - a row is whatever fits
+        """Add a row. Raises UsageError where its names, shapes or types are not those of the others."""
+        with self._lock:
+            self._ring.put(self._count, self._ring.fit(data))
+            self._count += 1
+
+    def batch_insert(self, batch_data: Sequence[object]) -> None:
+        """Add rows, all or none of them. Raises UsageError as ``insert``."""
+        with self._lock:
+            kept = [self._ring.fit(row) for row in batch_data][-self.capacity :]
+            self._ring.put_many(self._count + len(batch_data) - len(kept), kept)
+            self._count += len(batch_data)
+
+    def sample(self, batch_size: int, keys: Iterable[str] | None = None, indx: Sequence[int] | None = None) -> Any:  # noqa: ANN401
+        """Rows as columns, drawn uniformly with repetition.
+
+        ``keys`` takes only the columns of these names. ``indx`` takes the rows of these ids instead of drawn ones.
+
+        Raises:
+            UsageError: the buffer is empty, has no such name or no longer such a row.
+        """
+        with self._lock:
+            oldest = self._count - len(self)
+            if indx is None:
+                if not self._count:
+                    raise UsageError("the buffer is empty", hint="insert rows before sample()")
+                indices: Array = self._random.integers(oldest, self._count, batch_size)
+            else:
+                indices = np.asarray(indx, np.int64)
+                if len(indices) and not (oldest <= indices.min() and indices.max() < self._count):
+                    raise UsageError(f"the buffer holds the rows {oldest} to {self._count - 1} only")
+            return nested(self._ring.take(indices, self._chosen(keys)))
+
+    def _chosen(self, keys: Iterable[str] | None) -> list[Key] | None:
+        if keys is None:
+            return None
+        names = list(keys)
+        here = {key[0] for key in self._ring.layout if key}
+        if missing := [name for name in names if name not in here]:
+            raise UsageError(f"the buffer has no {', '.join(missing)}", hint=f"it has {', '.join(sorted(here))}")
+        return [key for key in self._ring.layout if key[0] in names]
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file in numpy's npz format, whole or not at all. Nothing in the file is pickled."""
+        with self._lock:
+            offsets = ledger_of(self).as_dict()  # first: rows of an update in hand come again rather than never
+            header = _Header(self.capacity, self._count, dict(self._random.bit_generator.state), offsets)
+            arrays = pack_columns(header, self._ring, self._count - len(self), self._count)
+        write_arrays(Path(path), arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a buffer that ``save`` wrote: the same rows, ids and further draws, and what it has of which actor.
+
+        Raises:
+            NotFound: there is no such file.
+            UsageError: the file is no replay buffer.
+        """
+        found = cls.__new__(cls)
+        found._restore(read_arrays(Path(path)), str(path))  # noqa: SLF001 - its own
+        return found
+
+    def _restore(self, arrays: Mapping[str, Array], path: str) -> None:
+        header = unpack_header(arrays, _Header, path)
+        held = min(header.count, header.capacity)
+        self._start(unpack_columns(arrays, header.capacity, header.count - held, header.count, path))
+        self._random = generator_of(header.random, path)
+        self._count = header.count
+        ledger_of(self, Ledger(header.offsets))

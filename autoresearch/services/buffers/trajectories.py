@@ -1,0 +1,222 @@
+"""A buffer that knows which rows belong to one trajectory, so that windows never reach over an end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from autoresearch.errors import UsageError
+from autoresearch.services.buffers.files import (
+    generator_of,
+    pack_columns,
+    read_arrays,
+    unpack_columns,
+    unpack_header,
+    write_arrays,
+)
+from autoresearch.services.buffers.ring import Fitted, Ring
+from autoresearch.services.buffers.rows import Array, DataShape, Key, layout_of_shapes, nested, shown
+from autoresearch.services.buffers.samplers import Sampler
+from autoresearch.services.buffers.spans import Spans, SpansState
+from autoresearch.services.stores import DataStoreBase, Ledger, ledger_of
+
+Sampled = tuple[dict[str, Any], dict[str, Any]]
+END = "end_of_trajectory"
+
+
+class _Header(msgspec.Struct, frozen=True, tag="trajectories"):
+    spans: SpansState
+    random: dict[str, Any]
+    offsets: dict[str, int] = {}
+
+
+class _Config(msgspec.Struct, frozen=True):
+    samplers: dict[str, Sampler]
+    begin: int
+    end: int
+    transform: Callable[[Any, Any], Sampled] | None
+
+
+class TrajectoryBuffer(DataStoreBase):
+    """The newest rows of trajectories, drawn by named samplers. Safe for several threads.
+
+    A trajectory is drawn from as soon as it has ``min_trajectory_length`` rows. One that ends with fewer is dropped.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        data_shapes: Iterable[DataShape] | None = None,
+        seed: int = 0,
+        min_trajectory_length: int = 2,
+        device: object = None,
+        use_jax: bool = False,  # noqa: FBT001, FBT002 - agentlace's position
+    ) -> None:
+        """Without ``data_shapes`` the first row decides names and shapes.
+
+        Raises:
+            UsageError: the capacity is below the shortest trajectory, or ``device`` or ``use_jax`` is asked for.
+        """
+        if use_jax or device is not None:
+            hint = "leave out use_jax and device; jax.numpy.asarray takes what sample() returns"
+            raise UsageError("this buffer keeps numpy arrays", hint=hint)
+        spans = Spans(capacity, min_trajectory_length)
+        ring = Ring(capacity, layout_of_shapes(data_shapes) if data_shapes else None)
+        self._start(spans, ring, np.random.default_rng(seed))
+
+    def _start(self, spans: Spans, ring: Ring, random: np.random.Generator) -> None:
+        self._spans, self._ring, self._random = spans, ring, random
+        super().__init__(ring.capacity)
+        self._lock = threading.RLock()
+        self._configs: dict[str, _Config] = {}
+
+    def __len__(self) -> int:
+        """From how many rows it draws."""
+        return self._spans.newest - self._spans.oldest
+
+    @property
+    def dataset(self) -> dict[str, Array]:
+        """The columns by name; names of nested rows are joined by ``/``. Row ``i`` is at ``i % capacity``."""
+        return {shown(key): column for key, column in self._ring.columns.items()}
+
+    @property
+    def ids(self) -> range:
+        """The ids of the rows that it draws from."""
+        return range(self._spans.oldest, self._spans.newest)
+
+    def register_sample_config(
+        self,
+        name: str,
+        samplers: Mapping[str, Sampler],
+        sample_range: tuple[int, int] = (0, 1),
+        transform: Callable[[Any, Any], Sampled] | None = None,
+    ) -> None:
+        """Name a way to sample: what to take of a drawn step, under which names.
+
+        Only steps are drawn whose window ``sample_range`` (from, to before) lies within their trajectory.
+
+        Raises:
+            UsageError: the range is empty, or longer than the shortest trajectory.
+        """
+        begin, end = sample_range
+        if not 0 < end - begin <= self._spans.shortest:
+            hint = f"it may be at most min_trajectory_length, {self._spans.shortest}"
+            raise UsageError(f"the sample range {begin} to {end} has {end - begin} steps", hint=hint)
+        self._configs[name] = _Config(dict(samplers), begin, end, transform)
+
+    def insert(self, data: object, end_of_trajectory: bool = False) -> None:  # noqa: FBT001, FBT002 - agentlace's position
+        """Add a row; the key ``end_of_trajectory`` in it, or the argument, ends its trajectory.
+
+        Raises:
+            UsageError: its names, shapes or types are not those of the others.
+        """
+        with self._lock:
+            self._add(*self._fitted(data, end=end_of_trajectory))
+
+    def batch_insert(self, batch_data: Sequence[object]) -> None:
+        """Add rows in order, all or none of them. Raises UsageError as ``insert``."""
+        with self._lock:
+            for row, end in [self._fitted(each, end=False) for each in batch_data]:
+                self._add(row, end)
+
+    def _fitted(self, data: object, *, end: bool) -> tuple[Fitted, bool]:
+        if isinstance(data, Mapping):
+            end = bool(data.get(END, end))
+            data = {name: each for name, each in data.items() if name != END}
+            if (END,) in self._ring.layout:
+                data[END] = end
+        return self._ring.fit(data), end
+
+    def _add(self, row: Fitted, end: bool) -> None:  # noqa: FBT001
+        self._ring.put(self._spans.following, row)
+        self._spans.add()
+        if end:
+            self._spans.end()
+
+    def end_trajectory(self) -> None:
+        """End the trajectory of the newest row."""
+        with self._lock:
+            self._spans.end()
+
+    def sample(self, sampler_name: str, batch_size: int, force_indices: Any = None) -> Sampled:  # noqa: ANN401
+        """Draw steps, each valid one with the same probability. Returns what the samplers take, and which is valid.
+
+        ``force_indices`` are the ids of the steps to take instead; one too near to an end of its trajectory is moved.
+
+        Raises:
+            UsageError: there is no such config, no row to draw from, or no such row.
+        """
+        with self._lock:
+            config = self._configs.get(sampler_name)
+            if config is None:
+                known = ", ".join(self._configs) or "none"
+                raise UsageError(f"no sample config {sampler_name}", hint=f"register_sample_config; here are: {known}")
+            if force_indices is None:
+                drawn = self._spans.draw(self._random, batch_size, config.begin, config.end)
+            else:
+                drawn = self._spans.moved(np.asarray(force_indices, np.int64), config.begin, config.end)
+            begins, ends = self._spans.bounds(drawn)
+            dataset = self.dataset
+            taken = {
+                name: each.sample(drawn, begins, ends, self._random, dataset, name)
+                for name, each in config.samplers.items()
+            }
+        data = {name: each[0] for name, each in taken.items()}
+        valid = {name: each[1] for name, each in taken.items()}
+        return config.transform(data, valid) if config.transform else (data, valid)
+
+    def latest_data_id(self) -> int:
+        """The id of the newest row of which it is certain that it stays, and whether it ends its trajectory; or -1."""
+        return self._spans.certain - 1
+
+    def get_latest_data(self, from_id: int) -> list[Any]:
+        """Copies of the rows after ``from_id`` up to ``latest_data_id()``, each with its ``end_of_trajectory``.
+
+        Inserted elsewhere they make the same trajectories.
+        """
+        with self._lock:
+            indices = np.arange(max(from_id + 1, self._spans.oldest), self._spans.certain)
+            ends = self._spans.is_last(indices)
+            return [_ended(row, bool(end)) for row, end in zip(self._ring.rows(indices), ends, strict=True)]
+
+    def serialized(self) -> dict[str, Array]:
+        """Its rows, trajectories and random state as named arrays; sample configs are not in it."""
+        with self._lock:
+            offsets = ledger_of(self).as_dict()  # first: rows of an update in hand come again rather than never
+            header = _Header(self._spans.state(), dict(self._random.bit_generator.state), offsets)
+            return pack_columns(header, self._ring, self._spans.oldest, self._spans.following)
+
+    @classmethod
+    def deserialize(cls, loaded_data: Mapping[str, Array], *, path: str = "the data") -> Self:
+        """The buffer that ``serialized`` gave. Raises UsageError where the arrays are none."""
+        header = unpack_header(loaded_data, _Header, path)
+        spans = Spans.restored(header.spans, path)
+        ring = unpack_columns(loaded_data, spans.capacity, spans.oldest, spans.following, path)
+        found = cls.__new__(cls)
+        found._start(spans, ring, generator_of(header.random, path))  # noqa: SLF001 - its own
+        ledger_of(found, Ledger(header.offsets))
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file in numpy's npz format, whole or not at all. Nothing in the file is pickled."""
+        write_arrays(Path(path), self.serialized())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a buffer that ``save`` wrote. Its sample configs must be registered again.
+
+        Raises:
+            NotFound: there is no such file.
+            UsageError: the file is no trajectory buffer.
+        """
+        return cls.deserialize(read_arrays(Path(path)), path=str(path))
+
+
+def _ended(row: dict[Key, Any], end: bool) -> dict[str, Any]:  # noqa: FBT001
+    found = nested(row)
+    return {**(found if isinstance(found, dict) else {"value": found}), END: end}

@@ -1,0 +1,51 @@
+"""A trained agent on its way: measured in two sandboxes, published, and written as a project again."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.project_records import publish_run
+from autoresearch.project_records.fetching import write_run
+from autoresearch.project_records.measuring import measure_run, new_task, prepare_run, request_of
+from autoresearch.projects import do_project_run, load_project
+from autoresearch.research import Bench
+from autoresearch.running import detect_level
+from autoresearch.tasks import load_task
+from benchmarks.project_steps import learner
+
+EPISODES, ROUNDS = 300, 20
+START_MS = 1_800_000_000_000
+
+
+def measure_exchange(*, quick: bool) -> dict[str, float]:
+    """Milliseconds of measuring a learned state, of publishing it, and of writing it as a project, in the median."""
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        folder = learner(root / "project", "corridor")
+        run = do_project_run(folder, "train", EPISODES, now_ms=lambda: START_MS)
+        bench = Bench(detect_level()[0], 1, "cpu", root / "data", root / "scratch")
+        prepared = prepare_run(load_project(folder), run)
+        began = time.perf_counter()
+        measured = measure_run(prepared, bench, root)
+        evaluated = time.perf_counter()
+        task = new_task(prepared, measured, root)
+        with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(root / "home")})) as notebook:
+            record = publish_run(notebook, request_of(prepared, task, measured, bench), START_MS)
+            published = time.perf_counter()
+            harness = load_task(task.folder).harness
+            took = []
+            for number in range(3 if quick else ROUNDS):
+                before = time.perf_counter()
+                learned = bench.scratch / "learned.zip"
+                write_run(record, prepared.program, harness, learned, root / f"got-{number}", own=True)
+                took.append(time.perf_counter() - before)
+    return {
+        "measure_run_ms": 1000 * (evaluated - began),
+        "publish_run_ms": 1000 * (published - evaluated),
+        "get_run_ms": 1000 * statistics.median(took),
+    }

@@ -1,0 +1,80 @@
+"""Runs in the layout of MLflow's file store, read back as MLflow does: a file a number, and meta.yaml."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from autoresearch.api import RunView
+from autoresearch.mlflow_files import run_files
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.usefixtures("filled")
+
+
+def runs(folder: Path) -> dict[str, Path]:
+    """The folders of runs by the name of their record."""
+    return {tag.read_text(): tag.parents[1] for tag in folder.glob("*/*/tags/autoresearch.record")}
+
+
+def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "mlruns"
+    written = cli("export", "--format", "mlflow", "-o", str(place))
+    assert written.exit_code == 0, written.output
+    assert "mlflow ui --backend-store-uri" in written.stderr
+    records = [json.loads(line) for line in cli("export", "--json").stdout.splitlines()]
+    found = runs(place)
+    assert found.keys() == {each["run"]["id"] for each in records}
+    for each in records:
+        run, folder = each["run"], found[each["run"]["id"]]
+        about = yaml.safe_load((folder / "meta.yaml").read_text())
+        assert about["run_id"] == about["run_uuid"] == folder.name
+        assert len(folder.name) == 32
+        assert (
+            about["experiment_id"]
+            == folder.parent.name
+            == yaml.safe_load((folder.parent / "meta.yaml").read_text())["experiment_id"]
+        )
+        assert about["status"] == (3 if run["status"] == "ok" else about["status"])
+        assert about["start_time"] <= about["end_time"] == run["time_ms"]
+        assert about["artifact_uri"] == (folder / "artifacts").as_uri()
+        for name, number in run["metrics"].items():
+            time, value, step = (folder / "metrics" / name).read_text().split()
+            assert (int(time), float(value), int(step)) == (run["time_ms"], number, 0)
+        if run["curve"]:
+            lines = (folder / "metrics/curve").read_text().splitlines()
+            assert [float(line.split()[1]) for line in lines] == run["curve"]
+        assert (folder / "params/seed").read_text() == str(run["seed"])
+        assert (folder / "params/mode").read_text() == "experiment"
+        if run["parent"] in found:
+            assert (folder / "tags/mlflow.parentRunId").read_text() == found[run["parent"]].name
+    assert any((folder / "artifacts/program/train.py").is_file() for folder in found.values())
+
+
+def test_a_folder_that_is_there_is_left_alone(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mlruns").mkdir()
+    (tmp_path / "mlruns/mine").write_text("")
+    refused = cli("export", "--format", "mlflow", "-o", str(tmp_path / "mlruns"))
+    assert refused.exit_code == 6
+    assert list((tmp_path / "mlruns").iterdir()) == [tmp_path / "mlruns/mine"]
+    assert cli("export", "--format", "mlflow").exit_code == 2
+    assert cli("export", "--format", "mlflow", "-o", str(tmp_path / "x"), "--task", "nonsense").exit_code == 4
+    one = json.loads(cli("task", "list", "--json").stdout)["tasks"][0]["name"]
+    assert cli("export", "--format", "mlflow", "-o", str(tmp_path / "one"), "--task", one).exit_code == 0
+
+
+def test_names_that_others_chose_are_plain_names_of_files(cli: Cli) -> None:
+    record = json.loads(cli("best", "--json").stdout)["run"]
+    record |= {"metrics": {"../../x": 1.0, "a/b\n": 2.0, "..": 3.0}, "genome": {"/etc/passwd": "x\n"}, "title": "a\nb"}
+    run = msgspec.convert(record, RunView)
+    files = run_files(run, "../loss", "file:///tmp/x", {})
+    names = [name.split("/") for name in files]
+    assert all(len(parts) in (3, 4) and not {"", ".", ".."} & set(parts) for parts in names)
+    assert (
+        yaml.safe_load(next(content for name, content in files.items() if name.endswith("meta.yaml")))["run_name"]
+        == "a\nb"
+    )

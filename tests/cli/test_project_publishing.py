@@ -1,0 +1,226 @@
+"""A project's run is published, got by its id, run, trained on, and published again as a child."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_cli.project_models import GotAnswer, ProjectAnswer, ProjectRunAnswer
+
+from autoresearch.api import ShowAnswer, TopAnswer
+from autoresearch.notebook import Notebook
+from autoresearch.paths import Paths
+from autoresearch.projects import load_project, mark_fetched
+from autoresearch.records import Run, format_id, parse_id
+from autoresearch.tasks import seed_for
+from tests.cli.conftest import Cli
+from tests.cli.filling import Filled
+from tests.daemon.toy import write_toy_task
+from tests.projects.making import learner
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a table that learns, where the commands run."""
+    folder = learner(tmp_path / "walker")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def ok(cli: Cli, *words: str) -> str:
+    result = cli(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def ran(cli: Cli, *words: str) -> ProjectRunAnswer:
+    return msgspec.json.decode(ok(cli, *words, "--json").splitlines()[-1], type=ProjectRunAnswer)
+
+
+def published(cli: Cli, *words: str) -> ShowAnswer:
+    return msgspec.json.decode(ok(cli, "publish", *words, "--json"), type=ShowAnswer)
+
+
+def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp_path: Path) -> None:
+    ok(cli, "train", "200")
+    made = published(cli).run
+    assert made
+    assert (made.mode, made.value, made.budget, made.title) == (
+        "train",
+        -9,
+        200,
+        "q_table + sarsa, 200 training episodes",
+    )
+    assert (made.metrics["training_episodes"], made.metrics["std_reward"]) == (200, 0)
+    assert made.checkpoint is not None
+    assert len(made.curve) == 64
+    again = cli("publish")
+    assert again.exit_code == 6
+    assert "is published already, as" in again.stderr
+
+    got = msgspec.json.decode(ok(cli, "get", made.id, str(tmp_path / "theirs"), "--json"), type=GotAnswer)
+    assert (got.task, got.value, got.folder) == ("corridor", -9, str(tmp_path / "theirs"))
+    os.chdir(got.folder)
+    measured = ran(cli, "run").run
+    assert measured.metrics["mean_reward"] == made.value
+    assert (measured.parent, measured.totals["training_episodes"]) == (got.run, 200)
+    ok(cli, "train", "30")
+    child = published(cli, "--title", "a little more").run
+    assert child
+    assert (child.parent, child.budget, child.task, child.title) == (made.id, 230, made.task, "a little more")
+    benchmark = ran(cli, "run").run
+    frozen = published(cli, benchmark.id[:6]).run
+    assert frozen
+    assert (frozen.mode, frozen.parent, frozen.replicate) == ("bench", child.id, child.replicate)
+    board = msgspec.json.decode(ok(cli, "top", "--task", "corridor", "--json"), type=TopAnswer)
+    assert [(row.id, row.runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
+    assert json.loads(ok(cli, "runs", "--json"))["runs"][0]["headline"] == frozen.title
+
+    using = ok(cli, "top", "--task", "corridor", "--component", "policy/q_table", "--json")
+    assert msgspec.json.decode(using, type=TopAnswer).programs == board.programs
+    unused = ok(cli, "top", "--task", "corridor", "--component", "policy/random", "--json")
+    assert msgspec.json.decode(unused, type=TopAnswer).programs == []
+    assert cli("top", "--component", "q_table").exit_code == 2
+
+    taken = cli("get", made.id, got.folder)
+    assert taken.exit_code == 6
+    assert "exists already" in taken.stderr
+    assert "training episodes: 200 → 230" in cli("diff", child.id).stderr
+    shown = ok(cli, "show", child.id)
+    assert "trained agent" in shown
+    assert "benchmark of a frozen agent" in ok(cli, "show", frozen.id)
+
+
+def test_a_run_whose_code_was_changed_is_not_published(cli: Cli, place: Path) -> None:
+    ok(cli, "train", "5")
+    with (place / ".autoresearch/components/policy/q_table/q_table.py").open("a") as file:
+        file.write("# better\n")
+    refused = cli("publish")
+    assert refused.exit_code == 6
+    assert "the code of policy.q_table was changed" in refused.stderr
+
+
+def test_what_can_not_be_published_is_said_and_nothing_is_sent(cli: Cli, place: Path) -> None:
+    assert "has no run to publish" in cli("publish").stderr
+    assert "has no run abc" in cli("publish", "abc").stderr
+    assert cli("publish", "--task", "nonsense", "--file", "agent.ini").exit_code == 4
+    ok(cli, "install", "environment", "2048", "--default")
+    (place / "broken.py").write_text(
+        f"class Broken:\n    def __init__(self):\n        open({str(place / 'weights')!r})\n"
+        "    def decide(self, observation):\n        return 0\n"
+    )
+    (place / "weights").write_text("1")
+    ok(cli, "install", "policy", "./broken.py", "--default")
+    ok(cli, "run", "-n", "1")
+    failed = cli("publish")
+    assert failed.exit_code == 1
+    assert "can't be measured" in failed.stderr
+    assert "Traceback" not in failed.output
+    assert not any(json.loads(ok(cli, "log", "--json"))["records"])
+
+
+def test_another_participants_project_is_marked(cli: Cli, place: Path) -> None:
+    mark_fetched(load_project(place), "bafy")
+    assert (place / ".autoresearch/fetched").read_text() == "bafy\n"
+    assert msgspec.json.decode(ok(cli, "list", "--json"), type=ProjectAnswer).components
+
+
+def test_the_run_of_another_task_is_a_task_folder(cli: Cli, filled: Filled, tmp_path: Path) -> None:
+    best = json.loads(ok(cli, "best", "--json"))["run"]["id"]
+    got = msgspec.json.decode(ok(cli, "get", best, str(tmp_path / "edit"), "--json"), type=GotAnswer)
+    assert got.run == ""
+    assert (tmp_path / "edit/task.toml").is_file()
+    note = next(each["id"] for each in json.loads(ok(cli, "log", "--json"))["records"] if each["kind"] == "task")
+    refused = cli("get", note)
+    assert refused.exit_code == 6
+    assert "is a task, no run" in refused.stderr
+
+
+def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
+    (place / "right.py").write_text("class Right:\n    def decide(self, observation):\n        return 1\n")
+    released = json.loads(
+        ok(
+            cli,
+            *[
+                "publish",
+                "component",
+                "right.py",
+                "--type",
+                "policy",
+                "--name",
+                "right",
+                "--version",
+                "1.0.0",
+                "--json",
+            ],
+        )
+    )["release"]["id"]
+    assert json.loads(ok(cli, "show", released, "--json"))["used_by"] == []
+    ok(cli, "install", "policy", "right==1.0.0", "--name", "walker", "--default")
+    ok(cli, "run", "-n", "2")
+    made = published(cli).run
+    assert made
+    assert (made.title, made.value, made.budget) == ("walker, not trained", -9, 0)
+    shown = msgspec.json.decode(ok(cli, "show", released, "--json"), type=ShowAnswer)
+    assert [row.id for row in shown.used_by] == [made.id]
+    assert "used by" in ok(cli, "show", released)
+    assert "walker, not trained" in ok(cli, "top", "--task", "corridor", "--component", "policy/walker")
+
+
+def test_an_agent_whose_rewards_spread_more_gets_a_task_that_allows_it(cli: Cli, place: Path) -> None:
+    ok(cli, "train", "200")
+    exact = published(cli).run
+    ok(cli, "use", "policy", "random")
+    ok(cli, "run", "-n", "2")
+    refused = cli("publish")
+    assert refused.exit_code == 6
+    assert "verifiers would not confirm it" in refused.stderr
+    assert "--new-task" in refused.stderr
+    apart = published(cli, "--new-task").run
+    ok(cli, "run", "-n", "2")
+    again = published(cli).run
+    assert exact
+    assert apart
+    assert again
+    assert exact.task != apart.task == again.task
+    names = {each["name"] for each in json.loads(ok(cli, "task", "list", "--json"))["tasks"]}
+    assert names == {"corridor", "corridor-2"}
+    ok(cli, "run", "-n", "2")
+    assert published(cli, "--task", "corridor").run.task == exact.task  # type: ignore[union-attr]
+    ok(cli, "install", "environment", "2048", "--default")
+    ok(cli, "run", "-n", "2")
+    other = cli("publish", "--task", "corridor")
+    assert other.exit_code == 6
+    assert "has another environment" in other.stderr
+
+
+def test_a_task_is_published_before_anybody_ran_it(cli: Cli, place: Path, tmp_path: Path) -> None:
+    folder = write_toy_task(tmp_path / "toy")
+    status = json.loads(ok(cli, "publish", "task", str(folder), "--json"))
+    assert (status["name"], status["runs"]) == ("toy", 0)
+    assert [each["digest"] for each in json.loads(ok(cli, "task", "list", "--json"))["tasks"]] == [status["digest"]]
+    assert json.loads(ok(cli, "publish", "task", str(folder), "--json")) == status
+    project = cli("publish", "task", str(place))
+    assert project.exit_code == 2
+    assert "its task is published with a run" in project.stderr
+
+
+def test_a_run_that_kept_nothing_of_what_it_learned_gives_a_project_that_begins_anew(
+    cli: Cli, place: Path, tmp_path: Path
+) -> None:
+    ok(cli, "train", "20")
+    made = published(cli).run
+    assert made
+    with Notebook(Paths.from_environment(os.environ)) as notebook:
+        body = notebook.log.records.get(parse_id(made.id)).body
+        assert isinstance(body, Run)
+        seed = seed_for(body.task, body.source_digest, 7)
+        without = msgspec.structs.replace(body, checkpoint=None, mode="experiment", replicate=7, seed=seed)
+        bare = notebook.publish_run_body(without, made.time_ms + 1)
+    ok(cli, "get", format_id(bare.id), str(tmp_path / "anew"))
+    os.chdir(tmp_path / "anew")
+    head = ran(cli, "train", "3").run
+    assert head.totals["training_episodes"] == 3

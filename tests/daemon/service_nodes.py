@@ -1,0 +1,38 @@
+"""Nodes in a state, for the tests of their decisions."""
+
+from __future__ import annotations
+
+from autoresearch_daemon import service
+from autoresearch_daemon.service import Order, Service
+
+from autoresearch.api import RunInHand
+from autoresearch.words import Why, WorkState
+
+RUN = RunInHand(title="LR 0.001 -> 0.002")
+
+
+def key(number: int) -> tuple[bytes, bytes, int]:
+    return bytes(32), number.to_bytes(32, "big"), 0
+
+
+def started(workers: int = 2, order: Order | None = None) -> Service:
+    node = Service(workers_wanted=workers)
+    node.handle(service.WorkAsked(order or Order()), 0)
+    for number in range(1, workers + 1):
+        node.handle(service.WorkerReady(f"w{number}", "cpu"), 0)
+    return node
+
+
+def of(kind: type, effects: list[service.Effect]) -> list[service.Effect]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def state_of(node: Service) -> tuple[WorkState, Why]:
+    now = node.status()
+    return now.state, now.why
+
+
+def assignment_of(node: Service, worker: str) -> str:
+    assignment = node.workers[worker].assignment
+    assert assignment is not None
+    return assignment.name

@@ -1,0 +1,58 @@
+"""Agents of an environment: what is measured is a learned state, so runs with every budget rank and are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autoresearch.views import board, job_for, judgement, leaderboard, next_job, trust_context
+from autoresearch.words import RunState
+from tests.records.making import DEFINITION
+from tests.views.village import ANN, BEN, CEM, DOT, EVE, Village
+
+AGENTS = DEFINITION | {
+    "metric": {"name": "mean_reward", "direction": "maximize", "source": "evaluator"},
+    "evaluation": {"command": "examine", "answers": "answer", "artifact": "learned.zip", "tolerance": 0.5},
+}
+
+
+@pytest.fixture
+def corridor(tmp_path: Path) -> Iterator[Village]:
+    made = Village.at(tmp_path, definition=AGENTS)
+    yield made
+    made.log.close()
+
+
+def test_more_training_of_one_program_is_a_run_of_its_own(corridor: Village) -> None:
+    parent = corridor.run(5.0, "agent", mode="train", budget=300.0)
+    child = corridor.run(7.0, "agent", by=EVE, parent=parent, mode="train", budget=400.0, replicate=1)
+    rows = leaderboard(corridor.log, corridor.task)
+    assert [row.mean for row in rows] == [7.0, 5.0, 2.0]
+
+    for run in (parent, child):
+        job = next_job(corridor.log, corridor.task, DOT.public, bytes(DOT.key), corridor.now_ms)
+        assert job is not None
+        assert job_for(corridor.log, run.id, DOT.public, bytes(DOT.key), corridor.now_ms) is not None
+        corridor.evaluate(run, 5.0 if run is parent else 7.0, ANN, BEN, CEM)
+        assert judgement(corridor.log, run.id).state is RunState.CONFIRMED
+    found = board(corridor.log, corridor.task, trust_context(corridor.log), limit=10)
+    assert [(row.mean, row.state) for row in found[:2]] == [(7.0, "confirmed"), (5.0, "confirmed")]
+
+
+def test_the_child_of_a_confirmed_agent_is_verified_and_on_the_board(corridor: Village) -> None:
+    parent = corridor.run(7.0, "agent", mode="train", budget=300.0)
+    corridor.evaluate(parent, 7.0, ANN, BEN, CEM)
+    child = corridor.run(6.5, "agent", by=EVE, parent=parent, mode="train", budget=400.0, replicate=1)
+    found = board(corridor.log, corridor.task, trust_context(corridor.log), limit=10)
+    assert {(row.mean, row.state) for row in found} >= {(7.0, "confirmed"), (6.5, "reported")}
+    wanted = next_job(corridor.log, corridor.task, DOT.public, bytes(DOT.key), corridor.now_ms)
+    assert wanted is not None
+    assert wanted.run == child.id
+    assert not any(row.copy_of for row in found)
+
+
+def test_of_a_task_without_answers_only_the_full_budget_ranks(village: Village) -> None:
+    village.run(1.0, "short", budget=1.0)
+    assert [row.mean for row in leaderboard(village.log, village.task)] == [2.0]
