@@ -45,7 +45,7 @@ async def test_without_the_token_nothing_is_told(ask):
 
 
 async def test_no_address_is_open(session, node, port):
-    for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/events", "/nothing"):
+    for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/events", "/v1/nothing"):
         async with session.get(f"http://127.0.0.1:{port}{path}") as response:
             assert response.status == 401
     async with session.post(f"http://127.0.0.1:{port}/v1/stop") as response:

@@ -108,6 +108,7 @@ async def test_an_address_may_have_a_whole_id_or_a_beginning(pages, told_world):
 
 async def test_what_is_no_run_is_a_page_that_says_so(pages, told_world):
     whole_page(await pages("/run/aaaaaaaa", status=404))
+    assert "nothing is at /runs/aaaaaaaa" in whole_page(await pages("/runs/aaaaaaaa", status=404)).text
     note = told_world.village.log.records.newest(kind="note", limit=1)[0]
     assert "not a run" in whole_page(await pages(f"/run/{format_id(note.id)}", status=400)).text
 

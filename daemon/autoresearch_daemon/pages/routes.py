@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from aiohttp import web
 
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.pages import asset
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.failures import status_of
@@ -37,6 +37,8 @@ PAGES: dict[str, Page] = {
     "/run/{id}/diff": runs.run_diff,
     "/run/{id}/log": runs.run_log,
 }
+# Whatever is no page and not of the API: somebody typed an address, or followed a link of another version.
+ELSEWHERE = "/{path:(?!v1/).*}"
 # Only what the pages ship with runs or is loaded; nothing frames them.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -58,6 +60,7 @@ def add_pages(app: web.Application) -> None:
         app.router.add_get(path, _answering(page), name=_name(path))
     app.router.add_get("/assets/{name}", _asset, name=f"{PREFIX}assets")
     app.router.add_get("/events", stream_events, name=f"{PREFIX}events")
+    app.router.add_get(ELSEWHERE, _answering(_nothing), name=f"{PREFIX}nothing")
 
 
 def is_page(request: web.Request) -> bool:
@@ -81,6 +84,10 @@ def _answering(page: Page) -> Callable[[web.Request], Awaitable[web.StreamRespon
         return response
 
     return handle
+
+
+async def _nothing(asking: Asking) -> web.Response:
+    raise NotFound(f"nothing is at {asking.request.path}")
 
 
 async def _failed(asking: Asking, error: AutoresearchError) -> web.Response:
