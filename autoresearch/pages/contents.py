@@ -26,6 +26,9 @@ from autoresearch.pages.forest import forest, refuting, refuting_value
 from autoresearch.pages.waterfall import waterfall
 from autoresearch.words import BoardSection, RunState
 
+# The metric of the tasks of environments: what their programs report while they train are rewards.
+_REWARD = "mean_reward"
+
 
 def run_content(
     shown: ShowAnswer,
@@ -54,7 +57,11 @@ def run_content(
         "refuted_by": refuting_value(run, verification),
         "effects": {one.name: one for one in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
-        "curve": curve_data(run.curve, parent.run.curve if parent and parent.run else ()),
+        "curve": curve_data(
+            run.curve,
+            parent.run.curve if parent and parent.run else (),
+            rewards=run.mode != "experiment" or (task is not None and task.metric == _REWARD),
+        ),
         "closed": _closed(task, run.value if verification.value is None else verification.value),
     }
 

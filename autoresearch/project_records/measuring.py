@@ -29,6 +29,7 @@ from autoresearch.projects import (
     LOOSE,
     Project,
     Run,
+    ancestors,
     environment_files,
     environment_task_files,
     flat_program,
@@ -37,6 +38,7 @@ from autoresearch.projects import (
     packages_asked,
     project_of_run,
     published_ancestors,
+    record_of,
     required_by,
 )
 from autoresearch.records import Task as TaskBody
@@ -208,7 +210,7 @@ def request_of(prepared: Prepared, task: Task, measured: Measured, bench: Bench)
         value=round(outcome.value, _VALUE_DIGITS),
         reason=outcome.reason,
         metrics={**outcome.metrics, **numbers},
-        curve=[float(f"{point:.6g}") for point in data.curve] if is_training else [],
+        curve=[float(f"{point:.6g}") for point in _training_curve(prepared)],
         budget=float(prepared.budget),
         parents=published_ancestors(prepared.project, prepared.run),
         title=title_of(prepared),
@@ -219,6 +221,13 @@ def request_of(prepared: Prepared, task: Task, measured: Measured, bench: Bench)
         device=device_name(bench.device),
         environment=data.environment,
     )
+
+
+def _training_curve(prepared: Prepared) -> list[float]:
+    """The mean rewards of the training that made what was measured; none where that has a record of its own."""
+    runs = [prepared.run, *ancestors(prepared.project, prepared.run)]
+    training = next((run for run in runs if run.data.mode == "train"), None)
+    return training.data.curve if training and not record_of(prepared.project, training) else []
 
 
 def _measured(task: Task, prepared: Prepared, bench: Bench, cancelled: Callable[[], bool] | None) -> Outcome:

@@ -74,7 +74,7 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     benchmark = ran(cli, "run").run
     frozen = published(cli, benchmark.id[:6]).run
     assert frozen
-    assert (frozen.mode, frozen.parent, frozen.replicate) == ("bench", child.id, child.replicate)
+    assert (frozen.mode, frozen.parent, frozen.replicate, frozen.curve) == ("bench", child.id, child.replicate, [])
     board = msgspec.json.decode(ok(cli, "top", "--task", "corridor", "--json"), type=TopAnswer)
     assert [(row.id, row.runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
     assert json.loads(ok(cli, "runs", "--json"))["runs"][0]["headline"] == frozen.title
@@ -92,6 +92,15 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     shown = ok(cli, "show", child.id)
     assert "trained agent" in shown
     assert "benchmark of a frozen agent" in ok(cli, "show", frozen.id)
+
+
+def test_a_frozen_agent_brings_the_curve_of_its_training(cli: Cli, place: Path) -> None:
+    trained = ran(cli, "train", "100").run
+    ran(cli, "run")
+    frozen = published(cli).run
+    assert frozen
+    assert (frozen.mode, frozen.budget, len(frozen.curve)) == ("bench", 100, 64)
+    assert frozen.curve == pytest.approx(trained.curve, rel=1e-5)
 
 
 def test_a_run_whose_code_was_changed_is_not_published(cli: Cli, place: Path) -> None:

@@ -272,3 +272,4 @@ def test_a_curve_ends_with_its_last_point():
     assert len(data.run) <= 512
     assert data.parent == []
     assert curve_data([1.0]) is None
+    assert (data.rewards, curve_data(long, rewards=True).rewards) == (False, True)

@@ -69,7 +69,7 @@ MEANS = {
     "run.status": f"how it ended: {', '.join(f'`{status.value}`' for status in RunStatus)}",
     "run.value": "the metric; null: none",
     "run.metrics": "further numbers",
-    "run.curve": "the loss over the run, evenly spaced",
+    "run.curve": "the loss over the run, or an agent's mean reward in training, evenly spaced",
     "run.source": "the program as one text (“A program of several files”)",
     "run.source_digest": "the program's digest (“The dump of a program”)",
     "run.parent": "the run that it changes; null: none",

@@ -14,9 +14,10 @@ const points = Math.max(curves.run.length, curves.parent.length);
 const share = Array.from({ length: points }, (_, place) => (place + 1) / points);
 const along = curve => share.map(at => curve.length ? curve[Math.max(0, Math.round(at * curve.length) - 1)] : null);
 
-/* The first values are far above the rest: the axis ends where nine tenths of the points are below it. */
+/* The first losses are far above the rest: the axis ends where nine tenths of them are below it. Rewards are shown whole. */
 const known = [...curves.run, ...curves.parent].filter(Number.isFinite).sort((a, b) => a - b);
-const least = known[0], most = Math.max(known[Math.floor(0.9 * (known.length - 1))], curves.run[curves.run.length - 1]);
+const shown = curves.rewards ? 1 : 0.9;
+const least = known[0], most = Math.max(known[Math.floor(shown * (known.length - 1))], curves.run[curves.run.length - 1]);
 const room = (most - least) * 0.08 || Math.abs(least) * 0.01 || 1;
 
 const axis = more => ({

@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import yaml
 
-from autoresearch.errors import UsageError
 from autoresearch.projects.model import Project
-from autoresearch.projects.runs.kept import Run, read_run
+from autoresearch.projects.runs.kept import Run, ancestors
 
 PUBLISHED = "published.yaml"
 
@@ -19,17 +18,9 @@ def record_of(project: Project, run: Run) -> str:
 
 def published_ancestors(project: Project, run: Run) -> list[str]:
     """The records of the runs that a run went on from, the nearest first. The run itself is left out."""
-    known, found, above = _published(project), [], run
-    seen = {run.id}
-    while (name := above.data.parent) and name.isalnum() and name not in seen:
-        seen.add(name)
-        try:
-            above = read_run(project.runs / name)
-        except UsageError:  # it was removed by hand: its ancestors are not known any more
-            break
-        if record := above.data.record or known.get(above.id, ""):
-            found.append(record)
-    return found
+    known = _published(project)
+    records = (above.data.record or known.get(above.id, "") for above in ancestors(project, run))
+    return [record for record in records if record]
 
 
 def remember_published(project: Project, run: Run, record: str) -> None:

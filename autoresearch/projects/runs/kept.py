@@ -125,6 +125,18 @@ def find_run(project: Project, name: str) -> Run:
     return found[0]
 
 
+def ancestors(project: Project, run: Run) -> Iterator[Run]:
+    """The kept runs that a run went on from, the nearest first. They end where one was removed by hand."""
+    above, seen = run, {run.id}
+    while (name := above.data.parent) and name.isalnum() and name not in seen:
+        seen.add(name)
+        try:
+            above = read_run(project.runs / name)
+        except UsageError:
+            return
+        yield above
+
+
 def head_run(project: Project) -> Run | None:
     """The run that the next one goes on from; None in a new project and after ``reset``."""
     try:
