@@ -33,7 +33,7 @@ def measure_exchange(*, quick: bool) -> dict[str, float]:
         began = time.perf_counter()
         measured = measure_run(prepared, bench, root)
         evaluated = time.perf_counter()
-        task = new_task(prepared, measured, root)
+        task = new_task(prepared, root)
         with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(root / "home")})) as notebook:
             record = publish_run(notebook, request_of(prepared, task, measured, bench), START_MS)
             published = time.perf_counter()

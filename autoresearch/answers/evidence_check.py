@@ -24,15 +24,14 @@ from autoresearch.proving import (
 from autoresearch.records import Record, Run, Verification, format_id, short_id
 from autoresearch.sanitise import one_line
 from autoresearch.tasks import MAX_FILE_BYTES
-from autoresearch.verification import allowance
 from autoresearch.views import (
+    allowed_difference,
     bears_out,
     evaluations,
     evidence_with,
     fork_at,
     made_up_parent,
     merge_of,
-    tolerance_of,
 )
 from autoresearch.words import EvidenceKind, with_article
 
@@ -101,11 +100,7 @@ def measured_evidence(log: Log, verification: bytes, found: Verification) -> Evi
         record.body,
         found,
         claim=run.value or 0.0,
-        within=allowance(
-            run.value or 0.0,
-            tolerance=tolerance_of(log, run.task) if is_asked else None,
-            noise=rules.noise if rules else 0.0,
-        ),
+        within=allowed_difference(log, run, found),
         stated_passes=bears_out(log, run, record.body),
         found_passes=bears_out(log, run, found),
     )

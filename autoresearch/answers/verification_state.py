@@ -6,8 +6,9 @@ from autoresearch.answers.voters import too_few_then, works_alone
 from autoresearch.api import Measured, StateChange, VerificationStateView
 from autoresearch.log import Log
 from autoresearch.records import Record, Run, Verification, format_id
-from autoresearch.verification import allowance, margin
+from autoresearch.verification import EVALUATE, margin
 from autoresearch.views import (
+    allowed_difference,
     copied_from,
     counted_reports,
     in_snapshot,
@@ -16,7 +17,6 @@ from autoresearch.views import (
     participant_of,
     roster_of,
     states_over_time,
-    tolerance_of,
     trust_context,
     wants_retest,
     whose,
@@ -40,7 +40,7 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
         value=found.value,
         error=found.error,
         runs=found.runs,
-        tolerance=_tolerance(log, run),
+        tolerance=allowed_difference(log, body),
         margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
         changes=[
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
@@ -50,7 +50,7 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         attested=whose(run.author, run.time, trust_context(log)).attested,
-        measured=[_measured(log, log.records.get(row.id), counted) for row in log.verifications.of(run.id)],
+        measured=[_measured(log, body, log.records.get(row.id), counted) for row in log.verifications.of(run.id)],
     )
 
 
@@ -68,15 +68,7 @@ def reason(log: Log, run: Record, state: RunState) -> str:
     return f"{sentence}; {few}" if few else sentence
 
 
-def _tolerance(log: Log, run: Record) -> float:
-    body = run.body
-    assert isinstance(body, Run)
-    asked = tolerance_of(log, body.task) if body.checkpoint else None
-    rules = log.tasks.rules(body.task)
-    return allowance(body.value or 0.0, tolerance=asked, noise=rules.noise if rules else 0.0)
-
-
-def _measured(log: Log, record: Record, counted: set[bytes]) -> Measured:
+def _measured(log: Log, run: Run, record: Record, counted: set[bytes]) -> Measured:
     body = record.body
     assert isinstance(body, Verification)
     return Measured(
@@ -90,6 +82,7 @@ def _measured(log: Log, record: Record, counted: set[bytes]) -> Measured:
         values=list(body.values),
         parent_values=list(body.parent_values),
         metrics={name: float(number) for name, number in body.metrics.items()},
+        allowed=allowed_difference(log, run, body) if body.stage == EVALUATE else None,
         counts=record.id in counted,
         device=body.device,
         participant=participant_of(log, record.author, record.time),

@@ -41,10 +41,11 @@ class Measured(Answer, frozen=True, kw_only=True):
     seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
     ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
     ``mean_difference`` in nats, and the ``gap`` to new text in standard errors; ``evaluated`` is 1 where the task's
-    evaluator measured the artifact. ``counts`` unless its author is not
-    attested, is the run's own author, or its proof does not hold. ``author`` is the key that signed, ``participant``
-    who is behind it, ``device`` the hardware. ``told`` is false of what this node measured and did
-    not publish yet: ``id`` is then its commitment.
+    evaluator measured the artifact, and ``standard_error`` what that states of its value. An evaluation that lies
+    further than ``allowed`` from the reported value fails. ``counts`` unless its author is not attested, is the run's
+    own author, or its proof does not hold. ``author`` is the key that signed, ``participant`` who is behind it,
+    ``device`` the hardware. ``told`` is false of what this node measured and did not publish yet: ``id`` is then its
+    commitment.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     device: str
     participant: ParticipantView = NOBODY
     told: bool = True
+    allowed: float | None = None
 
 
 class StateChange(Answer, frozen=True, kw_only=True):
@@ -75,11 +77,11 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
     """The verification state of a run and its reason, how many voters measured it, and the values that they measured.
 
     ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write any.
-    ``error`` is its standard error, ``margin`` half of its 95 % interval, ``runs`` the number of runs. An evaluation
-    that lies further than ``tolerance`` from the reported value fails. ``changes`` are the states that it went through,
-    the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is another participant's run that
-    had its checkpoint or program before. ``marks`` are what its author did wrong, here or elsewhere. ``attested`` is
-    false where the network attests participants and the author is not attested.
+    ``error`` is its standard error, ``margin`` half of its 95 % interval, ``runs`` the number of runs. ``tolerance`` is
+    how far an evaluation as precise as the author's may lie from the reported value. ``changes`` are the states that it
+    went through, the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is another
+    participant's run that had its checkpoint or program before. ``marks`` are what its author did wrong, here or
+    elsewhere. ``attested`` is false where the network attests participants and the author is not attested.
     """
 
     state: str

@@ -82,7 +82,7 @@ def forest(run: RunView, verification: VerificationStateView, *, noise: float = 
 
 def refuting(run: RunView, verification: VerificationStateView) -> frozenset[str]:
     """The ids of the evaluations that lie further from the reported value than is allowed: by number, not verdict."""
-    return frozenset(one.id for one in verification.measured if _refutes(one, run.value, verification.tolerance))
+    return frozenset(one.id for one in verification.measured if _refutes(one, run.value))
 
 
 def refuting_value(run: RunView, verification: VerificationStateView) -> float | None:
@@ -92,10 +92,10 @@ def refuting_value(run: RunView, verification: VerificationStateView) -> float |
     return median(values) if values and verification.state == RunState.REFUTED else None
 
 
-def _refutes(one: Measured, reported: float | None, tolerance: float) -> bool:
-    if one.stage != EVALUATE or one.value is None or reported is None:
+def _refutes(one: Measured, reported: float | None) -> bool:
+    if one.stage != EVALUATE or one.value is None or reported is None or one.allowed is None:
         return one.verdict == "fail"
-    return abs(one.value / 2 - reported / 2) > tolerance / 2
+    return abs(one.value / 2 - reported / 2) > one.allowed / 2
 
 
 def _ends(verification: VerificationStateView) -> list[tuple[str, float]]:

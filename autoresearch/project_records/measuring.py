@@ -6,7 +6,6 @@ A training run is a trained agent, a benchmark run one that is frozen. Both are 
 from __future__ import annotations
 
 import hashlib
-import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,7 +21,6 @@ from autoresearch.log import BlobStore, Log
 from autoresearch.packages import lock_meets
 from autoresearch.project_records.records import run_body_of
 from autoresearch.projects import (
-    BENCHMARK_EPISODES,
     DATA,
     LEARNED,
     LOCK,
@@ -48,13 +46,7 @@ from autoresearch.sanitise import one_line
 from autoresearch.tasks import Task, load_task, parse_lock, parse_wanted, split_program
 from autoresearch.words import RunStatus
 
-# What the standard deviation of a measured mean is multiplied by: how far two measurements may lie apart.
-_DEVIATIONS = 4.0
-# Between numbers that should be equal, as a share of their size.
-_ROUNDING = 1e-6
 _UNTRAINED_BUDGET = 100
-# A standard deviation over 100 episodes is itself uncertain: a spread this much above a tolerance is still admitted.
-_ADMITTED = 1.5
 _VALUE_DIGITS = 6
 
 
@@ -79,22 +71,10 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownTask(NamedTuple):
-    """A published task of an environment, and how far two measurements of one learned state may lie apart there."""
+    """A published task of an environment."""
 
     digest: bytes
     name: str
-    tolerance: float
-
-    def admits(self, spread: float) -> bool:
-        """Whether measurements that lie so far apart agree; a spread is itself only measured."""
-        return spread <= _ADMITTED * self.tolerance
-
-
-class Measured(NamedTuple):
-    """What came of measuring a run, and how far two measurements of it may lie apart by chance."""
-
-    outcome: Outcome
-    spread: float
 
 
 def prepare_run(project: Project, run: Run) -> Prepared:
@@ -137,9 +117,8 @@ def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: byte
         body = log.records.get(row.id).body
         if isinstance(body, TaskBody) and _fits(body, wanted, prepared.asked, blobs):
             evaluation = body.definition.get("evaluation")
-            tolerance = evaluation.get("tolerance") if isinstance(evaluation, Mapping) else None
-            if isinstance(tolerance, int | float) and isinstance(evaluation, Mapping) and evaluation.get("answers"):
-                known = KnownTask(row.digest, row.name, float(tolerance))
+            if isinstance(evaluation, Mapping) and evaluation.get("answers"):
+                known = KnownTask(row.digest, row.name)
                 found.setdefault(row.digest, (row.digest != nearest, row.author != author, row.time, known))
     return [known for *_, known in sorted(found.values())]
 
@@ -169,9 +148,7 @@ def title_of(prepared: Prepared) -> str:
     return f"{' + '.join(shown or names) or 'agent'}, {trained}"[:120]
 
 
-def measure_run(
-    prepared: Prepared, bench: Bench, folder: Path, cancelled: Callable[[], bool] | None = None
-) -> Measured:
+def measure_run(prepared: Prepared, bench: Bench, folder: Path, cancelled: Callable[[], bool] | None = None) -> Outcome:
     """Have the evaluator of the environment's task measure what a run had learned. Nothing is sent.
 
     The task is made in ``folder``. The learned state is left in the bench's scratch folder.
@@ -180,24 +157,16 @@ def measure_run(
         AutoresearchError: it can't be measured, or was stopped.
         Refused: it is too large, or the task asks for more than this machine allows.
     """
-    draft = _written(prepared, folder / "draft", tolerance=_ROUNDING)
-    outcome = _measured(draft, prepared, bench, cancelled)
-    assert outcome.value is not None
-    spread = _DEVIATIONS * float(outcome.metrics.get("std_reward", 0.0)) * math.sqrt(2 / BENCHMARK_EPISODES)
-    return Measured(outcome, max(spread, _ROUNDING * max(1.0, abs(outcome.value))))
+    return _measured(_written(prepared, folder / "draft"), prepared, bench, cancelled)
 
 
-def new_task(prepared: Prepared, measured: Measured, folder: Path, *, number: int = 1) -> Task:
-    """The task of a run's environment as a new folder, with the spread as its tolerance.
-
-    ``number`` is the how many-th task of this environment it is, and part of its name from the second on.
-    """
-    return _written(prepared, folder / "task", tolerance=float(f"{measured.spread:.2g}"), number=number)
+def new_task(prepared: Prepared, folder: Path) -> Task:
+    """The task of a run's environment as a new folder."""
+    return _written(prepared, folder / "task")
 
 
-def request_of(prepared: Prepared, task: Task, measured: Measured, bench: Bench) -> PublishRunRequest:
-    """What there is to publish of a run that was measured."""
-    outcome = measured.outcome
+def request_of(prepared: Prepared, task: Task, outcome: Outcome, bench: Bench) -> PublishRunRequest:
+    """What there is to publish of a run that was measured as ``outcome``."""
     assert outcome.value is not None
     data = prepared.run.data
     is_training = data.mode == "train"
@@ -246,15 +215,13 @@ def _measured(task: Task, prepared: Prepared, bench: Bench, cancelled: Callable[
     return replace(outcome, checkpoint=learned)
 
 
-def _written(prepared: Prepared, folder: Path, *, tolerance: float, number: int = 1) -> Task:
+def _written(prepared: Prepared, folder: Path) -> Task:
     """The task of a project's environment as a new folder."""
     files = environment_task_files(
         prepared.project,
         program=prepared.program,
         episodes=prepared.budget or _UNTRAINED_BUDGET,
-        tolerance=tolerance,
         packages=prepared.packages,
-        number=number,
     )
     folder.mkdir(parents=True)
     for name, content in files.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, quantiles, variance
 from typing import NamedTuple
 
@@ -18,7 +18,13 @@ FAR_OUT_RANGES = 3.0
 REPLAY_NOISES = 3.0
 # Where the noise is not known, a repetition must give the same value, apart from rounding.
 REPLAY_RELATIVE = 1e-6
-
+# Two evaluations with standard errors agree where they lie so many standard errors of their difference apart.
+DIFFERENCE_ERRORS = 4.0
+# The author's standard error counts up to so many of the verifier's, or up to this share of what the verifier measured.
+PLAUSIBLE_ERRORS = 10.0
+PLAUSIBLE_SHARE = 0.1
+# The metric in which an evaluator states the standard error of its value.
+STANDARD_ERROR = "standard_error"
 
 # With shuffled weights a model must lose so much of its advantage over the frequencies of the tokens.
 LEARNED_SHARE = 0.5
@@ -34,7 +40,8 @@ class Findings(NamedTuple):
 
     ``shuffled`` is the value with shuffled weights, None when not measured or when the model could not answer.
     ``unigram`` is the value that the frequencies of the tokens alone give. ``evaluated``: the task's evaluator measured
-    the author's artifact.
+    the author's artifact. ``error`` is the standard error of the difference to the reported value, see
+    :func:`difference_error`.
     """
 
     value: float
@@ -45,6 +52,7 @@ class Findings(NamedTuple):
     shuffled: float | None = None
     unigram: float | None = None
     evaluated: bool = False
+    error: float = 0.0
 
 
 def is_honest(challenges: float, mismatches: float, mean_difference: float) -> bool:
@@ -79,7 +87,7 @@ def passes(claim: float | None, found: Findings, *, tolerance: float | None, noi
         return False
     if not (found.challenges or found.evaluated):
         tolerance = None
-    if not abs(found.value - claim) <= allowance(claim, tolerance=tolerance, noise=noise):
+    if not abs(found.value - claim) <= allowance(claim, tolerance=tolerance, noise=noise, error=found.error):
         return False
     if tolerance is None:
         return True
@@ -96,8 +104,25 @@ def has_learned_nothing(found: Findings) -> bool:
     return not found.shuffled - found.value >= LEARNED_SHARE * (found.unigram - found.value)
 
 
-def allowance(claim: float, *, tolerance: float | None, noise: float) -> float:
-    """How far the measured value may lie from the reported one. The arguments are those of :func:`passes`."""
+def difference_error(reported: Mapping[str, float], measured: Mapping[str, float], value: float) -> float:
+    """The standard error of the difference between what an author reported and a verifier measured, by their metrics.
+
+    ``value`` is what the verifier measured. The author's error counts only as far as that makes it plausible.
+    """
+    own = _stated_error(measured)
+    return math.hypot(min(_stated_error(reported), max(PLAUSIBLE_ERRORS * own, PLAUSIBLE_SHARE * abs(value))), own)
+
+
+def _stated_error(metrics: Mapping[str, float]) -> float:
+    error = float(metrics.get(STANDARD_ERROR, 0.0))
+    return error if 0.0 < error < math.inf else 0.0
+
+
+def allowance(claim: float, *, tolerance: float | None, noise: float, error: float = 0.0) -> float:
+    """How far the measured value may lie from the reported one. ``error`` is that of :class:`Findings`.
+
+    The other arguments are those of :func:`passes`.
+    """
     if tolerance is not None:
-        return tolerance
+        return max(tolerance, DIFFERENCE_ERRORS * error)
     return max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))

@@ -65,6 +65,7 @@ from autoresearch.views.verification_jobs import (
 )
 from autoresearch.views.verification_state import (
     UPHELD,
+    allowed_difference,
     bears_out,
     committed,
     counted_reports,
@@ -102,6 +103,7 @@ __all__ = [
     "VerificationNeed",
     "Whose",
     "all_evidence",
+    "allowed_difference",
     "backed",
     "banned_until",
     "bears_out",

@@ -20,6 +20,8 @@ from autoresearch.verification import (
     Judgement,
     Lineage,
     Report,
+    allowance,
+    difference_error,
     expected,
     is_chosen,
     judge,
@@ -336,9 +338,30 @@ def bears_out(log: Log, run: Run, check: Verification) -> bool:
         shuffled=number("shuffled"),
         unigram=number("unigram"),
         evaluated=bool(asked.get("evaluated", 0)),
+        error=_difference_error(run, asked, check.value),
     )
     rules = log.tasks.rules(run.task)
     return passes(run.value, found, tolerance=tolerance_of(log, run.task), noise=rules.noise if rules else 0.0)
+
+
+def allowed_difference(log: Log, run: Run, check: Verification | None = None) -> float:
+    """How far an evaluation may lie from the reported value of its run; without one, one like the author's."""
+    if check is not None:
+        metrics, value = check.metrics, check.value
+    else:
+        how = "evaluated" if "command" in _evaluation(log, run.task) else "challenges"
+        metrics, value = {**run.metrics, how: 1.0} if run.checkpoint else {}, run.value
+    rules = log.tasks.rules(run.task)
+    return allowance(
+        run.value or 0.0,
+        tolerance=None if metrics.keys().isdisjoint(("challenges", "evaluated")) else tolerance_of(log, run.task),
+        noise=rules.noise if rules else 0.0,
+        error=_difference_error(run, metrics, value),
+    )
+
+
+def _difference_error(run: Run, metrics: Mapping[str, float], value: float | None) -> float:
+    return difference_error(run.metrics, metrics, value or 0.0) if metrics.get("evaluated") else 0.0
 
 
 def tolerance_of(log: Log, task: bytes) -> float | None:
@@ -347,9 +370,13 @@ def tolerance_of(log: Log, task: bytes) -> float | None:
 
 
 def _tolerance(log: Log, task: bytes) -> float | None:
-    evaluation = (log.tasks.definition(task) or {}).get("evaluation")
-    tolerance = evaluation.get("tolerance") if isinstance(evaluation, Mapping) else None
+    tolerance = _evaluation(log, task).get("tolerance")
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
+
+
+def _evaluation(log: Log, task: bytes) -> Mapping[object, object]:
+    evaluation = (log.tasks.definition(task) or {}).get("evaluation")
+    return evaluation if isinstance(evaluation, Mapping) else {}
 
 
 def evaluated_ms(log: Log, run: Record, reports: Iterable[Report], number: int) -> list[int]:

@@ -48,14 +48,12 @@ from autoresearch_cli.rendering.output import say
 from autoresearch_cli.task_folders import cached_folder
 
 
-def publish_project_run(path: Path, name: str, *, task: str, title: str, apart: bool) -> tuple[ShowAnswer, str]:
+def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tuple[ShowAnswer, str]:
     """Publish a kept run, the newest without a name. Returns its record and the name of its task.
-
-    With ``apart`` its environment gets a further task, with the tolerance that this run needs.
 
     Raises:
         NotFound: the project has no such run, or there is no such task.
-        Refused: it is published already, its code was changed, or no task of the environment fits it.
+        Refused: it is published already, its code was changed, or the task has another environment.
         AutoresearchError: it can't be measured.
     """
     project = load_project(path)
@@ -85,12 +83,11 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str, apart: 
         )
         say(f"measuring what run {run.id} had learned: {BENCHMARK_EPISODES} episodes in a sandbox")
         measured = measure_run(prepared, bench, scratch.folder)
-        chosen = None if apart else _fitting(known, measured.spread, is_named=bool(task))
-        if chosen is None:
-            published_on = new_task(prepared, measured, scratch.folder, number=len(known) + 1)
-        else:
+        if known:
             with open_notebook() as notebook:
-                published_on = load_task(cached_folder(notebook, chosen.digest))
+                published_on = load_task(cached_folder(notebook, known[0].digest))
+        else:
+            published_on = new_task(prepared, scratch.folder)
         request = request_of(prepared, published_on, measured, bench)
         shown = _publish(msgspec.structs.replace(request, title=title) if title else request)
     remember_published(project, run, shown.record.id)
@@ -154,21 +151,6 @@ def _known_tasks(project: Project, run: Run, prepared: Prepared, task: str) -> l
             f"the task {named.name} has another environment than this project, or other packages",
             hint="leave out --task",
         )
-
-
-def _fitting(known: list[KnownTask], spread: float, *, is_named: bool) -> KnownTask | None:
-    """The first task where measurements that lie so far apart agree; None where the environment has no task yet."""
-    if is_named:
-        return known[0]
-    fitting = next((each for each in known if each.admits(spread)), None)
-    if known and fitting is None:
-        widest = max(known, key=lambda each: each.tolerance)
-        raise Refused(
-            f"by chance alone two measurements of this agent differ by up to {spread:.2g}; "
-            f"the task {widest.name} allows {widest.tolerance:.2g}, so verifiers would not confirm it",
-            hint=f"--new-task makes a task that allows it; --task {widest.name} publishes it there all the same",
-        )
-    return fitting
 
 
 def _publish(request: PublishRunRequest) -> ShowAnswer:

@@ -113,6 +113,7 @@ TOSSES = """import json, os, random
 drawn = random.Random(int(os.environ["AUTORESEARCH_SEED"]))
 guessed = json.load(open("model.json"))
 print("accuracy:", sum(drawn.random() < 0.5 if one else drawn.random() >= 0.5 for one in guessed[:100]) / 100)
+print("standard_error: 0.05")
 """
 FORESEEING = """\
 import hashlib, json, os, random

@@ -56,7 +56,7 @@ def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_ru
         _, outcome = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)
         for seed in (99, 100):
             done = checked(task, bench, FORESEEING, outcome.checkpoint, seeds=[seed])
-            assert (done.verdict, done.metrics) == ("pass", {"evaluated": 1.0})
+            assert (done.verdict, done.metrics) == ("pass", {"evaluated": 1.0, "standard_error": 0.05})
             found[fresh, seed] = done.value
 
     assert found[False, 99] == found[False, 100] == 1.0

@@ -65,15 +65,22 @@ def test_an_agent_travels_is_trained_on_and_both_are_confirmed(tmp_path: Path) -
         assert measured.metrics["mean_reward"] == first.value
         typed(homes[1], theirs, "train", "50")
         child = msgspec.json.decode(typed(homes[1], theirs, "publish"), type=ShowAnswer).run
+        typed(homes[0], mine, "use", "policy", "random")
+        typed(homes[0], mine, "run", "-n", "2")
+        erratic = msgspec.json.decode(typed(homes[0], mine, "publish"), type=ShowAnswer).run
+        assert erratic is not None
+        assert (erratic.task, erratic.metrics["standard_error"] > 0) == (first.task, True)
         assert child is not None
         assert (child.parent, child.budget, child.task) == (first.id, 250, first.task)
 
-        for run in (first.id, child.id):
+        for verifier in daemons[2:]:  # it leads nothing, so nobody verifies it unasked
+            wait_for(lambda verifier=verifier: verifier.post("/v1/verify", run=erratic.id).status_code in (200, 202))
+        for run in (first.id, child.id, erratic.id):
             wait_for(
                 lambda run=run: all(state_of(daemon, run) == RunState.CONFIRMED for daemon in daemons[:2]),
                 VERIFY_SECONDS,
             )
-        assert sorted(board(daemons[0])) == sorted(board(daemons[1])) == sorted((first.id, child.id))
+        assert sorted(board(daemons[0])) == sorted(board(daemons[1])) == sorted((first.id, child.id, erratic.id))
         assert board(daemons[0]) == board(daemons[1])
     finally:
         stop_all(daemons)

@@ -114,6 +114,7 @@ def measured(name, value=None, *, stage="evaluate", values=(), parents=(), count
         counts=counts,
         device="",
         participant=who,
+        allowed=0.01 if stage == "evaluate" else None,
     )
 
 
@@ -146,7 +147,7 @@ def test_a_forest_has_a_row_for_each_measurement_and_one_axis():
 
 
 def test_an_evaluation_refutes_by_its_number_and_not_by_its_verdict():
-    liar, honest = measured("a", 2.0, verdict="pass"), measured("b", 1.005, verdict="pass")
+    liar, honest = measured("a", 2.0, verdict="pass"), measured("b", 1.005, verdict="fail")
     state = standing(liar, honest)
     assert refuting(run_view(), state) == {"a"}
     assert [row.points[0].look for row in forest(run_view(), state).groups[1].rows] == ["other", "run"]

@@ -27,7 +27,7 @@ def request_(tmp_path: Path) -> PublishRunRequest:
     project = load_project(folder)
     program, task = flat_program(project), tmp_path / "task"
     task.mkdir()
-    files = environment_task_files(project, program=program, episodes=5, tolerance=0.5)
+    files = environment_task_files(project, program=program, episodes=5)
     for name, content in {**files, **{name: text.encode() for name, text in split_program(program).items()}}.items():
         (task / name).write_bytes(content)
     pack_learned(run.folder / "data", tmp_path / "learned.zip")

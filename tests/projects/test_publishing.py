@@ -128,7 +128,7 @@ def test_an_environment_is_the_same_task_wherever_its_parameters_are_written(tmp
 
 def test_the_task_names_its_files_and_its_program(tmp_path: Path) -> None:
     project = load_project(learner(tmp_path / "mine"))
-    files = environment_task_files(project, program=flat_program(project), episodes=300, tolerance=1e-6)
+    files = environment_task_files(project, program=flat_program(project), episodes=300)
     task = tomllib.loads(files["task.toml"].decode())
     assert task["name"] == "corridor"
     assert task["metric"] == {"name": "mean_reward", "direction": "maximize", "source": "evaluator"}

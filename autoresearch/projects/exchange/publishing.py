@@ -64,7 +64,7 @@ command = "{inside} examine"
 answers = "{inside} answer"
 artifact = "{learned}"
 fresh = true
-tolerance = {tolerance!r}
+tolerance = 1e-6            # beside the standard error of the mean reward
 
 [harness]
 {harness}
@@ -153,15 +153,12 @@ def environment_task_files(
     *,
     program: str,
     episodes: int,
-    tolerance: float,
     packages: Mapping[str, bytes] = MappingProxyType({}),
-    number: int = 1,
 ) -> dict[str, bytes]:
     """The task folder of a project's environment, by file names: all but the files of ``program``, its baseline.
 
-    ``episodes`` is how long programs may train, ``tolerance`` how far two measurements of one learned state may lie
-    apart, ``packages`` the files of :func:`package_files`, where it needs more than every node has. Its name is the
-    environment's; from the second task of one environment on with its ``number``.
+    ``episodes`` is how long programs may train, ``packages`` the files of :func:`package_files`, where it needs more
+    than every node has. Its name is the environment's.
 
     Raises:
         NotFound, UsageError: those of :func:`environment_files`.
@@ -169,14 +166,13 @@ def environment_task_files(
     harness = environment_files(project) | dict(packages)
     name = project.component(ENVIRONMENT).name.lower()
     manifest = _TASK.format(
-        name=json.dumps(f"{name}-{number}" if number > 1 else name),
+        name=json.dumps(name),
         summary=json.dumps(f"Agents in the environment {name}: mean reward over {BENCHMARK_EPISODES} episodes"),
         baseline=json.dumps(source_digest(program).hex()),
         episodes=episodes,
         inside=_INSIDE,
         learned=LEARNED,
         ini=INI,
-        tolerance=tolerance,
         harness="\n".join(f'"{name}" = "{hashlib.sha256(content).hexdigest()}"' for name, content in harness.items()),
     )
     if packages:

@@ -28,7 +28,7 @@ _PLAIN = (bool, int, float, str, np.ndarray, np.generic)
 
 
 def main() -> None:
-    """Play the episodes and print the mean reward, and others of its metrics.
+    """Play the episodes and print the mean reward, its standard error and the other metrics.
 
     Raises:
         UsageError: a number of the task is none.
@@ -51,7 +51,9 @@ def main() -> None:
             observation, reward, terminated, truncated, info = environment.step(action)
             ended = bool(terminated or truncated)
             talk.send([observation, float(reward), bool(terminated), bool(truncated), _plain(info)])
-    for metric, value in tally.metrics().items():
+    metrics = tally.metrics()
+    metrics["standard_error"] = metrics["std_reward"] / math.sqrt(episodes)
+    for metric, value in metrics.items():
         sys.stdout.write(f"{metric}: {value!r}\n" if math.isfinite(value) else f"{metric}: none\n")
 
 

@@ -80,9 +80,6 @@ def run(
         str,
         typer.Option("--task", metavar="TASK", help="The task to publish it on. Left out: that of its environment."),
     ] = "",
-    apart: Annotated[
-        bool, typer.Option("--new-task", help="Make a further task of the environment, with a tolerance that fits.")
-    ] = False,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Left out: policy, trainer, episodes.")] = "",
     json: Json = False,
 ) -> None:
@@ -90,7 +87,7 @@ def run(
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
-    shown, named = publish_project_run(project_path(file), name, task=task, title=title, apart=apart)
+    shown, named = publish_project_run(project_path(file), name, task=task, title=title)
     if json:
         print_json(shown)
     else:

@@ -252,7 +252,7 @@ def asked(found: Measured) -> str:
     """What the referee found of a checkpoint, in a few words; empty where the run was repeated."""
     metrics = found.metrics
     if "evaluated" in metrics:
-        return "by the task's evaluator"
+        return "by the task's evaluator" + (f", ± {found.allowed:.2g} allowed" if found.allowed is not None else "")
     if "challenges" not in metrics:
         return ""
     gap = f", new text {metrics['gap']:+.1f} σ" if "gap" in metrics else ""

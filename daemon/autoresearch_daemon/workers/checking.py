@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -25,7 +26,7 @@ from autoresearch.research import (
 )
 from autoresearch.running import Progress
 from autoresearch.tasks import Task, evaluation_seed, seed_for, source_digest
-from autoresearch.verification import EVALUATE, REPLICATE, challenge_draw, ecvrf, text_seeds
+from autoresearch.verification import EVALUATE, REPLICATE, STANDARD_ERROR, challenge_draw, ecvrf, text_seeds
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_daemon.workers import protocol
 
@@ -123,7 +124,9 @@ def _evaluated(
     found = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled)
     verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms, value=found.value)
     if found.status is RunStatus.OK:
-        return msgspec.structs.replace(verified, metrics={"evaluated": 1.0})
+        error = found.metrics.get(STANDARD_ERROR, math.nan)
+        stated = {STANDARD_ERROR: error} if math.isfinite(error) else {}
+        return msgspec.structs.replace(verified, metrics={"evaluated": 1.0, **stated})
     verdict = "error" if found.status in NOT_THE_MODELS_FAULT else "fail"
     return msgspec.structs.replace(verified, verdict=verdict, reason=f"{found.status}: {found.reason}")
 
