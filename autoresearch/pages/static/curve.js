@@ -25,7 +25,7 @@ const axis = more => ({
 });
 const written = value => Math.abs(value) >= 1000 || (value && Math.abs(value) < 0.001) ? value.toExponential(1) : String(+value.toPrecision(3));
 const chart = new uPlot({
-  width: holder.clientWidth, height: HEIGHT, legend: { show: false }, padding: [6, 8, 0, 0],
+  width: holder.clientWidth, height: HEIGHT, legend: { show: false }, padding: [6, 18, 0, 0],
   cursor: { y: false, drag: { x: false, y: false } },
   scales: { x: { time: false, range: [0, 1] }, y: { range: [least - room, most + room] } },
   axes: [

@@ -198,7 +198,7 @@ def run_lines(run: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("metrics", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", f"{duration(run.duration_ms)}, {duration(run.cpu_ms)} of processor, {size(run.peak_memory_bytes)}"),
-        ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}")))),
+        ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
         ("with", ", ".join(f"{name} {text}" for name, text in run.environment.items())),
         ("by", run.proposer),
         ("source", f"{run.source}, {size(run.source_bytes)}"),
