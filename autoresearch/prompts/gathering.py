@@ -28,7 +28,7 @@ from autoresearch.views import (
     citations,
     in_snapshot,
     is_heard,
-    preferred,
+    next_base,
     trust_context,
 )
 from autoresearch.words import RunStatus
@@ -85,7 +85,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
 
 
 def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
-    found = preferred(log, task.digest, here)
+    found = next_base(log, task.digest, here)
     if found is None:
         return Best("", None, 0, "", task.baseline.decode())
     body = log.records.get(found.row.first).body

@@ -11,6 +11,7 @@ from autoresearch.views.base_selection import (
     checked,
     contenders,
     judged_rows,
+    next_base,
     preferred,
     tier,
 )
@@ -158,6 +159,7 @@ __all__ = [
     "marks_of",
     "merge_of",
     "needed",
+    "next_base",
     "next_job",
     "own_keys",
     "participant_of",

@@ -1,6 +1,6 @@
 """Selects the run that the next change builds on: verified before reported, never one found wrong.
 
-One selector decides, :func:`buildable`: for the search, ``@``, ``best`` and the files that are kept.
+One selector decides, :func:`buildable`: for the next change (:func:`next_base`), ``@``, ``best`` and what is kept.
 """
 
 from __future__ import annotations
@@ -204,6 +204,19 @@ def leading(log: Log, task: bytes) -> Placed | None:
 def preferred(log: Log, task: bytes, here: TrustContext) -> Placed | None:
     """The program to build upon, or None."""
     return next(buildable(log, task, here), None)
+
+
+def next_base(log: Log, task: bytes, here: TrustContext) -> Placed | None:
+    """The program to change next: the preferred one of those that had the task's full budget, or None.
+
+    Where none had it, the preferred one: that of an agent which was trained for longer or shorter.
+    """
+    rules, first = log.tasks.rules(task), None
+    for placed in buildable(log, task, here):
+        first = first or placed
+        if rules is None or placed.row.budget == rules.budget:
+            return placed
+    return first
 
 
 def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:

@@ -16,7 +16,7 @@ from autoresearch.views.base_selection import (
     Placed,
     checked,
     is_possible,
-    preferred,
+    next_base,
     tier,
     tier_of,
 )
@@ -38,7 +38,7 @@ class Trial(NamedTuple):
     """A run with its state. ``value`` is what others measured where the run is upheld, else the reported value.
 
     ``tier`` is its tier as a base of the next change, the smallest first, None for never. ``believed``: the search
-    learns from its value. ``preferred`` is the value of the run that :func:`preferred` selects, None for other runs.
+    learns from its value. ``preferred`` is the value of the run that :func:`next_base` selects, None for other runs.
     """
 
     row: HistoryRow
@@ -67,7 +67,7 @@ def trials(
     the verified ones, of the programs of so many newest runs and of a sample of runs, and of those that ``always``
     names by their source digests. Without the sample the search would take what it sees for all that there is.
     """
-    leads = preferred(log, task, here)
+    leads = next_base(log, task, here)
     if log.runs.has_more(task, best + newest + sample):
         some = {*_newest(log, task, here, newest), *_sample(log, task, here, sample)}
         digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.runs.history_of(some))}

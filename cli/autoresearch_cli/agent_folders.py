@@ -25,7 +25,7 @@ from autoresearch.tasks import (
     source_digest,
     split_program,
 )
-from autoresearch.views import preferred, run_body, trust_context
+from autoresearch.views import next_base, run_body, trust_context
 from autoresearch_cli import here
 from autoresearch_cli.models import NextAnswer
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
@@ -110,7 +110,7 @@ def _start(notebook: NotebookReader, task: Task, reference: str) -> bytes | None
     """The run to build on; None for the baseline that nobody has run."""
     if reference:
         return run_on(notebook.log, task, reference, notebook.me)
-    found = preferred(notebook.log, task.digest, trust_context(notebook.log, notebook.me))
+    found = next_base(notebook.log, task.digest, trust_context(notebook.log, notebook.me))
     return None if found is None else found.row.first
 
 

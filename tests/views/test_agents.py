@@ -8,11 +8,22 @@ from pathlib import Path
 import pytest
 
 from autoresearch.answers import show_answer
-from autoresearch.views import board, job_for, judgement, leaderboard, next_job, trust_context
+from autoresearch.views import (
+    board,
+    job_for,
+    judgement,
+    leaderboard,
+    next_base,
+    next_job,
+    preferred,
+    trials,
+    trust_context,
+)
 from autoresearch.words import RunState
 from tests.records.making import BLOB, DEFINITION
 from tests.views.village import ANN, BEN, CEM, DOT, EVE, Village
 
+FULL = 1e12
 AGENTS = DEFINITION | {
     "metric": {"name": "mean_reward", "direction": "maximize", "source": "evaluator"},
     "evaluation": {"command": "examine", "answers": "answer", "artifact": "learned.zip", "tolerance": 0.5},
@@ -67,6 +78,20 @@ def test_what_is_measured_in_other_episodes_may_differ_by_chance(
     assert shown is not None
     assert shown.tolerance == pytest.approx(4 * 18**0.5)
     assert [each.allowed for each in shown.measured] == [20.0] * 3
+
+
+def test_a_change_is_made_to_what_was_trained_as_long(corridor: Village) -> None:
+    here = trust_context(corridor.log)
+    longer = corridor.run(9.0, "agent", mode="train", budget=FULL + 400.0)
+    changed = corridor.run(1.0, "other", by=EVE, parent=longer, budget=FULL + 400.0)
+    assert next_base(corridor.log, corridor.task, here).row.first == corridor.baseline.id  # type: ignore[union-attr]
+    whole = corridor.run(4.0, "agent", by=EVE, parent=longer, mode="train", budget=FULL)
+    corridor.run(3.0, "other", parent=changed, budget=FULL)
+    assert preferred(corridor.log, corridor.task, here).row.first == longer.id  # type: ignore[union-attr]
+    assert next_base(corridor.log, corridor.task, here).row.first == whole.id  # type: ignore[union-attr]
+    assert [one.row.id for one in trials(corridor.log, corridor.task, here, device=EVE.public) if one.preferred] == [
+        whole.id
+    ]
 
 
 def test_a_measurement_without_an_error_is_held_to_the_tolerance(corridor: Village) -> None:

@@ -15,7 +15,7 @@ from autoresearch.recalling import known_genome
 from autoresearch.research import Plan, plan_as_it_stands
 from autoresearch.settings import Settings
 from autoresearch.tasks import Task
-from autoresearch.views import preferred, trust_context
+from autoresearch.views import next_base, trust_context
 from autoresearch_daemon.clock import now_ms
 from autoresearch_daemon.minds.choosing import COMMAND, LLM, MIX, SEARCH, Standing, next_proposer
 from autoresearch_daemon.minds.gains import brought_by
@@ -44,7 +44,7 @@ class Occasion:
 def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws) -> Plan | str:
     """The plan of a change by a model or a command; or why the search makes the next one (empty: it is its turn)."""
     task, settings, me = occasion.task, occasion.settings, occasion.me
-    building_on = preferred(log, task.digest, trust_context(log, me))
+    building_on = next_base(log, task.digest, trust_context(log, me))
     if building_on is None:
         return ""  # the search proposes the baseline first
     with Ledger(occasion.ledger) as ledger:
