@@ -23,6 +23,8 @@ DIFFERENCE_ERRORS = 4.0
 # The author's standard error counts up to so many of the verifier's, or up to this share of what the verifier measured.
 PLAUSIBLE_ERRORS = 10.0
 PLAUSIBLE_SHARE = 0.1
+# What is larger is no standard error.
+LARGEST_ERROR = 1e100
 # The metric in which an evaluator states the standard error of its value.
 STANDARD_ERROR = "standard_error"
 
@@ -115,7 +117,7 @@ def difference_error(reported: Mapping[str, float], measured: Mapping[str, float
 
 def _stated_error(metrics: Mapping[str, float]) -> float:
     error = float(metrics.get(STANDARD_ERROR, 0.0))
-    return error if 0.0 < error < math.inf else 0.0
+    return error if 0.0 < error <= LARGEST_ERROR else 0.0
 
 
 def allowance(claim: float, *, tolerance: float | None, noise: float, error: float = 0.0) -> float:

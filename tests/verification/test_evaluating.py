@@ -60,7 +60,7 @@ def test_evaluations_agree_within_four_standard_errors_of_their_difference() -> 
     assert not check(480.001, drawn._replace(error=0.0))
 
 
-@pytest.mark.parametrize("stated", [math.inf, math.nan, -1.0, 0.0])
+@pytest.mark.parametrize("stated", [math.inf, math.nan, -1.0, 0.0, 1e101])
 def test_what_is_no_standard_error_allows_nothing(stated: float) -> None:
     assert difference_error({"standard_error": stated}, {}, 480.0) == 0.0
 
