@@ -40,8 +40,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
     seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
     ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
-    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors; ``evaluated`` is 1 where the task's
-    evaluator measured the artifact, and ``standard_error`` what that states of its value. An evaluation that lies
+    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. Where the task's evaluator measured the
+    artifact, ``evaluated`` is 1, and ``standard_error`` is what that states of its value. An evaluation that lies
     further than ``allowed`` from the reported value fails. ``counts`` unless its author is not attested, is the run's
     own author, or its proof does not hold. ``author`` is the key that signed, ``participant`` who is behind it,
     ``device`` the hardware. ``told`` is false of what this node measured and did not publish yet: ``id`` is then its
