@@ -24,7 +24,7 @@ test-slow: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(SLOW_JOBS) --dist load --maxschedchunk 1 -m slow
 
 # Properties alone, with HUNT times as many examples, other ones each time.
-HUNT ?= 20
+HUNT ?= 80
 hunt: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" --hunt $(HUNT)
 

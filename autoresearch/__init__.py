@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from autoresearch.agent import AsyncResearchAgent, ResearchAgent
-    from autoresearch.projects import acr
-    from autoresearch.projects.interfaces import Agent, Dataset, Environment, Policy, Trainer
+    from autoresearch.ask.agent import AsyncResearchAgent, ResearchAgent
+    from autoresearch.project import acr
+    from autoresearch.project.interfaces import Agent, Dataset, Environment, Policy, Trainer
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "acr":
-        return import_module("autoresearch.projects.acr")
-    module = "autoresearch.projects.interfaces" if name in _INTERFACES else "autoresearch.agent"
+        return import_module("autoresearch.project.acr")
+    module = "autoresearch.project.interfaces" if name in _INTERFACES else "autoresearch.ask.agent"
     found: object = getattr(import_module(module), name)
     return found

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoresearch.errors import UsageError
-from autoresearch.sanitise import one_line
+from autoresearch.text import one_line
 
 APP = "autoresearch"
 # Which network's folder a process uses, whatever is in use meanwhile: a daemon gives it to its workers.
 NETWORK_VARIABLE = "AUTORESEARCH_IN_NETWORK"
 # Networks besides the first have a folder each below this one, in the data and in the state.
 NETWORKS = "networks"
+LOCAL = "local.sqlite"
 FOLDER = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
 # A Unix socket's path may have 107 bytes (sockaddr_un); longer homes get a socket in the system's temporary folder.
 SOCKET_PATH_BYTES = 100
@@ -150,18 +151,18 @@ class Paths:
 
     @property
     def local(self) -> Path:
-        """The daemon's own state: what was asked of it, what is in hand, events. Never synced."""
-        return self._in_network(self.state) / "local.sqlite"
+        """What the node keeps of this network: orders, runs in hand, events, acts as an attestor. Never synced."""
+        return self._in_network(self.state) / LOCAL
+
+    @property
+    def home_local(self) -> Path:
+        """What it keeps of no network: starred runs, archived tasks, calls of models. The first network's is this."""
+        return self.state / LOCAL
 
     @property
     def heads(self) -> Path:
         """Which record each own key signed last, beside the log; kept when the network is forgotten."""
         return self.log.parent / "heads"
-
-    @property
-    def choices(self) -> Path:
-        """What a person chose here: starred runs, archived tasks. Never synced."""
-        return self.state / "choices.sqlite"
 
     def secrets(self) -> list[Path]:
         """What no run may read: the keys' folders and what is in them, the API's token."""
@@ -185,16 +186,6 @@ class Paths:
             with os.fdopen(descriptor, "w") as file:
                 file.write(secrets.token_urlsafe(32))
         return self.api_token.read_text().strip()
-
-    @property
-    def attestor(self) -> Path:
-        """What this node attested and refused, when it is an attestor. Never synced; no address is in it."""
-        return self._in_network(self.state) / "attestor.sqlite"
-
-    @property
-    def proposers(self) -> Path:
-        """What language models and commands were asked, and what it cost. Never synced."""
-        return self.state / "proposers.sqlite"
 
     @property
     def spool(self) -> Path:

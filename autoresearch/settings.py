@@ -226,7 +226,7 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
     try:
         return msgspec.convert(document, Settings), origins
     except msgspec.ValidationError as error:
-        raise UsageError(f"a setting in {path} is wrong: {error}", hint="autoresearch config show") from error
+        raise UsageError(f"a setting in {path} is wrong: {error}", hint="autoresearch node config show") from error
 
 
 def environment_variable(name: str) -> str:
@@ -243,13 +243,13 @@ def parse_setting(name: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - a s
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{name} = {text!r} does not work: {error}", hint="autoresearch config show") from error
+        raise UsageError(f"{name} = {text!r} does not work: {error}", hint="autoresearch node config show") from error
 
 
 def unknown_setting(name: str, *, where: str) -> UsageError:
     """The error for a key that does not exist, with the nearest one that does."""
     near = difflib.get_close_matches(name, setting_types(), 1)
-    hint = f"did you mean {near[0]}?" if near else "autoresearch config show lists all settings"
+    hint = f"did you mean {near[0]}?" if near else "autoresearch node config show lists all settings"
     return UsageError(f"{where}: there is no setting {name}", hint=hint)
 
 

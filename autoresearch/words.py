@@ -26,6 +26,17 @@ class RunStatus(StrEnum):
 
 # Neither a success nor the program's fault: it says nothing about the program, which may be tried again.
 STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED, RunStatus.COULD_NOT_RUN})
+# The sandbox and the program started: the program ran to its end or into its time limit.
+STARTED = frozenset({RunStatus.OK, RunStatus.TIMED_OUT})
+# The program is at fault; a slow or small machine can be the cause of every other ending.
+PROGRAM_AT_FAULT = frozenset({RunStatus.INVALID, RunStatus.DIVERGED, RunStatus.CRASHED, RunStatus.OVER_BUDGET})
+# A machine that lacks something ends runs like this.
+MACHINE_SUSPECTED = frozenset(
+    {RunStatus.CRASHED, RunStatus.OUT_OF_MEMORY, RunStatus.DISK_LIMIT, RunStatus.PROCESS_LIMIT, RunStatus.TIMED_OUT}
+)
+# Evaluating a model ended like this: somebody stopped it, or the sandbox did not start. It says nothing of the model.
+# An evaluation takes a small part of what the task allows: a model that uses up all of it has failed.
+NOT_EVALUATED = STOPPED | {RunStatus.REFUSED}
 
 # What gives the number of a run, by ``metric.source`` of its task.
 MEASURED_BY = {
@@ -82,6 +93,25 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
     RunState.FRAUD: "its own records prove that it is false",
     RunState.BANNED: "records of its author prove misbehaviour shortly before",
 }
+
+# Verifiers have not decided yet: more of them can change the state.
+UNDECIDED = frozenset({RunState.REPORTED, RunState.PROVISIONAL})
+# Verifiers measured the reported value, and found nothing against the run. The better state first.
+VERIFIED = (RunState.CONFIRMED, RunState.PROVISIONAL)
+# Nothing speaks against the run: it may lead a board, and runs may be built upon it.
+SOUND = frozenset({RunState.REPORTED, *VERIFIED})
+# Verifiers measured the reported value, whether or not the run is better than its parent.
+UPHELD = frozenset({RunState.NOT_REPLICATED, *VERIFIED})
+# Records of its author prove misbehaviour: no measurement changes the state.
+MISBEHAVED = frozenset({RunState.FRAUD, RunState.BANNED})
+# The reported value is false. A child run was compared with it, so the child has to be compared again.
+FALSE_VALUE = frozenset({RunState.REFUTED, RunState.FRAUD})
+# There is evidence against the run itself, which everybody can check.
+CONTESTED = FALSE_VALUE | {RunState.DISPUTED}
+# The reported value counts for nothing, and is shown struck through.
+DISCREDITED = FALSE_VALUE | MISBEHAVED
+# The reported value does not count now: it is discredited, or a larger committee decides about it.
+DOUBTED = DISCREDITED | {RunState.DISPUTED}
 
 
 # What a verification is called by its stage, and what it measures.
@@ -239,6 +269,24 @@ BOARD_SECTION_SENTENCES: dict[BoardSection, str] = {
     BoardSection.UNATTESTED: "by unattested participants",
 }
 
+# The marks of the runs in a section, where a board is made of runs.
+SECTION_MARKS = {
+    BoardSection.CONFIRMED: (RunMark.CONFIRMED,),
+    BoardSection.OPEN: (RunMark.PROVISIONAL, RunMark.LEADING, RunMark.REPORTED),
+    BoardSection.FAILED: (
+        *(RunMark.NOT_REPLICATED, RunMark.DISPUTED, RunMark.REFUTED),
+        *(RunMark.FRAUD, RunMark.BANNED),
+    ),
+}
+# The value of the run counts, as its author reported it or as verifiers measured it.
+COUNTED_MARKS = (
+    *SECTION_MARKS[BoardSection.CONFIRMED],
+    *SECTION_MARKS[BoardSection.OPEN],
+    RunMark.NOT_REPLICATED,
+)
+# The run is more than reported, or failed. In the order in which their numbers are listed.
+DECIDED_MARKS = (RunMark.CONFIRMED, RunMark.PROVISIONAL, *SECTION_MARKS[BoardSection.FAILED], RunMark.FAILED)
+
 
 class WorkState(StrEnum):
     """What the daemon is doing about work."""
@@ -249,6 +297,12 @@ class WorkState(StrEnum):
     PAUSED = "paused"
     FINISHING = "finishing"
     STOPPING = "stopping"
+
+
+# The daemon begins runs, or will as soon as it can.
+AT_WORK = frozenset({WorkState.WORKING, WorkState.WAITING})
+# The daemon begins nothing now.
+HELD = frozenset({WorkState.PAUSED, WorkState.WAITING, WorkState.STOPPING})
 
 
 class Why(StrEnum):
@@ -295,23 +349,27 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.PREPARING_DATA: "making the task's data, once",
     Why.INSTALLING_PACKAGES: "installing the task's packages, once",
     Why.STARTING: "the worker is starting",
-    Why.PAUSED_BY_PERSON: "paused by you: autoresearch resume",
+    Why.PAUSED_BY_PERSON: "paused by you: autoresearch node resume",
     Why.FINISHING_LAST: "finishing the run in progress, then stopping",
     Why.RUNS_DONE: "the work you asked for is done: autoresearch work",
     Why.TIME_OVER: "the time asked for is over: autoresearch work",
     Why.CANNOT_RECORD: "a record could not be written; it is tried again",
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
-    Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch doctor --accept-fork",
+    Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch node doctor --accept-fork",
     Why.ASKING_PEERS: "asking a peer what this device signed last, before it signs anything new",
     Why.TESTING_SANDBOX: "the daemon has just started and tests the sandbox before anything runs in it",
-    Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch doctor",
+    Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch node doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
     Why.CANNOT_RUN_HERE: "this machine cannot run the task",
-    Why.FAILING: "several runs failed within a minute, so the next one waits: autoresearch log, autoresearch resume",
+    Why.FAILING: "several runs failed in a minute, so the next waits: "
+    "autoresearch node records, autoresearch node resume",
     Why.WORKER_LOST: "the worker process ended and is being started again",
     Why.NO_WORKERS: "work.workers is 0: this node only watches",
     Why.STOPPING: "the daemon is stopping",
 }
+
+# They keep this node from working on its task, and not from verifying runs on others.
+TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 
 
 class AttestReason(StrEnum):
@@ -351,7 +409,7 @@ ATTEST_SENTENCES: dict[AttestReason, str] = {
     AttestReason.OTHER_NETWORK: "it is in another network, or has another attestor key",
     AttestReason.FORGED: "the request was not signed by the device that it names, or not just now: look at the clock",
     AttestReason.UNKNOWN_DEVICE: "it knows no root key of this device; ask again in a minute",
-    AttestReason.EXPIRED_DEVICE: "this device's delegation has expired; renew it first: autoresearch id renew",
+    AttestReason.EXPIRED_DEVICE: "this device's delegation has expired; renew it first: autoresearch node id renew",
     AttestReason.REVOKED_DEVICE: "this device was revoked",
     AttestReason.ITSELF: "an attestor cannot attest itself",
     AttestReason.BAD_ADDRESS: "it does not write to such an address",
@@ -373,6 +431,11 @@ ATTEST_SENTENCES: dict[AttestReason, str] = {
     AttestReason.TOO_MANY_TRIES: "too many wrong codes; ask for a new one",
     AttestReason.NOT_RECORDED: "it could not record its attestation; ask again later",
 }
+
+# The code of the mail is void: no further answer with it can help.
+CODE_VOID = frozenset(
+    {AttestReason.NO_REQUEST, AttestReason.TOO_LATE, AttestReason.TOO_MANY_TRIES, AttestReason.OTHER_PEER}
+)
 
 
 class NetworkState(StrEnum):

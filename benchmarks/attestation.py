@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 
-from autoresearch.identity import KeyPair, Roster, Trust
-from autoresearch.records import Attestation, Identity, Network, Record, seal
+from autoresearch.record.kinds import Attestation, Identity
+from autoresearch.record.record import Network, Record, seal
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Roster, Trust
 
 COMPARED = "10,000 at a start within a second, microseconds for each record after it"
 NETWORK = Network(name="benchmark")

@@ -18,10 +18,13 @@ from pathlib import Path
 import psutil
 import structlog
 from autoresearch_daemon.fetching import Fetcher, serve_part
-from autoresearch_daemon.net import Handlers, HostOptions, NetworkClient, SyncStream
+from autoresearch_daemon.net.model import HostOptions
+from autoresearch_daemon.net.network import Handlers, NetworkClient
+from autoresearch_daemon.net.supervisor import SyncStream
 
-from autoresearch.log import BlobStore
-from autoresearch.records import BlobRef, Network
+from autoresearch.log.blobs import BlobStore
+from autoresearch.record.kinds import BlobRef
+from autoresearch.record.record import Network
 
 COMPARED = "the same bytes hashed twice and written to the disk, without a network (`local`)"
 BYTES, QUICK_BYTES = 64 << 20, 8 << 20

@@ -19,11 +19,11 @@ import httpx
 import msgspec
 import psutil
 
-from autoresearch.api import PeersAnswer
-from autoresearch.identity import KeyPair
-from autoresearch.log import Log
+from autoresearch.ask.node import PeersAnswer
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, seal
+from autoresearch.record.record import DEFAULT_NETWORK, seal
+from autoresearch.trust.keys import KeyPair
 from benchmarks import loop_watch
 from benchmarks.idle import wait_until_ready
 from benchmarks.ingest import BATCH, run_body

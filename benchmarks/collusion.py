@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import random
 
-from autoresearch.verification import EVALUATE, Report, Rules, ecvrf, is_chosen, judge
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import Rules, is_chosen
+from autoresearch.judging.states import EVALUATE, Report, judge
 from autoresearch.words import RunState
 
 COMPARED = "the same probabilities by arithmetic (expected_*); the committee has 9 of 200 on average, the quorum is 3"

@@ -9,10 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.research import Bench, Examined, Model, examine, plan_as_it_stands, task_data
-from autoresearch.research import measure as measure_run
-from autoresearch.running import Level, detect_level
-from autoresearch.tasks import Task, shipped_task
+from autoresearch.run.bench import Bench, task_data
+from autoresearch.run.evaluating import Examined, Model, examine
+from autoresearch.run.experiment import measure as measure_run
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.model import Task
 from benchmarks.library_task import library_task
 
 COMPARED = "an honest run with the same seed, which stands for the parent; standard errors, caught below -3.5"
@@ -77,11 +81,11 @@ def train(task: Task, bench: Bench, *, where: str = "", share: float = 0.0, seed
         source = source.replace(_LOOP, _LEAK.replace("{when}", _WHEN[where]))
         source = source.replace("def main", f"SHARE, TEXT = {share}, {text!r}\n\n\ndef main")
     plan = msgspec.structs.replace(plan_as_it_stands(task, source), seed=seed)
-    measurement, outcome = measure_run(task, plan, bench)
-    if measurement.value is None or outcome.checkpoint is None:
-        raise RuntimeError(f"a run failed: {measurement.reason}")
+    outcome = measure_run(task, plan, bench)
+    if outcome.value is None or outcome.checkpoint is None:
+        raise RuntimeError(f"a run failed: {outcome.reason}")
     kept = outcome.checkpoint.rename(bench.scratch / f"{task.name}-{where}-{share}-{seed}.safetensors")
-    return Trained(Model(source, kept), measurement.value, measurement.duration_ms / 1000)
+    return Trained(Model(source, kept), outcome.value, outcome.duration_ms / 1000)
 
 
 def asked(

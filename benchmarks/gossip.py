@@ -13,12 +13,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import trio
-from autoresearch_daemon.net.host import Host
+from autoresearch_daemon.net.host.host import Host
+from autoresearch_daemon.net.host.streams import FrameStream
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.streams import FrameStream
 
-from autoresearch.identity import KeyPair
-from autoresearch.records import Network, Note, seal
+from autoresearch.record.kinds import Note
+from autoresearch.record.record import Network, seal
+from autoresearch.trust.keys import KeyPair
 
 COMPARED = "a fresh record everywhere within a second, which is what two proposers need to not try the same thing"
 NETWORK = Network(name="benchmark")

@@ -19,23 +19,24 @@ import httpx
 import msgspec
 import psutil
 import trio
-from autoresearch_daemon.net.framing import frame
-from autoresearch_daemon.net.host import Host
+from autoresearch_daemon.net.host.host import Host
+from autoresearch_daemon.net.host.serving import SYNC
+from autoresearch_daemon.net.host.streams import frame
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.protocols import SYNC
 from libp2p import new_host
 from libp2p.custom_types import TProtocol
 from libp2p.peer.id import ID
 from libp2p.peer.peerinfo import info_from_p2p_addr
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.utils import encode_uvarint
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
-from autoresearch.api import PeersAnswer
-from autoresearch.identity import KeyPair
-from autoresearch.log import Log
+from autoresearch.ask.node import PeersAnswer
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, Note, Record, seal
+from autoresearch.record.kinds import Note
+from autoresearch.record.record import DEFAULT_NETWORK, Record, seal
+from autoresearch.trust.keys import KeyPair
 from benchmarks.gossip import Ear
 
 COMPARED = "the first row, the same without an attacker; 512 MiB, where the network process is replaced"

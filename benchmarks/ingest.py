@@ -8,10 +8,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from autoresearch.identity import KeyPair
-from autoresearch.log import Log, State
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Proposer, Record, Run, seal
-from autoresearch.records.encoding import decode_strictly
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State
+from autoresearch.record.encoding import decode_strictly
+from autoresearch.record.kinds import BlobRef, Proposer, Run
+from autoresearch.record.record import DEFAULT_NETWORK, Record, seal
+from autoresearch.trust.keys import KeyPair
 
 COMPARED = "the decoder of dag-cbor alone, on the same records in the same run (strict_decodes_per_cpu_second)"
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import msgspec
 
-from autoresearch.tasks import Task, shipped_task
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.model import Task
 
 _CONSTANTS = """
 VOCAB, DOC, FRESH = 128, 256, {fresh}

@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from autoresearch.proposers import PastRun, Problem, propose
-from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.space import Genome, space_of
-from autoresearch.proposers.variation import anywhere, few_changes
-from autoresearch.tasks import shipped_task, source_digest
-from autoresearch.views.trials import BEST, NEWEST, SAMPLE
+from autoresearch.log.standing.trials import BEST, NEWEST, SAMPLE
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.program.space import Genome, space_of
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.moves import anywhere, few_changes
+from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.search import propose
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.program import source_digest
 
 COMPARED = "the same search with the whole history: mean and best true value of what it proposes, less is better"
 NOISE = 0.02

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import random
 
-from autoresearch.verification import EVALUATE, MOST_VOTERS, PAIRS, REPLICATE, Report, Rules, judge
+from autoresearch.judging.committee import Rules
+from autoresearch.judging.states import EVALUATE, REPLICATE, Report, judge
+from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
 from autoresearch.words import RunState
 
 COMPARED = "at most 1 of 100 confirmed; and, by the author's own word, how many look better than their parent"

@@ -16,10 +16,15 @@ from statistics import median
 
 import msgspec
 
-from autoresearch.research import Bench, Plan, plan_as_it_stands, task_data
-from autoresearch.research import measure as measure_run
-from autoresearch.running import Job, Level, Limits, detect_level, execute
-from autoresearch.tasks import ENTRY, Task, shipped_task
+from autoresearch.run.bench import Bench, task_data
+from autoresearch.run.experiment import Plan, plan_as_it_stands
+from autoresearch.run.experiment import measure as measure_run
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.model import Task
+from autoresearch.task.program import ENTRY
 
 COMPARED = "the same train.py, data, seed, budget and threads by hand, where it measures itself; alternating runs"
 _FULL = (5, 1.0)
@@ -103,11 +108,11 @@ def _measured_runner(task: Task, plan: Plan, bench: Bench) -> Callable[[], Cost]
     def run() -> Cost:
         own = time.thread_time()  # the supervisor's and the referee's own work count as well
         begun = time.monotonic()
-        measurement, _ = measure_run(task, plan, bench)
+        outcome = measure_run(task, plan, bench)
         wall = time.monotonic() - begun
-        if measurement.status != "ok":
-            raise RuntimeError(f"the run in the sandbox failed: {measurement.reason}")
-        return Cost(wall, measurement.cpu_ms / 1000 + time.thread_time() - own)
+        if outcome.status != "ok":
+            raise RuntimeError(f"the run in the sandbox failed: {outcome.reason}")
+        return Cost(wall, outcome.cpu_ms / 1000 + time.thread_time() - own)
 
     return run
 

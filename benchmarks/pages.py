@@ -14,16 +14,22 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from autoresearch.answers import find_task, top_answer
-from autoresearch.api import Answer, ProgressOf, RunsOf
-from autoresearch.log import BlobStore, Log
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.requests import ProgressOf, RunsOf
+from autoresearch.ask.runs.boards import top_answer
+from autoresearch.ask.runs.progress import progress_answer
+from autoresearch.ask.runs.rows import path_answer, run_context_answer, runs_answer
+from autoresearch.face.pages.rendering import asset, asset_names
+from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import transaction
-from autoresearch.log.storing import store
-from autoresearch.pages import asset, asset_names
+from autoresearch.log.log import Log
+from autoresearch.log.settling import store
+from autoresearch.log.standing.answers import Answer
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Record, Run, Task, seal, short_id
-from autoresearch.run_tables import path_answer, progress_answer, run_context_answer, runs_answer
-from autoresearch.tasks import seed_for
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import BlobRef, Run, Task
+from autoresearch.record.record import DEFAULT_NETWORK, Record, seal
+from autoresearch.task.model import seed_for
 from benchmarks.idle import wait_until_ready
 from benchmarks.queries import BATCH, DEFINITION, START_MS, TASK, _Unsigned
 

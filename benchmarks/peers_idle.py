@@ -11,7 +11,9 @@ from pathlib import Path
 
 import psutil
 import trio
-from autoresearch_daemon.net import Handlers, HostOptions, NetworkClient, SyncStream
+from autoresearch_daemon.net.model import HostOptions
+from autoresearch_daemon.net.network import Handlers, NetworkClient
+from autoresearch_daemon.net.supervisor import SyncStream
 
 from benchmarks.gossip import NETWORK, Ear
 
@@ -71,7 +73,7 @@ async def no_blob(digest: bytes, offset: int, length: int) -> bytes | None:  # n
 
 async def serve_peers(address: str) -> None:
     """Ten hosts that stay connected to the address until standard input ends."""
-    from autoresearch_daemon.net.host import Host
+    from autoresearch_daemon.net.host.host import Host
 
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -7,15 +7,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.project_records import publish_run
-from autoresearch.project_records.fetching import write_run
-from autoresearch.project_records.measuring import measure_run, new_task, prepare_run, request_of
-from autoresearch.projects import do_project_run, load_project
-from autoresearch.research import Bench
-from autoresearch.running import detect_level
-from autoresearch.tasks import load_task
+from autoresearch.project.exchange.fetching import write_run
+from autoresearch.project.model import load_project
+from autoresearch.project.runs.records import measure_run, new_task, prepare_run, publish_run, request_of
+from autoresearch.project.runs.running import do_project_run
+from autoresearch.run.bench import Bench
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import load_task
 from benchmarks.project_steps import learner
 
 EPISODES, ROUNDS = 300, 20

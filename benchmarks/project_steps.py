@@ -12,10 +12,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from autoresearch.projects import do_project_run, find_offer, install, load_project, make_project
-from autoresearch.projects.own_process.episodes import Session
-from autoresearch.projects.own_process.members import Members, use
-from autoresearch.projects.own_process.messages import Order
+from autoresearch.project.child.child import Session
+from autoresearch.project.child.members import Members, use
+from autoresearch.project.child.messages import Order
+from autoresearch.project.components.finding import find_offer
+from autoresearch.project.components.installing import install, make_project
+from autoresearch.project.model import load_project
+from autoresearch.project.runs.running import do_project_run
 
 ROUNDS = 5
 LEARNING_EPISODES = 300

@@ -14,11 +14,16 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from autoresearch.identity import KeyPair, Trust
-from autoresearch.log import BlobStore, Log
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Release, seal
-from autoresearch.registry import Said, install_release, prepared, resolve, search
-from autoresearch.releases import File
+from autoresearch.ask.registry.choosing import resolve, search
+from autoresearch.ask.registry.installing import install_release
+from autoresearch.ask.registry.preparing import Said, prepared
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.record.kinds import BlobRef, Release
+from autoresearch.record.record import DEFAULT_NETWORK, seal
+from autoresearch.task.release import File
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Trust
 from benchmarks.project_exchange import measure_exchange
 from benchmarks.project_steps import measure_learning, measure_steps
 

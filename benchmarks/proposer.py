@@ -20,8 +20,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autoresearch.proposers.space import space_of
-from autoresearch.tasks import seed_for, source_digest
+from autoresearch.propose.program.space import space_of
+from autoresearch.task.model import seed_for
+from autoresearch.task.program import source_digest
 from benchmarks.proposer_methods import FAILED, METHODS, Measured
 from benchmarks.proposer_runs import EXPERIMENTS, Trainer
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoresearch.proposers import PastRun, Problem, best_run, propose
-from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.space import Genome, Space
-from autoresearch.proposers.variation import anywhere
-from autoresearch.tasks import source_digest
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.program.space import Genome, Space
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.moves import anywhere
+from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.search import best_run, propose
+from autoresearch.task.program import source_digest
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

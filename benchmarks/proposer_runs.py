@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from autoresearch.tasks import parse_summary
+from autoresearch.task.program import parse_summary
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 METRIC = "val_bpb"

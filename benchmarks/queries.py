@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from autoresearch.log import Log
 from autoresearch.log.connection import transaction
-from autoresearch.log.storing import store
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Record, Run, Task, encode, seal
-from autoresearch.views import best
+from autoresearch.log.log import Log
+from autoresearch.log.settling import store
+from autoresearch.log.standing.queries import best
+from autoresearch.record.encoding import encode
+from autoresearch.record.kinds import BlobRef, Run, Task
+from autoresearch.record.record import DEFAULT_NETWORK, Record, seal
 
 COMPARED = "the same question without an index, in the same file and run (best_without_index_us)"
 

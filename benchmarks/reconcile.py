@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from autoresearch.sync import LOWEST, Initiator, KeyIndex, Responder, Violation, session_salt, short_id
+from autoresearch.log.sync.index import LOWEST, KeyIndex, Violation, session_salt, short_id
+from autoresearch.log.sync.reconciliation import Initiator, Responder
 
 COMPARED = (
     "one list of all 32-byte ids (list_bytes), computed; goals at a million keys: equal 400 bytes and 1 round trip, "

@@ -31,41 +31,32 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.answers import (
-    best_answer,
-    credit_answer,
-    find_task,
-    lineage_answer,
-    show_answer,
-    task_status,
-    top_answer,
-)
-from autoresearch.identity import KeyPair, Trust
-from autoresearch.log import BlobStore, Log
-from autoresearch.proposers import propose
-from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.space import space_of
-from autoresearch.proposers.variation import anywhere
-from autoresearch.recalling import recall
-from autoresearch.records import (
-    DAY_MS,
-    Attestation,
-    BlobRef,
-    Body,
-    Claim,
-    Commitment,
-    Identity,
-    Network,
-    Record,
-    Run,
-    Task,
-    Verification,
-    encode,
-    seal,
-)
-from autoresearch.tasks import seed_for, shipped_task, source_digest
-from autoresearch.verification import EVALUATE, REPLICATE, commitment_digest, ecvrf, question, seeds
-from autoresearch.views import backed, contenders, next_job, trust_context
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.people.evidence import credit_answer
+from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
+from autoresearch.ask.runs.diffs import lineage_answer
+from autoresearch.ask.show import show_answer
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question, seeds
+from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import backed, contenders
+from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.jobs import next_job
+from autoresearch.propose.mind.recall import recall
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.program.space import space_of
+from autoresearch.propose.search.moves import anywhere
+from autoresearch.propose.search.search import propose
+from autoresearch.record.encoding import encode
+from autoresearch.record.kinds import Attestation, BlobRef, Body, Claim, Commitment, Identity, Run, Task, Verification
+from autoresearch.record.record import DAY_MS, Network, Record, seal
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.model import seed_for
+from autoresearch.task.program import source_digest
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState
 
 COMPARED = "the same at other sizes in the same run: exponents"

@@ -16,15 +16,10 @@ from typing import Any
 import zmq
 
 from autoresearch.errors import NoAnswer, ServiceError
-from autoresearch.services import (
-    ActionClient,
-    ActionConfig,
-    ActionServer,
-    QueuedDataStore,
-    TrainerClient,
-    TrainerConfig,
-    TrainerServer,
-)
+from autoresearch.services import ActionClient, ActionConfig, ActionServer
+from autoresearch.services.stores import QueuedDataStore
+from autoresearch.services.trainer_client import TrainerClient
+from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
 
 TIMEOUT_MS = 800.0
 PATIENCE_S = 30.0

@@ -23,9 +23,11 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from autoresearch.proposers import LiveClaim, best_run, propose
-from autoresearch.proposers.space import Space, space_of
-from autoresearch.tasks import seed_for, source_digest
+from autoresearch.propose.program.space import Space, space_of
+from autoresearch.propose.search.proposal import LiveClaim
+from autoresearch.propose.search.search import best_run, propose
+from autoresearch.task.model import seed_for
+from autoresearch.task.program import source_digest
 from benchmarks.proposer import FRESH_FROM
 from benchmarks.proposer_methods import FAILED, Measured, past_runs, problem_of
 from benchmarks.proposer_runs import EXPERIMENTS, Trainer

@@ -22,12 +22,21 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.identity import KeyPair, Trust
-from autoresearch.log import MENTIONS_MOST, Log
-from autoresearch.records import BlobRef, Body, Commitment, Identity, Network, Record, Run, Task, Verification, seal
-from autoresearch.tasks import seed_for
-from autoresearch.verification import EVALUATE, REPLICATE, commitment_digest, ecvrf, question, seeds
-from autoresearch.views import board, next_job, preferred, track_records, trust_context
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question, seeds
+from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
+from autoresearch.log.log import Log
+from autoresearch.log.projection import MENTIONS_MOST
+from autoresearch.log.standing.bases import preferred
+from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.jobs import next_job
+from autoresearch.log.standing.participants import track_records
+from autoresearch.log.standing.queries import board
+from autoresearch.record.kinds import BlobRef, Body, Commitment, Identity, Run, Task, Verification
+from autoresearch.record.record import Network, Record, seal
+from autoresearch.task.model import seed_for
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Trust
 from benchmarks.queries import DEFINITION, TASK
 
 COMPARED = "the same before standings were kept between questions; figures in benchmarks/README.md"

@@ -19,11 +19,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from autoresearch.proposers import NothingToTry, PastRun, Problem, constants, propose
-from autoresearch.research import Bench, plan_as_it_stands
-from autoresearch.research import measure as measured
-from autoresearch.running import Level, detect_level
-from autoresearch.tasks import load_task
+from autoresearch.propose.program.edits import constants
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.proposal import NothingToTry, Problem
+from autoresearch.propose.search.search import propose
+from autoresearch.run.bench import Bench
+from autoresearch.run.experiment import measure as measured
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import load_task
 
 COMPARED = "the program as it stands: its own number, on this machine and in the same search"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -100,7 +105,7 @@ def search(program: Path, runs: int) -> Searched:
             except NothingToTry:
                 break
             plan = plan_as_it_stands(task, made.source, replicate=made.replicate)
-            found = measured(task, plan, bench, own=True)[0]
+            found = measured(task, plan, bench, own=True)
             run = counter.to_bytes(32, "big")
             past.append(
                 PastRun(run, made.source_digest, made.genome, found.value, made.replicate, made.parent, made.base)

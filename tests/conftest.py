@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,24 +12,34 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-# The same examples each time: a change is judged by what it changes. `make hunt` looks for others.
+# Few examples, the same each time: a change is judged by what it changes. `make hunt` looks for others, many of them.
+# A property that found its mistake only among more says how many it needs.
 settings.register_profile(
-    "project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "project",
+    deadline=None,
+    derandomize=True,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("project")
 
+# Tests start many processes: all of them load compiled modules, whatever the caller's environment says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
 LONGEST_FIRST = (
-    "refereeing/test_contamination.py",
+    "run/refereeing/test_contamination.py",
     "cli/test_demo_cluster.py",
-    "network/test_chaos.py",
-    "network/test_cheaters.py",
-    "network/test_verification.py",
-    "network/test_attesting.py",
-    "refereeing/test_referee.py",
-    "network/test_daemons.py",
-    "network/test_fetching.py",
-    "network/test_network.py",
+    "daemon/net/test_chaos.py",
+    "daemon/net/test_cheaters.py",
+    "daemon/net/test_verification.py",
+    "daemon/net/test_attesting.py",
+    "run/refereeing/test_referee.py",
+    "daemon/net/test_daemons.py",
+    "daemon/net/test_fetching.py",
+    "daemon/net/test_network.py",
     "experiments/test_runs.py",
     "services/test_exactly_once.py",
 )

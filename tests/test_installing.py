@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autoresearch.installing import command_for, install_command
+from autoresearch.errors import command_for, install_command
 
 FROM = [
     (None, 'pip install "autoresearch-p2p[network]"'),

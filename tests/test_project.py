@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
 import re
 import subprocess
 import sys
+from enum import Enum
 from pathlib import Path
 
 import pytest
 
-from autoresearch import errors, verification, words
+from autoresearch import errors, words
+from autoresearch.judging.states import ROUNDS
 
 ROOT = Path(__file__).parents[1]
-ROOMS = sorted(path.parent.name for path in (ROOT / "autoresearch").glob("*/__init__.py"))
 
 
 def test_every_state_and_reason_has_its_sentence() -> None:
@@ -23,7 +24,34 @@ def test_every_state_and_reason_has_its_sentence() -> None:
         kinds = {type(word) for word in sentences}
         assert len(kinds) == 1, name
         kind = kinds.pop()
-        assert set(sentences) == (set(verification.ROUNDS) if kind is str else set(kind)), name
+        assert set(sentences) == (set(ROUNDS) if kind is str else set(kind)), name
+
+
+def test_sets_of_states_and_reasons_stand_beside_the_states() -> None:
+    enums = {name: kind for name, kind in vars(words).items() if isinstance(kind, type) and issubclass(kind, Enum)}
+    files = [path for package in ("autoresearch", "daemon", "cli") for path in (ROOT / package).rglob("*.py")]
+    assert len(files) > 200
+    assert len(enums) > 10
+    for path in files:
+        if path == Path(words.__file__):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Set | ast.Tuple | ast.List):
+                members = [
+                    ast.unparse(member).split(".")[0] for member in node.elts if not isinstance(member, ast.Starred)
+                ]
+                is_set = len(members) > 1 or isinstance(node, ast.Set)
+                assert not (is_set and len(set(members)) == 1 and members[0] in enums), (path, node.lineno)
+
+
+def test_templates_and_scripts_take_sets_of_states_from_the_words() -> None:
+    pages = ROOT / "autoresearch/face/pages"
+    states = "|".join(str(state) for state in [*words.RunMark, *words.WorkState])
+    for path in (pages / "templates").glob("*.html"):
+        assert not re.search(rf"\(\s*'(?:{states})',\s*'(?:{states})'", path.read_text()), path
+    chart = (pages / "static/chart-drawing.js").read_text()
+    sets = [set(re.findall('"([a-z ]+)"', members)) for members in re.findall(r"new Set\(\[(.+)\]\)", chart)]
+    assert sets == [set(words.DISCREDITED)]
 
 
 @pytest.mark.parametrize("page", ["docs/explanation/verification.md", "docs/reference/verification.md"])
@@ -61,18 +89,21 @@ def _headings(text: str) -> set[str]:
 def test_every_error_is_drawn_in_the_tree_with_its_exit_status() -> None:
     drawn = errors.__doc__ or ""
     for name, kind in vars(errors).items():
-        if isinstance(kind, type) and issubclass(kind, Exception):
+        if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == errors.__name__:
             assert name in drawn
             own = "exit_status" in vars(kind)
             assert not own or re.search(rf"{name}\s+{kind.exit_status}\b", drawn), name
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_exports_exactly_what_it_names(room: str) -> None:
-    module = importlib.import_module(f"autoresearch.{room}")
-
-    assert sorted(module.__all__) == sorted(set(module.__all__))
-    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+def test_only_packages_that_programs_import_list_names() -> None:
+    lists = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("autoresearch", "daemon", "cli")
+        for path in (ROOT / package).rglob("*.py")
+        if re.search(r"^__all__", path.read_text(), re.MULTILINE)
+    }
+    services = "autoresearch/services"
+    assert lists == {"autoresearch/__init__.py", f"{services}/__init__.py", f"{services}/environments/__init__.py"}
 
 
 def test_the_architecture_names_only_files_that_exist() -> None:

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.sanitise import is_harmful, json_text, one_line, sanitised
+from autoresearch.text import is_harmful, json_text, one_line, sanitised
 from tests.nasty import NASTY, harms
 
 CONTROLLING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -19,12 +20,10 @@ from types import TracebackType
 from typing import BinaryIO
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.log.collecting import KeptBlob
-from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
-from autoresearch.log.durability import sync_folder
-from autoresearch.log.manifest import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
-from autoresearch.log.partial import PartialBlob
-from autoresearch.records import BlobRef
+from autoresearch.log.chunks import CHUNK_BYTES, KeptBlob, Manifest, PartialBlob, decode_manifest, encode_manifest
+from autoresearch.log.connection import refusals, sync_folder, transaction
+from autoresearch.log.schema import open_database
+from autoresearch.record.kinds import BlobRef
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB,
@@ -32,11 +31,16 @@ CREATE TABLE IF NOT EXISTS blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, 
 """
 
 
+def make_index(connection: sqlite3.Connection) -> None:
+    """Make the table of the index; that of an older format is the same."""
+    connection.execute(_SCHEMA)
+
+
 class MissingBlob(NotFound):
     """A blob that is wanted is not on this machine; others may have it, and who made it had: ``author`` is its key."""
 
     def __init__(self, what: str, blob: BlobRef, author: bytes) -> None:
-        super().__init__(f"{what} is not on this machine.", hint="autoresearch peers")
+        super().__init__(f"{what} is not on this machine.", hint="autoresearch network peers")
         self.what = what
         self.blob = blob
         self.author = author
@@ -56,16 +60,7 @@ class BlobStore:
         self._objects, self._temporary, self._partial = root / "objects", root / "tmp", root / "partial"
         self._lock = RLock()
         index = root / "index.sqlite"
-        if read_only:
-            self._connection = connect_read_only(index) if index.exists() else connect(None)
-        else:
-            self._connection = connect(index)
-        if not read_only or not index.exists():
-            with refusals(index):
-                self._connection.execute(_SCHEMA)
-                columns = {row[1] for row in self._connection.execute("PRAGMA table_info(blob)")}
-                if "fetched" not in columns:
-                    self._connection.execute("ALTER TABLE blob ADD COLUMN fetched INTEGER NOT NULL DEFAULT 0")
+        self._connection = open_database(index, make_index, read_only=read_only)
         if not read_only:
             with refusals(root):
                 for folder in (self._objects, self._temporary, self._partial):

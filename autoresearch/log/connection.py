@@ -1,54 +1,95 @@
-"""SQLite connections: how they are opened, transactions, and SQLite's errors as sentences."""
+"""Making what was written survive a power cut.
+
+One process for each device key: two that sign with one key would spend a sequence number twice.
+
+SQLite connections: how they are opened, transactions, and SQLite's errors as sentences.
+
+A file for each own device key that names its last record, beside the log.
+
+Whoever puts back an old copy of the database would otherwise sign a sequence number a second time, and look like a
+liar.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autoresearch.errors import Refused
+from filelock import FileLock, Timeout
+
+from autoresearch.errors import Locked, Refused
+from autoresearch.log.rows import Head
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in ``folder`` to the disk: a renamed file is safe only after this."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def lock_device(path: Path) -> Iterator[None]:
+    """Hold the device key in the file ``path`` for this process. The kernel lets go when the process ends, however.
+
+    Raises Locked when another process holds it, Refused when the folder can't be written.
+    """
+    lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise Locked(
+            f"Another process works with the key {path}.", hint="stop it first, or talk to it: autoresearch status"
+        ) from error
+    except OSError as error:
+        raise Refused(f"The key {path} can't be locked: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
 
 BUSY_MS = 30_000
-_DOCTOR = "autoresearch doctor checks disk space and permissions"
+BACKUP = "restore it from a backup"
+_DOCTOR = "autoresearch node doctor checks disk space and permissions"
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
     """A connection that may write, in write-ahead mode, creating the file; in memory without ``path``."""
-    with refusals(path):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        # The callers hold a lock of their own, so that one connection may serve several threads in turn.
-        connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
-        try:
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            _write_ahead(connection)
-            connection.execute("PRAGMA cache_size = -65536")
-            # 64 MiB instead of 4: while a node catches up, the same pages of the indexes change again and again.
-            connection.execute("PRAGMA wal_autocheckpoint = 16000")
-        except BaseException:
-            connection.close()
-            raise
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The callers hold a lock of their own, so that one connection may serve several threads in turn.
+    connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        _write_ahead(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """A connection that only reads, also while another process writes."""
     uri = path.absolute().as_uri()
-    with refusals(path):
-        connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-        try:
-            connection.execute("PRAGMA user_version").fetchone()
-        except sqlite3.OperationalError:
-            # Write-ahead mode needs a writable folder even to read. Without a log of changes beside it nobody writes.
-            connection.close()
-            wal = path.with_name(path.name + "-wal")
-            if wal.exists() and wal.stat().st_size:
-                raise
-            uri = f"{uri}?mode=ro&immutable=1"
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    try:
+        connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError:
+        # Write-ahead mode needs a writable folder even to read. Without a log of changes beside it nobody writes.
+        connection.close()
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise
+        uri = f"{uri}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     return connection
 
 
@@ -85,8 +126,8 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[No
 
 
 @contextmanager
-def refusals(path: Path | None) -> Iterator[None]:
-    """Turn SQLite's and the system's errors into sentences."""
+def refusals(path: Path | None, damaged: str = BACKUP) -> Iterator[None]:
+    """Turn SQLite's and the system's errors into sentences. ``damaged`` is what to do about a file that is."""
     place = str(path) if path else "The database"
     try:
         yield
@@ -99,9 +140,66 @@ def refusals(path: Path | None) -> Iterator[None]:
         if name.startswith("SQLITE_BUSY"):
             raise Refused("Another process is writing to the database.", hint="try again in a moment") from error
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise Refused(f"{place} is damaged, or is no database.", hint="restore it from a backup") from error
+            raise Refused(f"{place} is damaged, or is no database.", hint=damaged) from error
         if isinstance(error, sqlite3.OperationalError):
             raise Refused(f"{place} can't be used: {error}.", hint=_DOCTOR) from error
         raise
     except OSError as error:
         raise Refused(f"{place} can't be used: {error.strerror or error}.", hint=_DOCTOR) from error
+
+
+TURN_S = 30.0
+KEY_BYTES = 32
+
+
+@contextmanager
+def appending(folder: Path, author: bytes) -> Iterator[None]:
+    """Take turns with other processes that append with this key, so that the file always names the last of them."""
+    lock = FileLock(folder / f"{author.hex()}.lock", timeout=TURN_S)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise Refused("Another process is appending with this key.", hint="try again in a moment") from error
+    except OSError as error:
+        raise Refused(f"{folder} can't be written: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def own_authors(folder: Path) -> frozenset[bytes]:
+    """The keys that appended records here."""
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return frozenset(bytes.fromhex(name) for name in names if len(name) == 2 * KEY_BYTES)
+
+
+def read_head(folder: Path, author: bytes) -> Head | None:
+    """What the file says, or None without a file. Raises Refused when it is damaged."""
+    path = folder / author.hex()
+    try:
+        seq, record_id = path.read_text("ascii").split()
+        return Head(int(seq), bytes.fromhex(record_id))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Refused(
+            f"{path}, which names this device's last record, can't be read.",
+            hint="when the log is known to be complete, delete that file",
+        ) from error
+
+
+def write_head(folder: Path, author: bytes, head: Head) -> None:
+    """Name ``head``: on the disk before this returns, and never half written. Raises Refused."""
+    path = folder / author.hex()
+    temporary = path.with_suffix(".new")
+    try:
+        with temporary.open("w", encoding="ascii") as file:
+            file.write(f"{head.seq} {head.id.hex()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(folder)
+    except OSError as error:
+        raise Refused(f"The record is stored, but {path} can't be written: {error.strerror}.") from error

@@ -1,31 +1,216 @@
-"""The log: one SQLite file with all records and the tables computed from them. Grows only, the same on every peer."""
+"""Writing the log: own records are signed and appended, those of others admitted and stored.
+
+The log: one SQLite file with all records and the tables computed from them. Grows only, the same on every peer.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from autoresearch.errors import Refused
-from autoresearch.identity import Trust
+from autoresearch.errors import LogBehind, Refused, UsageError
+from autoresearch.log.connection import appending, own_authors, read_head, refusals, transaction, write_head
+from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.reader import Reader
-from autoresearch.log.schema import is_up_to_date, open_database
-from autoresearch.log.tables import (
-    Changes,
-    Claims,
-    Devices,
-    Entries,
-    Evidence,
-    Mentions,
-    Programs,
-    Records,
-    Releases,
-    Runs,
-    Tasks,
-    Texts,
-    Verifications,
-)
-from autoresearch.log.writer import Writer
-from autoresearch.records import Network
+from autoresearch.log.rows import Head, State, Verdict
+from autoresearch.log.schema import open_database
+from autoresearch.log.settling import discard, rebuild, store
+from autoresearch.log.tables.devices import Claims, Devices
+from autoresearch.log.tables.entries import Entries
+from autoresearch.log.tables.records import Changes, Records
+from autoresearch.log.tables.runs import Programs, Runs, Tasks
+from autoresearch.log.tables.texts import Releases, Texts
+from autoresearch.log.tables.verifications import Evidence, Mentions, Verifications
+from autoresearch.record.encoding import EncodingError
+from autoresearch.record.kinds import Body
+from autoresearch.record.record import DAY_MS, Network, Record, Refusal, Signer, admit, seal
+from autoresearch.trust.roster import Trust
+
+# Where a record stands in the order of reconciliation: its time, ms UTC, and its id.
+Key = tuple[int, bytes]
+
+
+class Writer:
+    """Writes the log in the file ``path`` through the connection of ``reader``; processes take turns.
+
+    ``trust`` says whose records are kept whatever strangers write; it may be set anew.
+    ``on_change(came, went)`` is called after each commit here with the keys that came, and those that the quota took.
+    """
+
+    def __init__(self, reader: Reader, path: Path, network: Network, trust: Trust, *, read_only: bool) -> None:
+        self.trust = trust
+        self.on_change: Callable[[list[Key], list[Key]], None] | None = None
+        self._reader = reader
+        self._records = Records(reader)
+        self._devices = Devices(reader, self._records)
+        self._path = path
+        self._heads = path.parent / "heads"
+        self._network = network
+        self._read_only = read_only
+        self._unattested: Unattested | None = None
+
+    def append(
+        self,
+        signer: Signer,
+        kind: str,
+        body: Body | dict[str, object],
+        *,
+        links: Sequence[bytes] = (),
+        now_ms: int,
+        accept_fork: bool = False,
+    ) -> Record:
+        """Sign the next record of ``signer``'s key and store it; it is on the disk when this returns.
+
+        This is the only place that spends a sequence number. Raises LogBehind when the key has signed a later record
+        than the log has (an old copy was put back), unless ``accept_fork``; Refused when the day's quota is used up or
+        nothing can be written; UsageError when others would not admit the record.
+        """
+        self._refuse_read_only()
+        author = signer.public
+        with self._reader.lock, appending(self._heads, author):
+            with self._writing(durable=True):
+                head = self._devices.head(author)
+                if not accept_fork:
+                    self._refuse_behind(author, head)
+                self._refuse_over_quota(author, now_ms)
+                record = self._sealed(signer, kind, body, tuple(links), head, now_ms)
+                dropped = self._take([record], own=frozenset({author}))
+            write_head(self._heads, author, Head(record.seq, record.id))
+        self._tell([record], dropped)
+        return record
+
+    def ingest(self, batch: Sequence[tuple[bytes, bytes]], *, now_ms: int) -> list[Verdict]:
+        """Admit and store records of others, given as bytes and signature, in one transaction. One verdict each."""
+        self._refuse_read_only()
+        ids = [hashlib.sha256(raw).digest() for raw, _ in batch]
+        known = self._records.has(ids)
+        verdicts: list[Verdict] = []
+        fresh: dict[bytes, Record] = {}
+        for record_id, (raw, signature) in zip(ids, batch, strict=True):
+            if record_id in known or record_id in fresh:
+                verdicts.append(Verdict(State.DUPLICATE, record_id))
+                continue
+            record = admit(raw, signature, self._network, now_ms=now_ms)
+            if isinstance(record, Refusal):
+                state = State.EARLY if record.code == "early" else State.REFUSED
+                verdicts.append(Verdict(state, record_id, refusal=record))
+            else:
+                fresh[record_id] = record
+                verdicts.append(Verdict(State.STORED, record_id, record))
+        lost = self._store(fresh) if fresh else {}
+        return [Verdict(lost[verdict.id], verdict.id) if _is_lost(verdict, lost) else verdict for verdict in verdicts]
+
+    def _store(self, fresh: dict[bytes, Record]) -> dict[bytes, State]:
+        """Store what another process hasn't stored in the meantime; returns the ids that are not news after all."""
+        with self._reader.lock, self._writing(durable=False):
+            there = self._records.has(fresh)
+            records = [record for record_id, record in fresh.items() if record_id not in there]
+            dropped = self._take(records)
+        self._tell(records, dropped)
+        over = {stored[1] for stored in dropped}
+        return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+
+    @contextmanager
+    def _writing(self, *, durable: bool) -> Iterator[None]:
+        """A transaction; what is counted beside the file is counted anew after one that failed."""
+        assert self._reader.pinned is None, "nothing is written in a snapshot"
+        try:
+            with transaction(self._reader.connection, durable=durable):
+                yield
+        except BaseException:
+            self._unattested = None
+            raise
+
+    def _take(self, records: Sequence[Record], own: frozenset[bytes] = frozenset()) -> list[Stored]:
+        """Store records that are not there yet, and return what is dropped for it. Runs inside a transaction."""
+        last = self._records.last_row()
+        came, went = store(self._reader.connection, self._network, records)
+        # Rows are numbered: there are no more than the last number.
+        if not self.trust.names_anybody or self._records.last_row() <= self._network.unattested:
+            self._unattested = None
+            return went
+        counted = self._unattested
+        if counted is None or counted.is_stale(self._reader.connection, self.trust, records):
+            counted = Unattested(self._reader.connection, self.trust, own_authors(self._heads) | own)
+        else:
+            counted.change(came, went)
+        if over := counted.take_excess(self._reader.connection, self._network.unattested):
+            discard(self._reader.connection, over, last)
+        self._unattested = counted
+        return went + over
+
+    def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:
+        """Tell whoever keeps an index beside the log which keys came, and which went for the quota."""
+        if self.on_change:
+            gone = {stored[1] for stored in dropped}
+            came = [(record.time, record.id) for record in records if record.id not in gone]
+            self.on_change(came, [(stored[4], stored[1]) for stored in dropped])
+
+    def missing_own(self, author: bytes) -> Head | None:
+        """The last record that this device key signed, when the log does not have it; else None."""
+        signed = read_head(self._heads, author)
+        return signed if signed and not self._records.has([signed.id]) else None
+
+    def rebuild(self) -> None:
+        """Compute all views anew from the records."""
+        self._refuse_read_only()
+        with self._reader.lock, transaction(self._reader.connection, durable=False):
+            rebuild(self._reader.connection)
+
+    def _sealed(
+        self,
+        signer: Signer,
+        kind: str,
+        body: Body | dict[str, object],
+        links: tuple[bytes, ...],
+        head: Head | None,
+        now_ms: int,
+    ) -> Record:
+        seq, prev = (head.seq + 1, head.id) if head else (1, b"")
+        try:
+            sealed = seal(signer, self._network, kind, body, seq=seq, prev=prev, time_ms=now_ms, links=links)
+        except EncodingError as error:
+            raise UsageError(f"This {kind} can't be recorded: {error}.") from error
+        record = admit(sealed.raw, sealed.signature, self._network, now_ms=now_ms)
+        if isinstance(record, Refusal):
+            raise UsageError(f"This {kind} can't be recorded: {record.sentence}.")
+        return record
+
+    def _refuse_behind(self, author: bytes, head: Head | None) -> None:
+        signed = self.missing_own(author)
+        if signed is None:
+            return
+        end = f"ends at this device's record {head.seq}" if head else "has no record of this device"
+        raise LogBehind(
+            f"The log {end}, but the device has signed number {signed.seq} already: an older copy was put back.",
+            hint="put the newest copy back, or accept that the history forks: autoresearch node doctor --accept-fork",
+        )
+
+    def _refuse_over_quota(self, author: bytes, now_ms: int) -> None:
+        day = now_ms // DAY_MS
+        if bucket(self._reader.connection, author, day) >= self._network.per_day:
+            resumes = datetime.fromtimestamp((day + 1) * DAY_MS / 1000, UTC)
+            raise Refused(
+                f"This device has published {self._network.per_day} records today, which is the most that peers keep.",
+                hint=f"it may go on at {resumes:%Y-%m-%d %H:%M} UTC",
+            )
+        if bucket(self._reader.connection, author, ALL_DAYS) >= self._network.per_author:
+            raise Refused(
+                f"This device has published {self._network.per_author} records, which is the most that peers keep.",
+                hint="go on with a new device key",
+            )
+
+    def _refuse_read_only(self) -> None:
+        if self._read_only:
+            raise Refused(f"The log {self._path} was opened to read only.")
+
+
+def _is_lost(verdict: Verdict, lost: dict[bytes, State]) -> bool:
+    return verdict.state is State.STORED and verdict.id in lost
 
 
 class Log:
@@ -41,7 +226,11 @@ class Log:
     def __init__(self, path: Path, network: Network, *, read_only: bool = False, trust: Trust | None = None) -> None:
         self.path = path
         self.network = network
-        self.reader = Reader(open_database(path, network, read_only=read_only))
+        self.reader = Reader(open_database(path, rebuild, read_only=read_only))
+        self._refuse_other_network(read_only=read_only)
+        # While a node catches up, the same pages of the indexes change again and again: 64 MiB of each, not 2 and 4.
+        for pragma in ("cache_size = -65536", "wal_autocheckpoint = 16000"):
+            self.reader.read(f"PRAGMA {pragma}", ())
         self.writer = Writer(self.reader, path, network, trust or Trust(), read_only=read_only)
         self.records = Records(self.reader)
         self.devices = Devices(self.reader, self.records)
@@ -56,11 +245,24 @@ class Log:
         self.releases = Releases(self.reader)
         self.evidence = Evidence(self.reader)
         self.changes = Changes(self.reader, self.runs)
-        if not is_up_to_date(self.reader.connection):
-            if read_only:
-                self.close()
-                raise Refused(f"The log {path} has to be brought up to date first.", hint="autoresearch up, once")
-            self.writer.rebuild()
+
+    def _refuse_other_network(self, *, read_only: bool) -> None:
+        """Raises Refused when the file is of another network; a new file becomes this one's."""
+        meta = "SELECT value FROM meta WHERE key = 'network'"
+        try:
+            with refusals(self.path):
+                if not read_only and not self.reader.read(meta, ()):
+                    insert = "INSERT OR IGNORE INTO meta VALUES('network', ?)"
+                    self.reader.connection.execute(insert, (self.network.id,))
+                if self.reader.read(meta, ()) not in ([], [(self.network.id,)]):
+                    raise Refused(
+                        f"The log {self.path} belongs to another network.",
+                        hint="its manifest was changed by hand: put it back, or join the other network:"
+                        " autoresearch network join",
+                    )
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def open(cls, path: Path, network: Network, *, read_only: bool = False, trust: Trust | None = None) -> Log:

@@ -7,26 +7,26 @@ from functools import lru_cache
 
 import msgspec
 
-from autoresearch.log.scoring import task_rules
-from autoresearch.records import (
-    Body,
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question, seeds
+from autoresearch.judging.scoring import task_rules
+from autoresearch.record.encoding import encode
+from autoresearch.record.kinds import (
     Claim,
     Commitment,
     Identity,
     Merge,
     Note,
-    Record,
     Release,
     Run,
     Task,
     Verification,
     Withdrawal,
     Yank,
-    encode,
 )
-from autoresearch.releases import component_of, content_digest, version_key
-from autoresearch.tasks import has_chosen_seed
-from autoresearch.verification import ecvrf, question, seeds
+from autoresearch.record.record import Record
+from autoresearch.task.model import has_chosen_seed
+from autoresearch.task.release import component_of, content_digest, version_key
 from autoresearch.words import RunStatus
 
 # Tables with one row for a record, which a withdrawal by its author takes away, and the author's place in the row.
@@ -72,15 +72,6 @@ INSERTS["release_index"] = (
 
 Row = tuple[object, ...]
 _json = msgspec.json.Encoder()
-
-
-def task_of(body: Body | dict[str, object]) -> bytes | None:
-    """The digest of the task that a record is about."""
-    if isinstance(body, Task):
-        return body.digest
-    if isinstance(body, Run | Claim | Note):
-        return body.task
-    return None
 
 
 def rows(n: int, record: Record) -> list[tuple[str, Row]]:

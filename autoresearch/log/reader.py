@@ -1,4 +1,7 @@
-"""One connection to the log: queries, and snapshots in which each is made once."""
+"""One connection to the log: queries, and snapshots in which each is made once.
+
+Parts of queries that several tables share.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from contextlib import contextmanager
 from threading import RLock
 
 from autoresearch.log.connection import refusals
-from autoresearch.log.models import Revision
+from autoresearch.log.rows import Revision
+from autoresearch.words import STOPPED
 
 # So many keys a query takes at once, and so many rows are read at once where there may be many.
 PAGE = 500
@@ -131,3 +135,10 @@ class Reader:
             self._kept.clear()
             self._kept_rows = 0
             self._kept_at = revision
+
+
+# A run that somebody stopped says nothing about its source: others may try it.
+ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
+# With this join ``suspect.author`` is there for a run after a fork of its author that no merge ended.
+SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq"
+COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"

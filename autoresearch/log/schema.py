@@ -1,82 +1,60 @@
-"""Opening a connection to the tables of the log, at the version that this program knows."""
+"""Opening a database of this node: the one check of its format, and bringing older tables to this version's.
+
+A home has three kinds: the log (``schema.sql``), the index of the blobs, and what the node keeps for itself
+(``local.sql``). All have one number of the format, in SQLite's ``user_version``.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from autoresearch.errors import Refused
-from autoresearch.log.connection import connect, connect_read_only, refusals, transaction
-from autoresearch.log.statements import STEPS
-from autoresearch.records import Network
+from autoresearch.log.connection import BACKUP, connect, connect_read_only, refusals, transaction
 
-# Raised whenever a projection's meaning changes: the projections are then rebuilt from the records at the next opening.
-PROJECTION_VERSION = 13
-
-SCHEMA_VERSION = len(STEPS)
+# Raised by 1 whenever a table changes, or what a table of the log means.
+FORMAT = 12
 
 
-def open_database(path: Path, network: Network, *, read_only: bool) -> sqlite3.Connection:
-    """A connection whose tables are there and up to date; of an empty log when nothing exists and it is read only.
+def open_database(
+    path: Path, make: Callable[[sqlite3.Connection], None], *, read_only: bool, damaged: str = BACKUP
+) -> sqlite3.Connection:
+    """A connection whose tables have the format of this version; empty ones in memory where nothing is to be read.
 
-    Raises Refused when the file was written by a newer version, belongs to another network, is none of ours, or is
-    too old to read without writing.
+    ``make`` makes the tables, or makes older ones over; killed in the middle of it, the file is as before.
+    ``damaged`` is what to do about a file that is.
+
+    Raises Refused when the file was written by a newer version, is no database, or is too old to read without writing.
     """
-    if read_only and not path.exists():
-        connection = _empty()
-        read_only = False
-    elif read_only:
-        connection = connect_read_only(path)
-    else:
-        connection = connect(path)
-    try:
-        with refusals(path):
-            _bring_up_to_date(connection, path, network, read_only=read_only)
-    except BaseException:
-        connection.close()
-        raise
+    in_memory = read_only and not path.exists()
+    with refusals(path, damaged), ExitStack() as opened:
+        connection = connect(None) if in_memory else connect_read_only(path) if read_only else connect(path)
+        opened.callback(connection.close)
+        if not is_of_now(connection, path):
+            if read_only and not in_memory:
+                raise Refused(f"{path} has to be brought up to date first.", hint="autoresearch up, once")
+            with transaction(connection, durable=True):
+                if not is_of_now(connection, path):  # another process may have been faster
+                    make(connection)
+                    connection.execute(f"PRAGMA user_version = {FORMAT}")
+        opened.pop_all()
     return connection
 
 
-def is_up_to_date(connection: sqlite3.Connection) -> bool:
-    """Whether the tables were computed by the rules of this version."""
-    found = connection.execute("SELECT value FROM meta WHERE key = 'projection_version'").fetchone()
-    return found is None or found[0] == PROJECTION_VERSION
+def is_of_now(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file has the format of this version, and not an older one or none. Raises Refused for a newer one."""
+    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found > FORMAT:
+        raise Refused(
+            f"{path} was written by a newer version of autoresearch, in format {found}; this one knows {FORMAT}.",
+            hint="install that version or a later one, or set AUTORESEARCH_HOME to another folder",
+        )
+    return found == FORMAT
 
 
-def _empty() -> sqlite3.Connection:
-    """The tables in memory. Without sqlite-utils, which takes longer to import than all the rest."""
-    connection = connect(None)
-    for statement in (statement for step in STEPS for statement in step):
+def make_tables(connection: sqlite3.Connection, file: str) -> None:
+    """Execute a file of this folder, such as ``schema.sql``, in the caller's transaction."""
+    for statement in Path(__file__).with_name(file).read_text("utf-8").split(";\n"):
         connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    return connection
-
-
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path, network: Network, *, read_only: bool) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
-        raise Refused(
-            f"The log {path} was written by a newer version of autoresearch.",
-            hint="install that version or a later one",
-        )
-    if version < SCHEMA_VERSION:
-        if read_only:
-            raise Refused(f"The log {path} has to be brought up to date first.", hint="autoresearch up, once")
-        from sqlite_utils import Database
-
-        from autoresearch.log.migrations import migrations
-
-        with transaction(connection, durable=True):
-            migrations.apply(Database(connection))
-    meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    if meta.get("network", network.id) != network.id:
-        raise Refused(
-            f"The log {path} belongs to another network.",
-            hint="its manifest was changed by hand: put it back, or join the other network: autoresearch network join",
-        )
-    if not read_only and "network" not in meta:
-        connection.executemany(
-            "INSERT OR IGNORE INTO meta VALUES(?, ?)",
-            [("network", network.id), ("projection_version", PROJECTION_VERSION)],
-        )

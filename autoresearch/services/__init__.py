@@ -9,23 +9,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from autoresearch.services.action import ActionClient, ActionConfig, ActionServer
-    from autoresearch.services.buffers import (
-        DataShape,
+    from autoresearch.services.buffers.episodes import (
         Episode,
         EpisodeWriter,
-        FutureSampler,
-        LatestSampler,
-        ReplayBuffer,
         ReplayBufferDataStore,
-        Sampler,
-        SequenceSampler,
-        TrajectoryBuffer,
         TrajectoryBufferDataStore,
         make_datastore,
         make_default_trajectory_buffer,
         populate_datastore,
         read_episodes,
     )
+    from autoresearch.services.buffers.replay import ReplayBuffer
+    from autoresearch.services.buffers.rows import DataShape
+    from autoresearch.services.buffers.samplers import FutureSampler, LatestSampler, Sampler, SequenceSampler
+    from autoresearch.services.buffers.trajectories import TrajectoryBuffer
     from autoresearch.services.environments import (
         GymEnvClient,
         GymEnvClientWrapper,
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
         GymVectorEnvClient,
     )
     from autoresearch.services.inference import InferenceClient, InferenceServer
-    from autoresearch.services.links import ClientKeys, KeyPair, ServerKeys
+    from autoresearch.services.links.sockets import ClientKeys, KeyPair, ServerKeys
     from autoresearch.services.presence import (
         Announcement,
         Service,
@@ -44,7 +41,8 @@ if TYPE_CHECKING:
         running_services,
     )
     from autoresearch.services.stores import DataStoreBase, QueuedDataStore, SamplesPerInsert
-    from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer, TrainerSMInterface
+    from autoresearch.services.trainer_client import TrainerClient, TrainerSMInterface
+    from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
 
 __all__ = [
     "ActionClient",
@@ -89,25 +87,31 @@ __all__ = [
     "reserved",
     "running_services",
 ]
-_ROOMS = {
-    "action": ("ActionClient", "ActionConfig", "ActionServer"),
-    "buffers": (
-        "DataShape",
+_CHAPTERS = {
+    "action": (
+        "ActionClient",
+        "ActionConfig",
+        "ActionServer",
+    ),
+    "buffers.episodes": (
         "Episode",
         "EpisodeWriter",
-        "FutureSampler",
-        "LatestSampler",
-        "ReplayBuffer",
         "ReplayBufferDataStore",
-        "Sampler",
-        "SequenceSampler",
-        "TrajectoryBuffer",
         "TrajectoryBufferDataStore",
         "make_datastore",
         "make_default_trajectory_buffer",
         "populate_datastore",
         "read_episodes",
     ),
+    "buffers.replay": ("ReplayBuffer",),
+    "buffers.rows": ("DataShape",),
+    "buffers.samplers": (
+        "FutureSampler",
+        "LatestSampler",
+        "Sampler",
+        "SequenceSampler",
+    ),
+    "buffers.trajectories": ("TrajectoryBuffer",),
     "environments": (
         "GymEnvClient",
         "GymEnvClientWrapper",
@@ -115,18 +119,43 @@ _ROOMS = {
         "GymEnvServerWrapper",
         "GymVectorEnvClient",
     ),
-    "inference": ("InferenceClient", "InferenceServer"),
-    "links": ("ClientKeys", "KeyPair", "ServerKeys"),
-    "presence": ("Announcement", "Service", "client_keys", "find_service", "reserved", "running_services"),
-    "stores": ("DataStoreBase", "QueuedDataStore", "SamplesPerInsert"),
-    "trainer": ("TrainerClient", "TrainerConfig", "TrainerServer", "TrainerSMInterface"),
+    "inference": (
+        "InferenceClient",
+        "InferenceServer",
+    ),
+    "links.sockets": (
+        "ClientKeys",
+        "KeyPair",
+        "ServerKeys",
+    ),
+    "presence": (
+        "Announcement",
+        "Service",
+        "client_keys",
+        "find_service",
+        "reserved",
+        "running_services",
+    ),
+    "stores": (
+        "DataStoreBase",
+        "QueuedDataStore",
+        "SamplesPerInsert",
+    ),
+    "trainer_client": (
+        "TrainerClient",
+        "TrainerSMInterface",
+    ),
+    "trainer_server": (
+        "TrainerConfig",
+        "TrainerServer",
+    ),
 }
 
 
 def __getattr__(name: str) -> object:
     """Load a name when it is asked for."""
-    for room, names in _ROOMS.items():
+    for chapter, names in _CHAPTERS.items():
         if name in names:
-            found: object = getattr(import_module(f"{__name__}.{room}"), name)
-            return found
+            value: object = getattr(import_module(f"{__name__}.{chapter}"), name)
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

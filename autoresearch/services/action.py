@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoresearch.errors import ServiceError, ServiceRefused, UsageError
-from autoresearch.services.caller import Caller, Errors
-from autoresearch.services.configs import check_same
-from autoresearch.services.links import ClientKeys, Counts, Publisher, RequestServer, ServerKeys, Subscriber
+from autoresearch.services.links.client import Caller, Errors, check_same
+from autoresearch.services.links.newest import Publisher, Subscriber
+from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 _logger = logging.getLogger(__name__)
 ObsCallback = Callable[[set[str]], Any]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autoresearch.errors import ServiceError, ServiceFailed, ServiceRefused
-from autoresearch.services.caller import Caller, Errors
-from autoresearch.services.links import ClientKeys, Counts, RequestServer, ServerKeys
+from autoresearch.services.links.client import Caller, Errors
+from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 Interface = Callable[[Any], object]
 BatchedInterface = Callable[[list[Any]], Sequence[object]]

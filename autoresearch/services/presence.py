@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.sanitise import one_line
+from autoresearch.text import one_line
 
 if TYPE_CHECKING:
     from autoresearch.paths import Paths
-    from autoresearch.services.links import ClientKeys
+    from autoresearch.services.links.sockets import ClientKeys
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 # Addresses of a server that mean all of this machine's.
@@ -115,7 +115,7 @@ def running_services(folder: Path) -> list[Service]:
 
 
 def find_service(name: str, folder: Path | None = None, *, wait_s: float = 0.0) -> Service:
-    """The service of this name on this machine, as ``autoresearch services`` lists it; one may be about to begin.
+    """The service of this name on this machine, as ``autoresearch agent services`` lists it; one may be about to begin.
 
     Raises:
         NotFound: none of this name runs after ``wait_s`` seconds.
@@ -137,14 +137,14 @@ def find_service(name: str, folder: Path | None = None, *, wait_s: float = 0.0) 
 def client_keys(server_key: str, key_file: Path | None = None) -> ClientKeys | None:
     """What a client needs to ask a service with this public key; None where that is empty, and no key is needed.
 
-    The client's own key is that of ``key_file``, else this node's, which ``autoresearch services --key`` shows.
+    The client's own key is that of ``key_file``, else this node's, which ``autoresearch agent services --key`` shows.
 
     Raises:
         UsageError: the server's key is none, or the file can't be read.
     """
     if not server_key:
         return None
-    from autoresearch.services.links import ClientKeys, KeyPair
+    from autoresearch.services.links.sockets import ClientKeys, KeyPair
 
     if key_file is None:
         key_file = _paths().service_key

@@ -1,86 +1,355 @@
-"""All commands: where each lives and what it does in a line, so that help and completion import none of them."""
+"""All commands: where each lives and what it does in a line, so that help and completion import none of them.
+
+Completion in the shell from the local log; it needs no daemon and never fails.
+
+What is printed here is evaluated by a shell, and some shells (zsh through typer's script) evaluate the help text with
+it: nothing of what others wrote goes there that a shell, or rich's markup, gives a meaning.
+
+Options and arguments that several commands share, and the examples under each command's help.
+"""
 
 from __future__ import annotations
 
+import re
+import shutil
+import textwrap
 from dataclasses import dataclass
+from typing import Annotated
+
+import typer
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command or group of commands: its module in ``commands`` and its line in the help."""
+    """One command or group of commands: its module in ``autoresearch_cli`` and its line in the help."""
 
     module: str
     summary: str
 
 
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A word that only other commands follow, like ``task`` in ``task list``.
+
+    Attributes:
+        summary: Its line in the help.
+        sentence: What the help of the noun begins with.
+        examples: Three commands, each with what it does.
+        see: Related commands.
+        commands: What may follow, by name.
+        alone: The command that is meant where none follows; empty: the help.
+    """
+
+    summary: str
+    sentence: str
+    examples: tuple[tuple[str, str], ...]
+    see: str
+    commands: dict[str, Entry]
+    alone: str = ""
+
+
+# Of ``run`` the help is that of the verb.
+NOUNS: dict[str, Noun] = {
+    "run": Noun(
+        summary="Runs: list, lineage, claims, propose, star, withdraw, export.",
+        sentence="",
+        examples=(),
+        see="",
+        commands={
+            "list": Entry("commands.run", "The runs of a task as a table: by state, setting, words."),
+            "lineage": Entry("commands.show", "The steps from the baseline to a run."),
+            "claims": Entry("commands.run", "What is being tried now, by whom, until when."),
+            "evidence": Entry("commands.verify", "Signed records that prove misbehaviour; check them here."),
+            "checkout": Entry("commands.propose", "Bring the best program into a task folder, to be changed next."),
+            "propose": Entry("commands.propose", "Hand a program to the daemon, which runs it when a worker is free."),
+            "claim": Entry("commands.propose", "Tell the network that you try a program, before you run it."),
+            "star": Entry("commands.run", "Star a run, to find it again; on this machine only."),
+            "unstar": Entry("commands.run", "Take a star away."),
+            "withdraw": Entry("commands.run", "Withdraw a run or a note of this machine."),
+            "export": Entry("commands.export", "Write the runs as a table, or the log as a bundle."),
+        },
+    ),
+    "task": Noun(
+        summary="Tasks: list, show, get, new, effects, export.",
+        sentence="A task is a folder: task.toml, fixed files that measure, and the program to improve.",
+        examples=(
+            ("autoresearch task list", "the tasks of this network"),
+            ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
+            ("cd my-repo && autoresearch task new .", "describe your own program"),
+        ),
+        see="run, work, node config set work.task",
+        commands={
+            "list": Entry("commands.task", "The tasks of this network, and the best value of each."),
+            "show": Entry("commands.task", "What a task measures, fixes and lets the search change."),
+            "get": Entry("commands.task", "Write a task as a folder to work in."),
+            "new": Entry("commands.task", "Make a task folder: for your program, or a copy of the shipped one."),
+            "pin": Entry("commands.task", "Fix the program in a task folder as the task's baseline."),
+            "lock": Entry("commands.task", "Lock the Python packages that a task's program needs."),
+            "allow": Entry("commands.task", "Allow a task's Python packages on this machine, and install them."),
+            "effects": Entry("commands.best", "What each setting of a task did to the metric."),
+            "archive": Entry("commands.task", "Put a task away on this machine."),
+            "restore": Entry("commands.task", "Take a task out of the archive."),
+            "export": Entry("commands.export", "Write a task as a git repository, or as pages."),
+        },
+    ),
+    "agent": Noun(
+        summary="What a project trains: serve, reset, yank.",
+        sentence="An agent is what a project trains: its state, its releases and what it serves.",
+        examples=(
+            ("autoresearch agent serve trainer", "let actors elsewhere play for this project's trainer"),
+            ("autoresearch agent services", "what this machine serves"),
+            ("autoresearch agent reset", "begin to learn anew"),
+        ),
+        see="init, train, run, publish",
+        commands={
+            "serve": Entry("agent.serve", "Serve a component of a project to other programs."),
+            "services": Entry("agent.serve", "The components that this machine serves."),
+            "reset": Entry("agent.train", "Forget what a project has learned, or go back to a run."),
+            "yank": Entry("agent.publish", "Advise against a release of yours."),
+        },
+    ),
+    "node": Noun(
+        summary="This machine: pause, records, doctor, config, id, logs.",
+        sentence="A node is this machine with its log, its keys, its settings and its daemon.",
+        examples=(
+            ("autoresearch node pause --for 2h", "stop working for two hours"),
+            ("autoresearch node config set work.workers 2", "change a setting"),
+            ("autoresearch node doctor", "check this machine"),
+        ),
+        see="status, up, down, work",
+        commands={
+            "pause": Entry("commands.work", "Stop working, for a while or until `node resume`."),
+            "resume": Entry("commands.work", "End a pause."),
+            "finish": Entry("commands.work", "Finish the run in progress, then stop working."),
+            "events": Entry("commands.work", "What happens on this node, as it happens."),
+            "records": Entry("commands.show", "The newest records of the log."),
+            "logs": Entry("commands.node", "What the daemon wrote to its log file."),
+            "doctor": Entry("commands.doctor", "Check this machine, and say how to mend it."),
+            "config": Entry("commands.config", "Show and change settings."),
+            "paths": Entry("commands.node", "Where the files are on this machine."),
+            "id": Entry("commands.identity", "This participant's keys, devices and mailbox."),
+            "import": Entry("commands.export", "Import a bundle of another node, or a results.tsv as notes."),
+        },
+    ),
+    "network": Noun(
+        summary="The network: join, invite, voters, peers, credit.",
+        sentence="A network is a set of constants, a trust list, and some nodes to begin with. It has no server.",
+        examples=(
+            ("autoresearch network join autoresearch1…", "join with an invite"),
+            ("autoresearch network show", "which network this is, and its trust list"),
+            ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
+        ),
+        see="network peers, node config, node id show",
+        commands={
+            "show": Entry("commands.network", "Which network this is, its trust list and its voters."),
+            "peers": Entry("commands.voters", "The other nodes, and how to reach this one."),
+            "credit": Entry("commands.best", "What each participant has done, with the records."),
+            "new": Entry("commands.network", "Write the manifest of a new network."),
+            "join": Entry("commands.network", "Join a network by an invite or a manifest."),
+            "invite": Entry("commands.network", "Make an invite."),
+            "invites": Entry("commands.voters", "The invites of this machine that admit."),
+            "admit": Entry("commands.voters", "As a founder, count a participant."),
+            "dismiss": Entry("commands.voters", "As a founder, count a participant no longer."),
+            "trust": Entry("commands.network", "Trust an attestor, a participant or a founder."),
+            "distrust": Entry("commands.network", "Trust one no longer."),
+            "attestor": Entry("commands.attestor", "What this node does as an attestor of mailboxes."),
+            "list": Entry("commands.network_homes", "The networks of this home."),
+            "use": Entry("commands.network_homes", "Go to another network of this home."),
+            "bring": Entry("commands.network_homes", "Bring your runs from another network of this home."),
+            "forget": Entry("commands.network_homes", "Delete what this home holds of a network."),
+        },
+        alone="show",
+    ),
+    "note": Noun(
+        summary="Notes: list, add, ask the log.",
+        sentence="A note says what a run shows, or what to try next; others read and cite it.",
+        examples=(
+            ("autoresearch note list", "the notes on the task worked on last"),
+            ("autoresearch note ask 'which batch sizes were tried?'", "what the log answers"),
+            ("autoresearch note add @ 'a longer warm-up is steadier'", "publish what a run shows"),
+        ),
+        see="show, run list, run claims",
+        commands={
+            "list": Entry("commands.note", "The notes on a task: insights, hypotheses, past work."),
+            "ask": Entry("commands.note", "What the log says to a question, with the records."),
+            "add": Entry("commands.note", "Publish what a run shows, or what to try next."),
+        },
+    ),
+}
+
 SECTIONS: dict[str, dict[str, Entry]] = {
-    "Look": {
-        "status": Entry("status", "What this node does, and why."),
-        "best": Entry("best", "The best program of a task so far."),
-        "top": Entry("top", "The leaderboard of a task."),
-        "runs": Entry("runs", "The runs of a task as a table: by state, setting, words."),
-        "log": Entry("log", "The newest records of the log."),
-        "show": Entry("show", "One record, whole: numbers, source, training log."),
-        "diff": Entry("diff", "What a run changed, against its parent or another run."),
-        "lineage": Entry("lineage", "The steps from the baseline to a run."),
-        "effects": Entry("effects", "What each setting of a task did to the metric."),
-        "credit": Entry("credit", "What each participant has done, with the records."),
-        "evidence": Entry("evidence", "Signed records that prove misbehaviour; check them here."),
-        "notes": Entry("note", "The notes on a task: insights, hypotheses, past work."),
-        "claims": Entry("claims", "What is being tried now, by whom, until when."),
-        "ask": Entry("ask", "What the log says to a question, with the records."),
-        "open": Entry("open", "The local pages in a browser: progress, runs, leaderboard."),
-        "events": Entry("events", "What happens on this node, as it happens."),
-    },
     "Work": {
-        "demo": Entry("demo", "Watch this machine run experiments for a few minutes."),
-        "run": Entry("run", "Train a task folder's program once, or benchmark a project."),
-        "next": Entry("next_program", "Bring the best program into a task folder, to be changed next."),
-        "propose": Entry("propose", "Hand a program to the daemon, which runs it when a worker is free."),
-        "claim": Entry("claim", "Tell the network that you try a program, before you run it."),
-        "mcp": Entry("mcp", "Tools for a coding agent, by the Model Context Protocol."),
-        "work": Entry("work", "Let the daemon run experiments."),
-        "verify": Entry("verify", "Measure another participant's run on this machine."),
-        "note": Entry("note", "Publish what a run shows, or what to try next."),
-        "star": Entry("star", "Star a run, to find it again; on this machine only."),
-        "unstar": Entry("star", "Take a star away."),
-        "withdraw": Entry("withdraw", "Withdraw a run or a note of this machine."),
-        "pause": Entry("control", "Stop working, for a while or until `resume`."),
-        "resume": Entry("control", "End a pause."),
-        "finish": Entry("control", "Finish the run in progress, then stop working."),
+        "up": Entry("commands.node", "Start the daemon."),
+        "down": Entry("commands.node", "Stop the daemon."),
+        "status": Entry("commands.work", "What this node does, and why."),
+        "work": Entry("commands.work", "Let the daemon run experiments."),
+        "best": Entry("commands.best", "The best program of a task so far."),
+        "top": Entry("commands.best", "The leaderboard of a task."),
+        "show": Entry("commands.show", "One record, whole: numbers, source, training log."),
+        "diff": Entry("commands.show", "What a run changed, against its parent or another run."),
+        "run": Entry("commands.run", "Train a task folder's program once, or benchmark a project."),
+        "verify": Entry("commands.verify", "Measure another participant's run on this machine."),
+        "open": Entry("commands.node", "The local pages in a browser: progress, runs, leaderboard."),
+        "demo": Entry("commands.demo", "Watch this machine run experiments for a few minutes."),
+        "mcp": Entry("commands.mcp", "Tools for a coding agent, by the Model Context Protocol."),
     },
-    "Project": {
-        "init": Entry("init", "Make a project: an agent that runs at once."),
-        "install": Entry("install", "Install an environment, a policy or a trainer into a project."),
-        "uninstall": Entry("install", "Take a component out of a project."),
-        "use": Entry("install", "Choose the default among components of a type."),
-        "list": Entry("install", "The components of a project, and its runs."),
-        "train": Entry("train", "Train a project's policy; `run` measures it."),
-        "serve": Entry("serve", "Serve a component of a project to other programs."),
-        "services": Entry("serve", "The components that this machine serves."),
-        "reset": Entry("train", "Forget what a project has learned, or go back to a run."),
-        "search": Entry("search", "Components: environments, policies, trainers and others."),
-        "publish": Entry("publish", "Publish a project's run, or a component."),
-        "get": Entry("get", "A published run as a folder: agent, parameters, what it learned."),
-        "yank": Entry("yank", "Advise against a release of yours."),
-    },
-    "Node": {
-        "up": Entry("up", "Start the daemon."),
-        "down": Entry("down", "Stop the daemon."),
-        "peers": Entry("peers", "The other nodes, and how to reach this one."),
-        "network": Entry("network", "The network of this node: create one, join one, invite others."),
-        "doctor": Entry("doctor", "Check this machine, and say how to mend it."),
-        "logs": Entry("logs", "What the daemon wrote to its log file."),
-        "config": Entry("config", "Show and change settings."),
-        "paths": Entry("paths", "Where the files are on this machine."),
-        "id": Entry("identity", "This participant's keys, devices and mailbox."),
-        "attestor": Entry("attestor", "What this node does as an attestor of mailboxes."),
-    },
-    "Exchange": {
-        "export": Entry("export", "Write runs as a table, pages or a git repository, or a bundle."),
-        "import": Entry("importing", "Import a bundle of another node, or a results.tsv as notes."),
-        "task": Entry("task", "List tasks; make a task folder, or explain one."),
+    "Projects of components": {
+        "init": Entry("agent.components", "Make a project: an agent that runs at once."),
+        "search": Entry("agent.components", "Components: environments, policies, trainers and others."),
+        "install": Entry("agent.components", "Install an environment, a policy or a trainer into a project."),
+        "uninstall": Entry("agent.components", "Take a component out of a project."),
+        "use": Entry("agent.components", "Choose the default among components of a type."),
+        "list": Entry("agent.components", "The components of a project, and its runs."),
+        "train": Entry("agent.train", "Train a project's policy; `run` measures it."),
+        "publish": Entry("agent.publish", "Publish a project's run, or a component."),
+        "get": Entry("agent.publish", "A published run as a folder: agent, parameters, what it learned."),
     },
 }
 
-COMMANDS: dict[str, Entry] = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+# Every command by its words, like ``run list``.
+COMMANDS: dict[str, Entry] = {
+    **{name: entry for section in SECTIONS.values() for name, entry in section.items()},
+    **{f"{noun} {name}": entry for noun, group in NOUNS.items() for name, entry in group.commands.items()},
+}
+
+
+RECENT = 200
+REFERENCES = [("@", "the best run"), ("@mine", "your best run"), ("@~1", "the best run's parent")]
+
+
+def complete_reference(incomplete: str) -> list[tuple[str, str]]:
+    """References that begin so: the best run, or recent records with what they are."""
+    if not incomplete or incomplete.startswith("@"):
+        return [(name, about) for name, about in REFERENCES if name.startswith(incomplete)]
+    try:
+        return _recent(incomplete)
+    except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
+        return []
+
+
+def complete_run(incomplete: str) -> list[tuple[str, str]]:
+    """What may follow ``run`` and begins so, beside the files that the shell completes."""
+    commands = NOUNS["run"].commands
+    return [(name, entry.summary) for name, entry in commands.items() if name.startswith(incomplete)]
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Names of tasks in the log that begin so, and are not archived."""
+    return _tasks(incomplete)
+
+
+def complete_archived(incomplete: str) -> list[str]:
+    """Names of archived tasks that begin so."""
+    return _tasks(incomplete, archived=True)
+
+
+def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
+    try:
+        from autoresearch.ask.runs.boards import tasks_answer
+        from autoresearch_cli.reading import open_notebook
+
+        with open_notebook() as notebook:
+            tasks = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=True).tasks
+            names = {harmless(task.name) for task in tasks if task.archived == archived}
+    except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
+        return []
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_network(incomplete: str) -> list[str]:
+    """Names of this home's networks that begin so."""
+    try:
+        from autoresearch.ask.acts.networks import home_networks
+        from autoresearch_cli import here
+
+        names = [one.name for one in home_networks(here.paths())]
+    except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def harmless(text: str) -> str:
+    """Letters, digits and the little punctuation that means nothing to a shell."""
+    return " ".join(re.sub(r"[^\w .,+=%“”–-]", " ", text).split())
+
+
+def _recent(incomplete: str) -> list[tuple[str, str]]:
+    from autoresearch.ask.show import log_answer
+    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.rendering.layout import short
+
+    with open_notebook() as notebook:
+        found = log_answer(notebook.log, limit=RECENT).records
+    return [(short(r.id), harmless(r.summary)) for r in found if short(r.id).startswith(incomplete)]
+
+
+# Help is no wider, whatever the terminal is.
+MOST_COLUMNS = 110
+# By which click indents the end of a help.
+HELP_INDENT = 2
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON document a line.")]
+Task = Annotated[
+    str,
+    typer.Option(
+        "--task",
+        metavar="NAME",
+        help="A task's name or digest. Left out: the one worked on last.",
+        autocompletion=complete_task,
+    ),
+]
+Reference = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="An id or its beginning, @ for the best run, @mine for your best, @~1 for its parent.",
+        autocompletion=complete_reference,
+    ),
+]
+PARENT_HELP = "The run whose program you edited. Left out: the one that the folder remembers, else the nearest one."
+Folder = Annotated[str, typer.Argument(metavar="[DIR]", help="A task folder. Left out: the configured task.")]
+For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long: 90s, 30m, 2h, 1h30m, 3d.")]
+Runs = Annotated[int | None, typer.Option("--runs", min=1, help="Stop after so many runs.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=0, max=64, help="Training processes at a time, instead of the setting.")
+]
+
+
+def examples(*lines: tuple[str, str], see: str) -> str:
+    """The end of a command's help: example commands with what they do, and related commands.
+
+    What a command does stands below it where the terminal is too narrow for both.
+    """
+    columns = min(shutil.get_terminal_size().columns, MOST_COLUMNS) - HELP_INDENT
+    width = max(len(command) for command, _ in lines)
+    rows = [f"  {command.ljust(width)}  {meaning}" for command, meaning in lines]
+    if max(map(len, rows)) > columns:
+        rows = [row for command, meaning in lines for row in _two_lines(command, meaning, columns)]
+    # A line with a lone backspace keeps click from re-wrapping the paragraph after it.
+    return "\n".join(["\b", "Examples:", *rows, "", f"See also: {see}"])
+
+
+def _two_lines(command: str, meaning: str, columns: int) -> list[str]:
+    """A command, broken between its words as a shell takes it, and below it what it does."""
+    rows = [" "]
+    for word in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", command):
+        if len(f"{rows[-1]} {word} \\") > columns:
+            rows[-1] += " \\"
+            rows.append("     ")
+        rows[-1] += f" {word}"
+    return [*rows, *textwrap.wrap(meaning, columns, initial_indent="      # ", subsequent_indent="        ")]
+
+
+def command_app(help_line: str = "", *, no_args_is_help: bool = True) -> typer.Typer:
+    """An application for one command or group; they are built alike, so that help looks the same everywhere."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=no_args_is_help,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MOST_COLUMNS},
+    )
+    if help_line:  # else what the callback's docstring says
+        app.info.help = help_line
+    return app

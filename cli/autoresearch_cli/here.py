@@ -1,20 +1,30 @@
-"""This machine as a command finds it: folders, settings, daemon. The one place that reads the environment."""
+"""This machine as a command finds it: folders, settings, daemon. The one place that reads the environment.
+
+Where passphrases come from: a variable, a file descriptor, or a person at a terminal; never an argument.
+
+This machine's keys as a command needs them: read, and with the root key at hand.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoresearch.errors import not_running
+import typer
+
+from autoresearch.errors import NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
+from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
+from autoresearch.trust.keys import KeyPair
 
 if TYPE_CHECKING:
-    from autoresearch.client import Client
-    from autoresearch.networks import Manifest
+    from autoresearch.ask.client import Client
+    from autoresearch.trust.manifest import Manifest
 
 
 def environment() -> Mapping[str, str]:
@@ -39,7 +49,7 @@ def settings() -> Settings:
 
 def manifest() -> Manifest:
     """The network that the data folder belongs to. Raises UsageError when its file is damaged."""
-    from autoresearch.networks import load_manifest
+    from autoresearch.trust.manifest_file import load_manifest
 
     return load_manifest(paths().manifest)
 
@@ -54,7 +64,7 @@ def client() -> Client:
     socket = paths().socket
     if not socket.exists():
         raise not_running()
-    from autoresearch.client import Client
+    from autoresearch.ask.client import Client
 
     return Client(socket)
 
@@ -86,7 +96,7 @@ def task_folder(text: str) -> Path:
     chosen = text or settings().work.task
     if chosen:
         return existing_folder(chosen)
-    from autoresearch.tasks import shipped_task
+    from autoresearch.task.loading import shipped_task
 
     return shipped_task().folder
 
@@ -94,3 +104,62 @@ def task_folder(text: str) -> Path:
 def first_device() -> str:
     """The device of a run in this process: the first in the settings."""
     return named_devices(settings().work.device)[0]
+
+
+VARIABLE = "AUTORESEARCH_PASSPHRASE"
+DESCRIPTOR = "AUTORESEARCH_PASSPHRASE_FD"
+_BYTES_MAX = 1024
+# A new one with fewer is guessed in seconds.
+LEAST_CHARACTERS = 8
+
+
+def passphrase(what: str, *, confirm: bool = False, instead: str = "") -> str:
+    """The passphrase for ``what``. ``confirm``: it is a new one. ``instead`` is what else a person may do.
+
+    Raises:
+        UsageError: nobody can be asked and none is given, or a new one is too short.
+    """
+    found = _given() or _asked(what, confirm=confirm, instead=instead)
+    if confirm and len(found) < LEAST_CHARACTERS:
+        raise UsageError(
+            f"the passphrase has less than {LEAST_CHARACTERS} characters", hint="several words are easy to remember"
+        )
+    return found
+
+
+def _asked(what: str, *, confirm: bool, instead: str) -> str:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            f"the passphrase {what} is needed, and there is no terminal to ask at",
+            hint="; ".join(filter(None, (f"set {VARIABLE}, or {DESCRIPTOR} to an open file descriptor", instead))),
+        )
+    return str(typer.prompt(f"Passphrase {what}", hide_input=True, confirmation_prompt=confirm, err=True))
+
+
+def _given() -> str:
+    number = environment().get(DESCRIPTOR)
+    if not number:
+        return environment().get(VARIABLE, "")
+    try:
+        with os.fdopen(int(number), "rb", closefd=False) as file:
+            return file.readline(_BYTES_MAX).decode().rstrip("\r\n")
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{DESCRIPTOR} names no file that can be read: {error}") from error
+
+
+def loaded() -> OwnKeys:
+    """The keys. Raises NotFound when there are none yet."""
+    try:
+        return load_identity(paths().keys)
+    except NotFound as error:
+        if paths().keys.joinpath(ROOT_FILE).exists():
+            sentence = "the device key of this machine is missing; the daemon makes a new one for the root key"
+            raise NotFound(sentence, hint="put the old one back, or: autoresearch up") from error
+        raise NotFound("there are no keys yet", hint="autoresearch node id new, or start the daemon") from error
+
+
+def unlocked(mine: OwnKeys) -> OwnKeys:
+    """With the root key at hand; asks for the passphrase where it needs one. Raises Refused, UsageError."""
+    if isinstance(mine.root, KeyPair):
+        return mine
+    return unlock(paths().keys, mine, passphrase("of the root key") if mine.root.here else "")

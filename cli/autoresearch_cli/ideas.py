@@ -9,31 +9,24 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.api import ProposeRequest, RunView, ShowAnswer
-from autoresearch.direction import sign_of
+from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.requests import ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.figures import value
-from autoresearch.ideas import Idea
+from autoresearch.log.standing.answers import RunView
+from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
-from autoresearch.recalling import run_before
-from autoresearch.records import short_id
-from autoresearch.sanitise import one_line
-from autoresearch.tasks import (
-    Task,
-    check_source,
-    is_lone,
-    join_files,
-    load_task,
-    remember_start,
-    source_digest,
-    started_from,
-)
-from autoresearch.views import run_body
+from autoresearch.propose.mind.recall import run_before
+from autoresearch.record.encoding import short_id
+from autoresearch.task.loading import check_source, load_task, remember_start, started_from
+from autoresearch.task.model import Task
+from autoresearch.task.program import is_lone, join_files, source_digest
+from autoresearch.text import one_line, sign_of, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import here
-from autoresearch_cli.options import PARENT_HELP
+from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 # So many seeds of one program are looked at for one that is free.
@@ -110,7 +103,7 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
     run = shown.run
     assert run is not None
     folder = shlex.quote(str(task.folder))
-    back = f"→ back to the best program, for another change: autoresearch next {folder}"
+    back = f"→ back to the best program, for another change: autoresearch run checkout {folder}"
     if run.value is None:
         return [f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back]
     if run.parent is None:

@@ -1,14 +1,192 @@
-"""The ``autoresearch`` command: its options, and the way to the command asked for. Knows no command's work."""
+"""From an exception to what a person reads: a sentence, a hint, an exit status.
+
+The root of the command line: loads a command when asked for; turns errors into sentences and exit codes.
+
+The ``autoresearch`` command: its options, and the way to the command asked for. Knows no command's work.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer import Abort, TyperException
 
-from autoresearch_cli.group import CommandGroup, convert_no_text
+from autoresearch.errors import AutoresearchError
+from autoresearch_cli.groups import CommandGroup
+
+if TYPE_CHECKING:
+    from typer._click import Context
+
+    from autoresearch_cli.models import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """What went wrong, ready to be printed."""
+
+    error: str
+    hint: str = ""
+    exit_status: int = 1
+    usage: str = ""
+
+    def failure(self) -> Problem:
+        """The same for programs."""
+        from autoresearch_cli.models import Problem
+
+        return Problem(error=self.error, hint=self.hint, exit_status=self.exit_status)
+
+
+def mishap(error: Exception) -> Mishap:
+    """Describe any exception that reached the command line."""
+    if isinstance(error, AutoresearchError):
+        return Mishap(f"{error}", hint=error.hint, exit_status=error.exit_status)
+    if isinstance(error, TyperException):
+        return _wrong_usage(error)
+    if isinstance(error, Abort):
+        return Mishap("stopped", exit_status=130)
+    if isinstance(error, OSError):
+        place = f": {error.filename}" if error.filename else ""
+        return Mishap(
+            f"{error.strerror or error}{place}", hint="autoresearch node doctor checks disk space and permissions"
+        )
+    sqlite = sys.modules.get("sqlite3")
+    if sqlite is not None and isinstance(error, sqlite.Error):
+        return Mishap(f"the log can't be read: {error}", hint="autoresearch node doctor")
+    return Mishap(
+        f"this is a bug in autoresearch: {type(error).__name__}: {error}",
+        hint="the same command with --debug shows where; please report it",
+    )
+
+
+def _wrong_usage(error: TyperException) -> Mishap:
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return Mishap(error.format_message(), exit_status=error.exit_code)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
+    return Mishap(
+        error.format_message(),
+        hint=f"{context.command_path} --help",
+        exit_status=error.exit_code,
+        usage=context.get_usage(),
+    )
+
+
+def global_options_first(arguments: Sequence[str]) -> list[str]:
+    """Move the options of all commands (``--debug``, ``--color WHEN`` …) to the front: they may stand before ``--``."""
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--":
+            rest += [word, *waiting]
+            break
+        if word in ("--debug", "--no-pager") or word.startswith("--color="):
+            front.append(word)
+        elif word == "--color" and waiting:
+            front += [word, waiting.pop(0)]
+        else:
+            rest.append(word)
+    return front + rest
+
+
+class _AsItIs:
+    """Takes the place of typer's conversion of a parameter."""
+
+    @staticmethod
+    def coerce(value: object, **_: object) -> object:
+        """The value."""
+        return value
+
+
+def convert_no_text() -> None:
+    """Have typer take text and flags as they are: to convert them it loads pydantic, 100 ms, a third of most commands.
+
+    A typer that names this differently converts as usual.
+    """
+    name = "build_runtime_param"
+    if convert := getattr(typer.core, name, None):
+        setattr(typer.core, name, lambda kind: _AsItIs if kind.annotation in (str, bool) else convert(kind))
+
+
+class RootGroup(CommandGroup):
+    """The group of all commands, and where their errors become sentences."""
+
+    def invoke(self, ctx: Context) -> Any:  # noqa: ANN401 - as the base class has it
+        """Run the command; without one, show the help."""
+        asked_for_more = ctx._protected_args or ctx.params.get("version")  # noqa: SLF001 - click has no public name
+        if not asked_for_more:
+            typer.echo(ctx.get_help())
+            return None
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would end with 1
+            _leave_the_reader_alone()
+            return 0
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,  # noqa: ANN401
+    ) -> NoReturn:
+        """Run, print what went wrong as a sentence with a hint, and leave with the exit status."""
+        del standalone_mode
+        arguments = global_options_first(sys.argv[1:] if args is None else args)
+        for stream in (sys.stdout, sys.stderr):
+            # A locale without these characters gets question marks instead of an error.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        try:
+            code = super().main(
+                arguments,
+                prog_name or self.name,
+                complete_var,
+                False,
+                windows_expand_args,
+                **extra,
+            )
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _leave_the_reader_alone()
+            sys.exit(0)
+        except KeyboardInterrupt:
+            sys.exit(130)
+        except Exception as error:
+            if "--debug" in arguments:
+                raise
+            sys.exit(tell(mishap(error), json="--json" in arguments))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave_the_reader_alone() -> None:
+    """The reader has what it wanted (`autoresearch node records | head`): keep the interpreter's own flush quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def tell(found: Mishap, *, json: bool) -> int:
+    """Print a mishap for people, and with ``--json`` for programs too. Returns the exit status."""
+    from autoresearch_cli.rendering.output import print_json, say, say_lines
+
+    if found.usage:
+        say_lines(found.usage)
+    for text in (found.error, found.hint and f"→ {found.hint}"):
+        if text:
+            say(text)
+    if json:
+        print_json(found.failure())
+    return found.exit_status
+
 
 HELP = "Improve a program together with other machines: one signed log, many participants."
 
@@ -47,7 +225,7 @@ def root(
         raise typer.BadParameter(f"{color!r} is not one of {', '.join(map(repr, COLORS))}.", param_hint="'--color'")
     choose_color(color)
     if no_pager:
-        from autoresearch_cli.rendering.paging import choose_paging
+        from autoresearch_cli.rendering.output import choose_paging
 
         choose_paging(wanted=False)
     if version:
@@ -63,7 +241,7 @@ app = typer.Typer(
     name="autoresearch",
     help=HELP,
     epilog=EPILOG,
-    cls=CommandGroup,
+    cls=RootGroup,
     callback=root,
     invoke_without_command=True,
     rich_markup_mode=None,

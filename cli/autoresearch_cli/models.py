@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.api import Answer, RecordView, VoterView
+from autoresearch.ask.node import VoterView
+from autoresearch.ask.records import RecordView
+from autoresearch.log.standing.answers import Answer
 
 
 class Problem(Answer, frozen=True, kw_only=True):

@@ -1,32 +1,55 @@
-"""The notebook on this machine, opened to read: works whether a daemon runs or not."""
+"""The notebook on this machine, opened to read: works whether a daemon runs or not.
+
+What the log here adds to the status of a node without a running daemon.
+
+Which runs wait for verifiers: from the log on this machine, whether a daemon runs or not.
+
+Bundles as files of this machine: written whole or not at all, taken in beside a daemon that runs or not.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from autoresearch.answers import (
-    FoundTask,
-    find_task,
-    resolve_reference,
-    run_log,
-    run_source,
-    show_answer,
-    with_headlines,
-)
-from autoresearch.api import FetchRequest, ShowAnswer, operations
-from autoresearch.choices import Choice, chosen
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound
-from autoresearch.identity import KeyPair, load_identity
-from autoresearch.log import BlobStore, Log, MissingBlob
-from autoresearch.records import BlobRef
+import msgspec
+
+from autoresearch.ask import operations
+from autoresearch.ask.lookup import FoundTask, find_task
+from autoresearch.ask.node import StatusAnswer, VerifyingStatus
+from autoresearch.ask.people.own_verification import untold, waiting
+from autoresearch.ask.people.verification import verifications_answer, verifying_status
+from autoresearch.ask.people.voters import with_voter
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.requests import FetchRequest
+from autoresearch.ask.runs.boards import resolve_reference, task_status
+from autoresearch.ask.runs.diffs import run_log, run_source
+from autoresearch.ask.runs.headlines import with_headlines
+from autoresearch.ask.show import show_answer
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.log.blobs import BlobStore, MissingBlob
+from autoresearch.log.bundle import Imported, Written, import_bundle, write_bundle
+from autoresearch.log.bundle_format import BrokenBundle, Carried
+from autoresearch.log.local import Choice, chosen
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import NOBODY
+from autoresearch.log.standing.context import participant_of
+from autoresearch.record.kinds import BlobRef
+from autoresearch.text import counted
+from autoresearch.trust.identity import load_identity
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.manifest_file import load_manifest
 from autoresearch_cli import here
+from autoresearch_cli.rendering.answers import print_awaited
+from autoresearch_cli.rendering.output import paged, print_json, say
 
 if TYPE_CHECKING:
-    from autoresearch.prompts import Known
-    from autoresearch.tasks import Task
+    from autoresearch.propose.mind.known import Known
+    from autoresearch.task.model import Task
 
 T = TypeVar("T")
 # A diff needs two sources, a task its harness and baseline; no command needs more blobs.
@@ -65,7 +88,7 @@ class NotebookReader:
 
     def known(self, task: Task) -> Known:
         """What the log knows of a task, for who invents the next change."""
-        from autoresearch.prompts import gather  # most commands start without it
+        from autoresearch.propose.mind.known import gather  # most commands start without it
 
         return gather(self.log, self.blobs, task, now_ms=here.now_ms(), me=self.me)
 
@@ -116,7 +139,7 @@ def open_notebook(task: str = "") -> Iterator[NotebookReader]:
         manifest = here.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
-        starred, archived = (chosen(paths.choices, choice) for choice in (Choice.STARRED, Choice.ARCHIVED))
+        starred, archived = (chosen(paths.home_local, choice) for choice in (Choice.STARRED, Choice.ARCHIVED))
         yield NotebookReader(log, blobs, device_key(), starred, archived, task)
 
 
@@ -132,3 +155,113 @@ def own_device() -> KeyPair | None:
         return load_identity(here.paths().keys).device
     except AutoresearchError:
         return None
+
+
+def with_log(answer: StatusAnswer) -> StatusAnswer:
+    """The same with the participant, the task and the records of the log."""
+    with open_notebook() as notebook:
+        try:
+            task = task_status(notebook.log, notebook.task(), author=notebook.me)
+        except NotFound:
+            task = None
+        me = notebook.me
+        whose = participant_of(notebook.log, me, here.now_ms()) if me else NOBODY
+        found = msgspec.structs.replace(
+            answer,
+            participant=whose,
+            device_key=me.hex() if me else "",
+            network=notebook.log.network.name,
+            network_id=notebook.log.network.id.hex(),
+            records=notebook.log.records.count(),
+            mine=notebook.log.records.count(author=me) if me else 0,
+            task=task,
+            verifying=_verifying(notebook.log, me) if me else None,
+        )
+        return with_voter(notebook.log, found, bytes.fromhex(whose.key), here.now_ms()) if me else found
+
+
+def on_task(answer: StatusAnswer, task: str) -> StatusAnswer:
+    """The same with the numbers of another task. Raises NotFound, AmbiguousId."""
+    with open_notebook(task) as notebook:
+        return msgspec.structs.replace(answer, task=task_status(notebook.log, notebook.task(), author=notebook.me))
+
+
+def _verifying(log: Log, me: bytes) -> VerifyingStatus:
+    """This node's part in verification, as its log has it."""
+    part = verifying_status(log, me, here.now_ms())
+    return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, here.now_ms())))
+
+
+def list_awaited(task: str, *, json: bool) -> None:
+    """The runs that wait for verifiers, and what this node has to do with each."""
+    own = own_device()
+    device, seed = (own.public, bytes(own.key)) if own else (None, None)
+    with open_notebook(task) as notebook:
+        found, now_ms = notebook.task(), here.now_ms()
+        answer = verifications_answer(notebook.log, found, device=device, seed=seed, now_ms=now_ms)
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_awaited(answer, now_ms=now_ms)
+    if not answer.waiting:
+        say(f"no run of {answer.task} waits for a verifier")
+    if answer.note:
+        say(answer.note)
+    say("→ autoresearch verify ID, autoresearch work --only verify")
+
+
+def write(path: Path, *, task: str, carried: Carried) -> Written:
+    """Write a bundle beside the file and rename it, once all of it is on the disk: sticks are pulled out early."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open_notebook() as notebook:
+        digest = notebook.task(task).digest if task else None
+        try:
+            with temporary.open("wb") as file:
+                written = write_bundle(notebook.log, notebook.blobs, file, task=digest, carried=carried)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            raise Refused(f"{path} can't be written: {error.strerror}") from error
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+    return written
+
+
+def take_in(path: Path) -> Imported:
+    """Import a bundle. A daemon that runs meanwhile finds what is new by itself.
+
+    Raises AutoresearchError whose sentence says what was taken in all the same.
+    """
+    paths = here.paths()
+    paths.create()
+    imported = Imported()
+    with (
+        Log.open(paths.log, load_manifest(paths.manifest).network) as log,
+        BlobStore(paths.blobs) as blobs,
+        path.open("rb") as file,
+    ):
+        try:
+            import_bundle(file, log, blobs, imported, now_ms=here.now_ms())
+        except BrokenBundle as error:
+            raise UsageError(f"{path} is not a whole bundle: {error}; {summary(imported)}") from error
+        except AutoresearchError as error:
+            raise type(error)(f"{error}; {summary(imported)}", hint=error.hint) from error
+    return imported
+
+
+def summary(imported: Imported) -> str:
+    """What became of the records, in a line."""
+    parts = [
+        f"{counted(imported.new, 'new record')}",
+        f"{imported.known} known",
+        f"{imported.refused} refused" + (f" ({imported.reason})" if imported.reason else ""),
+        f"{imported.early} ahead of the clock here" if imported.early else "",
+        f"{imported.over_quota} more than peers keep" if imported.over_quota else "",
+        f"{counted(imported.blobs, 'new blob')}",
+    ]
+    return ", ".join(part for part in parts if part)

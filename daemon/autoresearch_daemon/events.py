@@ -1,15 +1,41 @@
-"""What happens here, told to everybody who listens: the API's streams, the log file. Slow listeners are let go."""
+"""The clock of this machine.
+
+What happens here, told to everybody who listens: the API's streams, the log file. Slow listeners are let go.
+
+The daemon's own log: lines in a file, and on the terminal when asked for. What others wrote is made harmless.
+
+How far runs are, as events: at most one a second for each worker, with what is left.
+
+Notices that different programs end for one reason here: then it is taken as this machine's fault.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
+import msgspec
 import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
 
-from autoresearch.api import Event
-from autoresearch_daemon.local_state import LocalState
+from autoresearch.ask.node import Event, RunInHand
+from autoresearch.record.kinds import RunOutcome, RunPlan
+from autoresearch.text import sanitised
+from autoresearch.words import MACHINE_SUSPECTED, RunStatus
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.workers import protocol
+
+
+def now_ms() -> int:
+    """Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
 
 logger = structlog.get_logger()
 
@@ -60,3 +86,129 @@ class Events:
                 queue.put_nowait(Event(id=event.id, kind="stale", time_ms=event.time_ms, text="too slow to follow"))
             else:
                 queue.put_nowait(event)
+
+
+LOG_FILE_BYTES = 5 * 1024 * 1024
+LOG_FILES_KEPT = 3
+
+
+class SanitisedFormatter(logging.Formatter):
+    """Lines of a child process, which go where the daemon's output goes."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line; several only where there is a traceback."""
+        return sanitised(super().format(record), lines=bool(record.exc_info))
+
+
+def set_up_logging(path: Path, level: str, *, to_terminal: bool) -> None:
+    """JSON lines in a rotating file; readable lines on the terminal when asked for."""
+    handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=LOG_FILES_KEPT)
+    handler.setFormatter(_formatter(structlog.processors.JSONRenderer()))
+    handlers: list[logging.Handler] = [handler]
+    if to_terminal:
+        terminal = logging.StreamHandler()
+        terminal.setFormatter(_formatter(structlog.dev.ConsoleRenderer()))
+        handlers.append(terminal)
+    logging.basicConfig(level=level.upper(), handlers=handlers, force=True)
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _formatter(renderer: Processor) -> logging.Formatter:
+    """Lines of this program and of the libraries alike: what others wrote is made harmless, then rendered."""
+    meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    return structlog.stdlib.ProcessorFormatter(
+        processors=[meta, structlog.processors.format_exc_info, _sanitised, renderer]
+    )
+
+
+def _sanitised(_: WrappedLogger, __: str, entry: EventDict) -> EventDict:
+    # A traceback has lines; everything else is one, so that nobody can write a line of his own into the log.
+    texts = {name: str(value) for name, value in entry.items() if not isinstance(value, int | float | None)}
+    return {**entry, **{name: sanitised(text, lines=name == "exception") for name, text in texts.items()}}
+
+
+EVERY_MS = 1000
+# Of less of a run nothing can be concluded about the rest.
+LEAST_FRACTION = 0.02
+
+
+class ProgressEvents:
+    """Passes progress on to everybody who listens, and keeps nothing of it."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._told_ms: dict[str, int] = {}
+
+    def tell(self, worker: str, message: protocol.Progress, run: RunInHand | None, now_ms: int) -> None:
+        """Tell how far a worker's run is, unless that was told within a second."""
+        if now_ms - self._told_ms.get(worker, 0) < EVERY_MS:
+            return
+        self._told_ms[worker] = now_ms
+        run = run or RunInHand(title="")
+        about = {"task": run.task, "title": run.title, "elapsed_ms": elapsed_ms(run, now_ms)}
+        data = {**msgspec.structs.asdict(message), **about, "left_ms": left_ms(run, now_ms)}
+        self._events.pass_on("progress", run.title, now_ms, worker=worker, **data)
+
+
+def with_time_left(run: RunInHand, now_ms: int) -> RunInHand:
+    """The run with what is left of it now."""
+    return msgspec.structs.replace(run, left_ms=left_ms(run, now_ms))
+
+
+def left_ms(run: RunInHand, now_ms: int) -> int | None:
+    """How long a run goes on if it goes on as fast as until now; None while that can't be said."""
+    if run.fraction < LEAST_FRACTION or not run.started_ms:
+        return None
+    return round(elapsed_ms(run, now_ms) * (1 - min(run.fraction, 1.0)) / run.fraction)
+
+
+def elapsed_ms(run: RunInHand, now_ms: int) -> int:
+    """How long a run has been going on."""
+    return max(0, now_ms - run.started_ms) if run.started_ms else 0
+
+
+# So many different programs in a row that end for one reason are no coincidence.
+SAME_CAUSE = 3
+
+
+class MachineFaults:
+    """The last cause, and the programs that ended for it. ``suspected``: until the baseline has run here again."""
+
+    def __init__(self) -> None:
+        self._cause = ""
+        self._programs: set[bytes] = set()
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the baseline has to run before the next program."""
+        return len(self._programs) >= SAME_CAUSE
+
+    def ended(self, plan: RunPlan, outcome: RunOutcome) -> RunOutcome:
+        """How a run ended: as it was measured, or as a run that this machine could not do."""
+        if outcome.status not in MACHINE_SUSPECTED:
+            self.clear()
+            return outcome
+        cause = f"{outcome.status} {re.sub(r'[0-9]+', '#', outcome.reason)}"
+        if cause != self._cause:
+            self.clear()
+        self._cause = cause
+        self._programs.add(plan.source_digest)
+        if not self.suspected:
+            return outcome
+        reason = f"{len(self._programs)} different programs in a row ended so on this machine: {outcome.reason}"
+        return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
+
+    def clear(self) -> None:
+        """The machine works: a run ended well, or the baseline took its first step."""
+        self._cause = ""
+        self._programs.clear()

@@ -15,29 +15,38 @@ import msgspec
 import structlog
 
 from autoresearch import __version__
-from autoresearch.api import NetworkStatus, PeersAnswer, PeerView
-from autoresearch.errors import AutoresearchError, UsageError
-from autoresearch.installing import install_command
-from autoresearch.log import NAMING, Log, Revision, State, Verdict
-from autoresearch.networks import Manifest, check_listen_address, check_peer_address, encode_manifest
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import NetworkStatus, PeersAnswer, PeerView
+from autoresearch.errors import AutoresearchError, UsageError, install_command
+from autoresearch.log.log import Log
+from autoresearch.log.quota import NAMING
+from autoresearch.log.rows import Revision, State, Verdict
+from autoresearch.log.sync.index import KeyIndex
+from autoresearch.log.sync.session import Finished
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Record, Run, Task, parse_stored
-from autoresearch.research import device_name
+from autoresearch.record.kinds import BlobRef, Run, Task
+from autoresearch.record.record import Record, parse_stored
+from autoresearch.run.bench import device_name
 from autoresearch.settings import NetworkSection, Settings, named_devices
-from autoresearch.sync import Finished, KeyIndex
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.dropped_keys import DroppedKeys
-from autoresearch_daemon.early_records import EarlyRecords
+from autoresearch.trust.manifest import Manifest, check_listen_address, check_peer_address
+from autoresearch.trust.manifest_file import encode_manifest
+from autoresearch_daemon.blobs import Prefetch
+from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
-from autoresearch_daemon.ingesting import Arrived, Ingester
-from autoresearch_daemon.log_thread import KEYS_AT_ONCE, Key, LogThread
-from autoresearch_daemon.net import Handlers as NetworkHandlers
-from autoresearch_daemon.net import HostOptions, NetworkClient, device_statement, load_book
-from autoresearch_daemon.peer_lookup import check_dialled, named_peer
-from autoresearch_daemon.prefetch import Prefetch
-from autoresearch_daemon.refused_records import RefusedRecords
-from autoresearch_daemon.sessions import Sessions
+from autoresearch_daemon.ingesting import (
+    KEYS_AT_ONCE,
+    Arrived,
+    DroppedKeys,
+    EarlyRecords,
+    Ingester,
+    Key,
+    LogThread,
+    RefusedRecords,
+)
+from autoresearch_daemon.net.model import HostOptions, device_statement, load_book
+from autoresearch_daemon.net.network import Handlers as NetworkHandlers
+from autoresearch_daemon.net.network import NetworkClient
+from autoresearch_daemon.sessions import Sessions, check_dialled, named_peer
 
 logger = structlog.get_logger()
 

@@ -1,21 +1,209 @@
-"""Stores records of others: what comes within a short time in one transaction, in the thread of the log."""
+"""Keys of records that this log does not keep: they stay in the index, so that no exchange brings them again. Pure.
+
+Records that are early by the clock here: they wait in memory until their time comes. Pure.
+
+They are offered and given to peers meanwhile, like all others; otherwise every exchange would bring them again.
+
+Ids of records that were refused, so that no later exchange asks for them again. Pure.
+
+Most refusals follow from the bytes alone: such a record is asked of nobody. A wrong signature says nothing of the
+bytes, which another peer may have with the right one: such a record is not asked of the same peer again.
+
+What takes long about the log, away from the event loop: in one thread with a connection of its own.
+
+Stores records of others: what comes within a short time in one transaction, in the thread of the log.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import structlog
 
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import AutoresearchError
-from autoresearch.log import Log, Verdict
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.log_thread import LogThread
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State, Verdict
+from autoresearch.record.record import Record
+from autoresearch_daemon.events import now_ms
+
+Key = tuple[int, bytes]  # time in ms, id
+# About 15 MB. Whoever offers more has the rest sent at each exchange, as fast as its turn allows.
+KEYS_MAX = 100_000
+
+
+class DroppedKeys:
+    """The keys that were over a bound or a quota last. The oldest go when there is no room."""
+
+    def __init__(self, most: int = KEYS_MAX) -> None:
+        self._keys: dict[Key, None] = {}
+        self._most = most
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def keys(self) -> list[Key]:
+        """All that are remembered."""
+        return list(self._keys)
+
+    def add(self, keys: Iterable[Key]) -> list[Key]:
+        """Remember keys; returns those that had no room."""
+        self._keys |= dict.fromkeys(keys)
+        surplus = [key for key, _ in zip(self._keys, range(len(self._keys) - self._most), strict=False)]
+        for key in surplus:
+            del self._keys[key]
+        return surplus
+
+    def discard(self, keys: Iterable[Key]) -> None:
+        """Forget those that are kept after all."""
+        for key in keys:
+            self._keys.pop(key, None)
+
+    def clear(self) -> list[Key]:
+        """Forget all, and return them: who is named now was perhaps not before."""
+        keys, self._keys = list(self._keys), {}
+        return keys
+
+
+Pair = tuple[bytes, bytes]  # bytes, signature
+# Honest clocks differ by minutes: few records wait, and not for long.
+RECORDS_MAX = 1000
+
+
+class EarlyRecords:
+    """The early records, the first to come first. Those that are due last go when there is no room."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[Key, Pair] = {}
+        self._ids: dict[bytes, Pair] = {}
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def keys(self) -> list[Key]:
+        """Time and id of all that wait."""
+        return sorted(self._pairs)
+
+    def add(self, key: Key, pair: Pair) -> list[Key]:
+        """Let a record wait; returns what had no room, which may be the record itself."""
+        self._pairs[key] = self._ids[key[1]] = pair
+        surplus = sorted(self._pairs)[RECORDS_MAX:]
+        for other in surplus:
+            self._forget(other)
+        return surplus
+
+    def raw(self, ids: Collection[bytes]) -> list[Pair]:
+        """The bytes and signatures of those of ``ids`` that wait here."""
+        return [self._ids[record_id] for record_id in ids if record_id in self._ids]
+
+    def due(self, until_ms: int) -> list[tuple[Key, Pair]]:
+        """Take out those whose time is at most ``until_ms``."""
+        ready = [(key, self._pairs[key]) for key in sorted(self._pairs) if key[0] <= until_ms]
+        for key, _ in ready:
+            self._forget(key)
+        return ready
+
+    def _forget(self, key: Key) -> None:
+        del self._pairs[key], self._ids[key[1]]
+
+
+# About 1.5 MB. Whoever offers more is asked for the rest at each exchange.
+IDS_MAX = 10_000
+EVERYBODY = ""
+
+
+class RefusedRecords:
+    """The ids that were refused last. The oldest go when there is no room."""
+
+    def __init__(self, most: int = IDS_MAX) -> None:
+        self._seen: dict[tuple[str, bytes], None] = {}
+        self._most = most
+
+    def add(self, peer: str, verdicts: Iterable[Verdict]) -> None:
+        """Remember those of a peer's records that were refused."""
+        for verdict in verdicts:
+            if verdict.state is State.REFUSED and verdict.refusal:
+                of_whom = peer if verdict.refusal.code == "signature" else EVERYBODY
+                self._seen[of_whom, verdict.id] = None
+        surplus = len(self._seen) - self._most
+        for entry in [entry for entry, _ in zip(self._seen, range(surplus), strict=False)]:
+            del self._seen[entry]
+
+    def of(self, peer: str) -> set[bytes]:
+        """The ids that are not to be asked of a peer."""
+        return {record_id for of_whom, record_id in self._seen if of_whom in (EVERYBODY, peer)}
+
+
+Result = TypeVar("Result")
+# The loop hears of so many keys at a time and turns to others in between.
+KEYS_AT_ONCE = 250
+
+
+class Asking(Protocol):
+    """Where functions of the log are run."""
+
+    async def run(self, work: Callable[[Log], Result]) -> Result:
+        """What ``work`` returns, given the log."""
+
+
+class LogThread:
+    """Runs functions of the log one after another. Between processes and connections SQLite has writers take turns.
+
+    ``log`` is the loop's own connection, whose trust is taken over. ``on_change(came, went)`` is called on the loop
+    with the keys that changed here, in parts, before :meth:`run` returns.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._beside = log
+        self._log = Log.open(log.path, log.network, trust=log.trust)
+        self._log.writer.on_change = lambda came, went: self._changes.append((came, went))
+        self._changes: list[tuple[list[Key], list[Key]]] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
+        self.on_change: Callable[[Sequence[Key], Sequence[Key]], None] | None = None
+
+    async def run(self, work: Callable[[Log], Result]) -> Result:
+        """What ``work`` returns, given the log. It may write; it must not touch anything of the loop."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
+        finally:
+            await self._tell()
+
+    async def publish(self, notebook: Notebook, work: Callable[[Notebook], Result]) -> Result:
+        """What ``work`` returns, given the notebook over the connection of this thread; announced on the loop."""
+        published: list[Record] = []
+        try:
+            return await self.run(lambda log: work(notebook.beside(log, published.append)))
+        finally:
+            for record in published:
+                notebook.announce(record)
+
+    def close(self) -> None:
+        """Wait for what is under way, drop the rest, close the connection."""
+        self._thread.shutdown(cancel_futures=True)
+        self._log.close()
+
+    def _work(self, work: Callable[[Log], Result]) -> Result:
+        self._log.trust = self._beside.trust
+        return work(self._log)
+
+    async def _tell(self) -> None:
+        changes, self._changes = self._changes, []
+        if self.on_change is None:
+            return
+        for came, went in changes:
+            for start in range(0, len(came), KEYS_AT_ONCE):
+                self.on_change(came[start : start + KEYS_AT_ONCE], [])
+                await asyncio.sleep(0)
+            if went:
+                self.on_change([], went)
+
 
 logger = structlog.get_logger()
 

@@ -11,15 +11,16 @@ import sys
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.api import WorkRequest
-from autoresearch.errors import AutoresearchError
+from autoresearch.ask.requests import WorkRequest
+from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.paths import NETWORK_VARIABLE, Paths
-from autoresearch.sanitise import sanitised
 from autoresearch.settings import Api, Settings, load_settings, named_devices
-from autoresearch_daemon.api import Tcp, make_app, serve
-from autoresearch_daemon.api_handlers import ApiHandlers
-from autoresearch_daemon.attesting import PASSWORD_VARIABLE
-from autoresearch_daemon.log_lines import set_up_logging
+from autoresearch.text import sanitised
+from autoresearch_daemon.api.app import make_app
+from autoresearch_daemon.api.listen import Tcp, serve
+from autoresearch_daemon.events import set_up_logging
+from autoresearch_daemon.handlers import ApiHandlers
+from autoresearch_daemon.mail.mailer import PASSWORD_VARIABLE
 from autoresearch_daemon.node import Node
 
 # The thread of the log gives way to the event loop after this. Python's own 5 ms, at each read of the log, add up.
@@ -31,11 +32,15 @@ def main() -> None:
     options, environment = parse_options(), dict(os.environ)
     try:
         paths = Paths.from_environment(os.environ)
-        paths.create()
         os.environ[NETWORK_VARIABLE] = paths.folder  # workers stay in this network when another one is put in use
         settings, sources = load_settings(paths.settings, os.environ)
         settings = with_options(settings, options)
-        set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
+        try:
+            paths.create()
+            set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
+        except OSError as error:
+            hint = "let it be written, or set AUTORESEARCH_HOME to another folder"
+            raise Refused(f"{error.filename} can't be written: {error.strerror}.", hint=hint) from error
         devices = named_devices(settings.work.device)
         sys.setswitchinterval(SWITCH_SECONDS)
         tcp = tcp_of(settings.api, paths, fixed=sources["api.port"] != "default")

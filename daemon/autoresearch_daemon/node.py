@@ -13,37 +13,76 @@ import msgspec
 import structlog
 
 from autoresearch import __version__
-from autoresearch.answers import headline_of, record_view
-from autoresearch.api import NetworkStatus, QueuedRun, RunInHand
-from autoresearch.choices import Choice, chosen
+from autoresearch.ask.acts.notebook import Notebook, outcome
+from autoresearch.ask.node import NetworkStatus, QueuedRun, RunInHand
+from autoresearch.ask.runs.headlines import headline_of
+from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
-from autoresearch.identity import standing
-from autoresearch.notebook import Notebook, outcome
+from autoresearch.log.local import Choice, chosen
 from autoresearch.paths import Paths, typed_path
-from autoresearch.records import BlobRef, Claim, Commitment, Record, Run, Verification
-from autoresearch.research import Ceiling, Plan
-from autoresearch.running import Level, ProbeResult, detect_level, sweep
+from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
+from autoresearch.record.record import Record
+from autoresearch.run.bench import Ceiling
+from autoresearch.run.experiment import Plan
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.probes import ProbeResult, detect_level
+from autoresearch.run.sandbox.scratch import sweep
 from autoresearch.settings import Settings
-from autoresearch.tasks import Task, load_task, shipped_task
+from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.model import Task
+from autoresearch.trust.identity import standing
 from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
-from autoresearch_daemon import service
-from autoresearch_daemon.admitting import Admitting
-from autoresearch_daemon.attesting import AttestationService
-from autoresearch_daemon.blob_collection import Keeper
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.events import Events
+from autoresearch_daemon.blobs import Keeper
+from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
-from autoresearch_daemon.leader_watch import LeaderWatch
-from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.log_thread import LogThread
-from autoresearch_daemon.machine_faults import MachineFaults
-from autoresearch_daemon.manifest_watch import ManifestWatch
-from autoresearch_daemon.progress import ProgressEvents
-from autoresearch_daemon.proposals import Proposals
-from autoresearch_daemon.runs import Runs, counts, run_in_hand
+from autoresearch_daemon.ingesting import LogThread
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.mail.service import AttestationService
+from autoresearch_daemon.runs import Proposals, Runs, counts, run_in_hand
+from autoresearch_daemon.service.effects import (
+    Announce,
+    Approve,
+    Assign,
+    Cancel,
+    CloseAbandoned,
+    Decline,
+    Effect,
+    RecordWaiting,
+    Save,
+    Tell,
+    Verify,
+    WantWorkers,
+    WithdrawClaim,
+)
+from autoresearch_daemon.service.inputs import (
+    Assignment,
+    Blocked,
+    Dropped,
+    Failed,
+    FinishAsked,
+    Finished,
+    Input,
+    Outrun,
+    Progressed,
+    Proposed,
+    RunAsked,
+    RunDropped,
+    Settled,
+    StopAsked,
+    Tick,
+    VerificationsChanged,
+    WorkerLeaves,
+    WorkerLost,
+    WorkerReady,
+    WorkerStage,
+)
+from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.status import LeaderWatch
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
-from autoresearch_daemon.workers import Pool, protocol
+from autoresearch_daemon.watches import Admitting, ManifestWatch
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.pool import Pool
 
 logger = structlog.get_logger()
 
@@ -76,14 +115,12 @@ class Node:
         self.events = Events(self.local)
         self._progress = ProgressEvents(self.events)
         self.thread = LogThread(self.notebook.log)
-        self.service = service.Service(
-            workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms
-        )
+        self.service = Service(workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms)
         self.pool = Pool(
             paths.worker_socket,
             devices,
             on_message=self._heard,
-            on_leaving=lambda worker: self.take(service.WorkerLeaves(worker)),
+            on_leaving=lambda worker: self.take(WorkerLeaves(worker)),
             on_lost=self._lost,
         )
         self._planned: dict[str, protocol.Proposal] = {}
@@ -93,6 +130,7 @@ class Node:
         self._ceiling = Ceiling.of(settings.work)
         self._renew_ms = 0
         self._standing = ""
+        self._behind = ""  # the sentence while the log lacks what this device signed
         self.runs = Runs(
             self.notebook,
             self.thread,
@@ -136,7 +174,7 @@ class Node:
         self._keepers: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         # The API answers before the sandbox is tested.
-        self.take(service.Blocked(Why.TESTING_SANDBOX, WHY_SENTENCES[Why.TESTING_SANDBOX]))
+        self.take(Blocked(Why.TESTING_SANDBOX, WHY_SENTENCES[Why.TESTING_SANDBOX]))
 
     # --- life ---
 
@@ -149,12 +187,12 @@ class Node:
         self.look_at_leaders()
         await self.pool.start()
         if self.exchange:
-            self.take(service.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
+            self.take(Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
-            self.take(service.Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
+            self.take(Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
         if self.exchange:
             # An old copy of the whole data folder knows nothing of what this device signed since: peers do.
             await self.exchange.first(ASK_PEERS_SECONDS)
@@ -165,10 +203,10 @@ class Node:
             self._block(error)
         self.level = self.verifying.level = level
         self._leave_archived()
-        self.take(service.Blocked(Why.ASKING_PEERS, None))
-        self.take(service.Blocked(Why.TESTING_SANDBOX, None))
+        self.take(Blocked(Why.ASKING_PEERS, None))
+        self.take(Blocked(Why.TESTING_SANDBOX, None))
         for assignment in self.proposals.left_over():
-            self.take(service.RunAsked(assignment))
+            self.take(RunAsked(assignment))
         keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
@@ -183,7 +221,7 @@ class Node:
 
     async def stop(self) -> None:
         """Stop what is in hand, publish how it ended, close everything."""
-        self.take(service.StopAsked())
+        self.take(StopAsked())
         for keeper in self._keepers:
             keeper.cancel()
         await self.pool.stop()
@@ -206,9 +244,9 @@ class Node:
         while True:
             free_mib = shutil.disk_usage(self.paths.data).free >> 20
             low = free_mib < self.settings.storage.minimum_free_mib
-            self.take(service.Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
-            behind = self.notebook.is_behind()
-            self.take(service.Blocked(Why.LOG_BEHIND, WHY_SENTENCES[Why.LOG_BEHIND] if behind else None))
+            self.take(Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
+            self._behind = WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else ""
+            self.take(Blocked(Why.LOG_BEHIND, self._behind or None))
             self.trusting.look()
             self._leave_archived()
             await self.admitting.look()
@@ -220,7 +258,7 @@ class Node:
                     await self._renew()
                 except AutoresearchError as error:
                     self._block(error)
-            self.take(service.Tick())
+            self.take(Tick())
             await asyncio.sleep(TICK_SECONDS)
 
     async def _renew(self) -> None:
@@ -240,12 +278,13 @@ class Node:
     def warnings(self) -> list[str]:
         """What a person must know."""
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
-        told = [text for text in (self._standing, self.trusting.problem, self.admitting.problem) if text]
+        problems = (self._behind, self._standing, self.trusting.problem, self.admitting.problem)
+        told = [text for text in problems if text]
         return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
 
     def archived(self) -> frozenset[bytes]:
         """The tasks that a person archived on this machine."""
-        return chosen(self.paths.choices, Choice.ARCHIVED)
+        return chosen(self.paths.home_local, Choice.ARCHIVED)
 
     def _leave_archived(self) -> None:
         """A task that a person archives while the node works on it is worked on no longer."""
@@ -255,45 +294,45 @@ class Node:
             return
         with suppress(AutoresearchError):  # whoever works on it meets the same error
             if (self.tasks.get(folder) or self.load(folder)).digest in archived:
-                self.take(service.FinishAsked())
+                self.take(FinishAsked())
 
     # --- the service's inputs and effects ---
 
-    def take(self, event: service.Input) -> None:
+    def take(self, event: Input) -> None:
         """Something happened: decide, then act."""
         for effect in self.service.handle(event, now_ms()):
             self._act(effect)
 
-    def _act(self, effect: service.Effect) -> None:
+    def _act(self, effect: Effect) -> None:
         match effect:
-            case service.WantWorkers(count):
+            case WantWorkers(count):
                 self.pool.want(count)
-            case service.Assign(worker, assignment, run):
+            case Assign(worker, assignment, run):
                 self.pool.send(worker, self._work_message(assignment))
                 if run:
                     about = msgspec.to_builtins(run)
                     self.events.tell(
                         "check_started", run.title, now_ms(), worker=worker, assignment=assignment.name, **about
                     )
-            case service.Announce() | service.Approve() | service.WithdrawClaim():
+            case Announce() | Approve() | WithdrawClaim():
                 self._act_on_claim(effect)
-            case service.Decline(worker, assignment):
+            case Decline(worker, assignment):
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
-            case service.Cancel(worker, assignment):
+            case Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
-            case service.CloseAbandoned(assignment):
+            case CloseAbandoned(assignment):
                 self._spawn(self._close_lost(assignment))
-            case service.Verify():
+            case Verify():
                 self.verifying.want(effect)
-            case service.RecordWaiting():
+            case RecordWaiting():
                 self._spawn(self._record_waiting())
-            case service.Save():
+            case Save():
                 self.local.save_asked(self.service.status().asked)
-            case service.Tell(kind, text):
+            case Tell(kind, text):
                 now = self.service.status()
                 self.events.tell(kind, text, now_ms(), state=now.state.value, why=now.why.value, reason=now.reason)
 
-    def _work_message(self, assignment: service.Assignment) -> protocol.Work:
+    def _work_message(self, assignment: Assignment) -> protocol.Work:
         folder = self._folder(assignment)
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
@@ -308,18 +347,18 @@ class Node:
             proposer=self.service.status().asked.order.proposer,
         )
 
-    def _folder(self, assignment: service.Assignment) -> str:
+    def _folder(self, assignment: Assignment) -> str:
         return assignment.task or self.settings.work.task
 
     async def _lost(self, worker: str) -> None:
-        self.take(service.WorkerLost(worker))
+        self.take(WorkerLost(worker))
 
     async def _heard(self, worker: str, message: protocol.FromWorker) -> None:
         match message:
             case protocol.Ready():
-                self.take(service.WorkerReady(worker, message.device))
+                self.take(WorkerReady(worker, message.device))
             case protocol.Stage():
-                self.take(service.WorkerStage(worker, Why(message.why)))
+                self.take(WorkerStage(worker, Why(message.why)))
             case protocol.Proposal():
                 self._planned[worker] = message
                 if self._faults.suspected:  # then the baseline ran here before it
@@ -328,23 +367,23 @@ class Node:
                 key = (plan.task, plan.source_digest, plan.replicate)
                 taken = self.notebook.is_tried_elsewhere(plan, now_ms())
                 has_peers = self.exchange is not None and bool(self.exchange.connected())
-                proposed = service.Proposed(worker, message.assignment, key, self._shown(plan), taken, has_peers)
+                proposed = Proposed(worker, message.assignment, key, self._shown(plan), taken, has_peers)
                 self.take(proposed)
             case protocol.Progress():
-                self.take(service.Progressed(worker, message.fraction, message.step, message.loss))
+                self.take(Progressed(worker, message.fraction, message.step, message.loss))
                 self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
             case protocol.Result():
-                found = self._faults.ended(self._planned[worker].plan, message.measurement)
-                message = msgspec.structs.replace(message, measurement=found)
+                found = self._faults.ended(self._planned[worker].plan, message.outcome)
+                message = msgspec.structs.replace(message, outcome=found)
                 self._block(await self.runs.finish(message))
-                failed = message.measurement.status is not RunStatus.OK
-                self.take(service.Finished(worker, counted=counts(message), failed=failed))
+                failed = message.outcome.status != RunStatus.OK
+                self.take(Finished(worker, counted=counts(message), failed=failed))
             case protocol.Verified():
                 self._block(self.verifying.finish(message))
                 failed = message.verdict == "error" and not message.cancelled
-                self.take(service.Finished(worker, counted=False, failed=failed))
+                self.take(Finished(worker, counted=False, failed=failed))
             case protocol.Dropped():
-                self.take(service.Dropped(worker))
+                self.take(Dropped(worker))
             case protocol.Failed():
                 logger.warning("assignment failed", worker=worker, reason=message.sentence)
                 waits = message.cannot_run_here and self.proposals.plan(message.assignment) is not None
@@ -352,22 +391,22 @@ class Node:
                     self.proposals.end(message.assignment)
                     about = {"assignment": message.assignment, "worker": worker}
                     self.events.tell("run_failed", message.sentence, now_ms(), **about)
-                self.take(service.Failed(worker, message.sentence, message.cannot_run_here))
+                self.take(Failed(worker, message.sentence, message.cannot_run_here))
 
     # --- runs ---
 
-    def _act_on_claim(self, effect: service.Announce | service.Approve | service.WithdrawClaim) -> None:
+    def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim) -> None:
         match effect:
-            case service.Announce(worker, assignment, key, settle_ms):
+            case Announce(worker, assignment, key, settle_ms):
                 if self._write(worker, assignment, lambda proposal: self.runs.claim(worker, proposal)):
-                    settled = service.Settled(worker, key)
+                    settled = Settled(worker, key)
                     asyncio.get_running_loop().call_later(settle_ms / 1000, self.take, settled)
-            case service.Approve(worker, assignment):
+            case Approve(worker, assignment):
                 shown = self._shown(self._planned[worker].plan)
                 if self._write(worker, assignment, lambda proposal: self.runs.begin(worker, proposal, shown)):
                     self.proposals.end(assignment)
                     self.pool.send(worker, protocol.Approve(assignment=assignment))
-            case service.WithdrawClaim(assignment):
+            case WithdrawClaim(assignment):
                 self._block(self.runs.withdraw_claim(assignment))
 
     def _write(self, worker: str, assignment: str, write: Callable[[protocol.Proposal], None]) -> bool:
@@ -399,7 +438,7 @@ class Node:
                 why = Why.TASK_BROKEN
             case _:
                 why = Why.CANNOT_RECORD
-        self.take(service.Blocked(why, f"{error} {error.hint}".strip()))
+        self.take(Blocked(why, f"{error} {error.hint}".strip()))
 
     def _task_of(self, plan: Plan) -> Task:
         for task in self.tasks.values():
@@ -417,12 +456,12 @@ class Node:
     def propose(self, folder: str, plan: Plan) -> str:
         """Queue a plan for a task folder; returns the name that its events carry."""
         assignment = self.proposals.add(folder, plan, now_ms())
-        self.take(service.RunAsked(assignment))
+        self.take(RunAsked(assignment))
         return assignment.name
 
     def drop(self, name: str) -> bool:
         """Take a proposal out of the queue; whether it was there."""
-        self.take(service.RunDropped(name))
+        self.take(RunDropped(name))
         return self.proposals.end(name)
 
     def queued(self) -> list[QueuedRun]:
@@ -461,12 +500,12 @@ class Node:
         if self.exchange:
             self.exchange.offer(self.notebook.manifest)
         self.look_at_leaders(again=True)
-        self.take(service.VerificationsChanged())
+        self.take(VerificationsChanged())
 
     def _news(self, records: Sequence[Record]) -> None:
         """Records of others came in; so many at once that nobody reads them are told as one event."""
         if any(isinstance(record.body, Commitment | Verification) for record in records):
-            self.take(service.VerificationsChanged())
+            self.take(VerificationsChanged())
         if self.admitting.heard(records):
             self._spawn(self.admitting.look())
         many = len(records) > NEWS_MAX
@@ -480,7 +519,7 @@ class Node:
             elif isinstance(record.body, Claim):
                 key = (record.body.task, record.body.source_digest, record.body.replicate)
                 if self.service.status().is_running(key) and self.notebook.is_outrun(record, now_ms()):
-                    self.take(service.Outrun(key))
+                    self.take(Outrun(key))
 
     async def fetch(self, blob: BlobRef, seconds: float) -> None:
         """Get a blob from other nodes, unless it is here. Raises NotFound, TimedOut, Refused."""
@@ -489,6 +528,6 @@ class Node:
         if self.exchange is None:
             raise NotFound(
                 "the network is off",
-                hint="autoresearch config set network.enabled true",
+                hint="autoresearch node config set network.enabled true",
             )
         await self.exchange.fetcher.fetch(blob, seconds)

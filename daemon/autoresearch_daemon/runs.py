@@ -1,28 +1,53 @@
-"""Runs in hand, from the claim to the record. A run that began is never lost: not to a crash, not to a full disk."""
+"""Task folders as people name them to the daemon, and the folders of runs in hand.
+
+Runs in hand, from the claim to the record. A run that began is never lost: not to a crash, not to a full disk.
+
+Programs that people and their agents proposed: kept across restarts until their run begins.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import structlog
 
-from autoresearch.api import RunInHand
-from autoresearch.errors import AutoresearchError
-from autoresearch.notebook import Notebook, Published
-from autoresearch.records import Record, short_id
-from autoresearch.research import Plan, abandoned
-from autoresearch.running import remove_tree
+from autoresearch.ask.acts.notebook import Notebook, Published
+from autoresearch.ask.node import QueuedRun, RunInHand
+from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.paths import typed_path
+from autoresearch.record.encoding import short_id
+from autoresearch.record.record import Record
+from autoresearch.run.experiment import Plan, abandoned
+from autoresearch.run.sandbox.scratch import remove_tree
 from autoresearch.words import RunStatus
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.events import Events
-from autoresearch_daemon.folders import run_folder
-from autoresearch_daemon.local_state import InHand, LocalState
-from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.events import Events, now_ms
+from autoresearch_daemon.ingesting import LogThread
+from autoresearch_daemon.local import InHand, LocalState, Proposal
+from autoresearch_daemon.service.inputs import Assignment
 from autoresearch_daemon.workers import protocol
+
+
+def run_folder(spool: Path, worker: str, assignment: str) -> Path:
+    """Where a worker keeps the files of what it has in hand."""
+    return spool / f"{worker}-{assignment}"
+
+
+def existing_folder(text: str) -> Path:
+    """The folder a person named.
+
+    Raises:
+        UsageError: it does not exist, can be no path, or is no task's.
+    """
+    folder = typed_path(text)
+    if not (folder / "task.toml").is_file():
+        raise UsageError(f"{folder} has no task.toml", hint=f"autoresearch task new {folder}")
+    return folder.resolve()
+
 
 logger = structlog.get_logger()
 
@@ -85,7 +110,7 @@ class Runs:
         """Record how a run ended. An error means that the record waits, and why."""
         run = msgspec.structs.replace(
             self._in_hand.pop(result.assignment),
-            measurement=result.measurement,
+            outcome=result.outcome,
             folder=result.folder,
             checkpoint=result.checkpoint,
         )
@@ -151,12 +176,12 @@ class Runs:
 
     def _published(self, run: InHand, notebook: Notebook) -> Published:
         """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
-        assert run.measurement is not None
+        assert run.outcome is not None
         said = Path(run.folder, "log")
         checkpoint = Path(run.checkpoint) if run.checkpoint else None
         return notebook.publish_run(
             run.plan,
-            run.measurement,
+            run.outcome,
             now_ms(),
             log=said.read_bytes() if run.folder and said.exists() else b"",
             checkpoint=checkpoint if checkpoint and checkpoint.exists() else None,
@@ -165,13 +190,13 @@ class Runs:
 
 
 def with_end(run: InHand, reason: str) -> InHand:
-    """The run with a measurement: its own when it ended, or that it was abandoned."""
-    return run if run.measurement else msgspec.structs.replace(run, measurement=abandoned(reason))
+    """The run with an outcome: its own when it ended, or that it was abandoned."""
+    return run if run.outcome else msgspec.structs.replace(run, outcome=abandoned(reason))
 
 
 def counts(result: protocol.Result) -> bool:
     """Whether a run counts as one of those asked for: not when somebody stopped it."""
-    return result.measurement.status is not RunStatus.CANCELLED
+    return result.outcome.status != RunStatus.CANCELLED
 
 
 def run_in_hand(plan: Plan, task: str = "", headline: str = "") -> RunInHand:
@@ -185,3 +210,55 @@ def run_in_hand(plan: Plan, task: str = "", headline: str = "") -> RunInHand:
         parent=None if plan.parent is None else short_id(plan.parent),
         replicate=plan.replicate,
     )
+
+
+class Proposals:
+    """The queue of proposals, by the name of their assignment."""
+
+    def __init__(self, local: LocalState) -> None:
+        self._local = local
+        self._waiting = {proposal.name: proposal for proposal in local.proposals()}
+
+    def add(self, task: str, plan: Plan, proposed_ms: int) -> Assignment:
+        """Keep a plan for a task folder; returns the assignment that runs it."""
+        kept = self._local.add_proposal(Proposal(task=task, plan=plan, proposed_ms=proposed_ms))
+        self._waiting[kept.name] = kept
+        return _assignment(kept)
+
+    def left_over(self) -> list[Assignment]:
+        """What waited when the daemon last ended, the oldest first."""
+        return [_assignment(proposal) for proposal in self._waiting.values()]
+
+    def plan(self, name: str) -> Plan | None:
+        """The plan of an assignment; None where it is no proposal."""
+        found = self._waiting.get(name)
+        return found.plan if found else None
+
+    def end(self, name: str) -> bool:
+        """Forget a proposal: its run began, or nobody wants it any more. Returns whether it was there."""
+        found = self._waiting.pop(name, None)
+        if found is not None:
+            self._local.end_proposal(found.number)
+        return found is not None
+
+    def queued(self, assignments: Sequence[Assignment], reason: str) -> list[QueuedRun]:
+        """The proposals among the assignments that wait, in their order."""
+        found = [self._waiting[each.name] for each in assignments if each.name in self._waiting]
+        return [
+            QueuedRun(
+                name=each.name,
+                title=each.plan.title,
+                hypothesis=each.plan.hypothesis,
+                task=each.plan.task.hex(),
+                parent=None if each.plan.parent is None else short_id(each.plan.parent),
+                replicate=each.plan.replicate,
+                proposed_ms=each.proposed_ms,
+                reason=reason if number == 0 else "after the one before it",
+            )
+            for number, each in enumerate(found)
+        ]
+
+
+def _assignment(proposal: Proposal) -> Assignment:
+    shown = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
+    return Assignment(proposal.name, proposal.task, given=True, shown=shown)

@@ -1,4 +1,6 @@
-"""Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
+"""Which peer a person means (pure).
+
+Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
 
 Two peers that send the same hundred thousand records side by side are twice the traffic and none the faster.
 """
@@ -6,6 +8,7 @@ Two peers that send the same hundred thousand records side by side are twice the
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -14,22 +17,68 @@ from typing import Protocol
 
 import structlog
 
-from autoresearch.errors import AutoresearchError, TimedOut
-from autoresearch.log import Log
-from autoresearch.sync import (
-    NONCE_BYTES,
-    Effect,
-    Fetch,
-    Finished,
-    KeyIndex,
-    Leader,
-    Opener,
-    Send,
-    Session,
-    Store,
-    Violation,
-)
-from autoresearch_daemon.net import SyncStream
+from autoresearch.ask.node import PeerView
+from autoresearch.errors import AmbiguousId, AutoresearchError, Refused, TimedOut, UsageError
+from autoresearch.log.log import Log
+from autoresearch.log.sync.index import NONCE_BYTES, KeyIndex, Violation
+from autoresearch.log.sync.session import Effect, Fetch, Finished, Leader, Opener, Send, Session, Store
+from autoresearch.text import one_line
+from autoresearch_daemon.net.supervisor import SyncStream
+
+# Base58 of an Ed25519 key as it is, or of the SHA-256 of another key.
+BASE58 = "[1-9A-HJ-NP-Za-km-z]"
+PEER_ID = re.compile(f"12D3KooW{BASE58}{{44}}|Qm{BASE58}{{44}}")
+# A terminal shows the last twelve characters; fewer than these are typed by mistake.
+TAIL_CHARACTERS_MIN = 4
+CANDIDATES_MAX = 5
+# So much of what was typed is said again.
+TYPED_CHARACTERS = 80
+
+
+def named_peer(text: str, peers: Sequence[PeerView], *, own: str) -> str:
+    """The peer id that a person typed, or the one of a known peer that ends so.
+
+    Raises:
+        AmbiguousId: several known peers' ids end so.
+        Refused: it names no peer, or this node.
+    """
+    ends_so = [peer.peer for peer in peers if len(text) >= TAIL_CHARACTERS_MIN and peer.peer.endswith(text)]
+    if text == own or (not ends_so and len(text) >= TAIL_CHARACTERS_MIN and own.endswith(text)):
+        raise Refused(f"{text} is this node", hint="autoresearch network peers shows the ids of the others")
+    if len(ends_so) > 1:
+        raise AmbiguousId(f"{text} is the end of several peer ids", ends_so[:CANDIDATES_MAX])
+    if ends_so:
+        return ends_so[0]
+    if not PEER_ID.fullmatch(text):
+        raise Refused(
+            f"“{one_line(text, TYPED_CHARACTERS)}” is no peer id, and no known peer's id ends so",
+            hint="autoresearch network peers shows them",
+        )
+    return text
+
+
+def check_dialled(address: str, peers: Sequence[PeerView], *, own: str) -> None:
+    """Refuse an address that will never be dialled; ``address`` has the form of one.
+
+    Raises:
+        Refused: it is this node's, or of a peer that is blocked or shut out here.
+        UsageError: what it ends in is no peer id.
+    """
+    peer = address.rpartition("/p2p/")[2]
+    if not PEER_ID.fullmatch(peer):
+        raise UsageError(
+            f"“{one_line(peer, TYPED_CHARACTERS)}” is no peer id",
+            hint="peer ids look like 12D3KooW…: autoresearch network peers, on that machine",
+        )
+    if peer == own:
+        raise Refused(
+            "that is the address of this node", hint="give it to others: autoresearch network peers add, there"
+        )
+    for known in peers:
+        if known.peer == peer and (known.blocked or known.shut_out):
+            why = "blocked" if known.blocked else f"shut out: it {known.shut_out}"
+            raise Refused(f"{peer} is {why}", hint=f"autoresearch network peers unblock {peer}")
+
 
 logger = structlog.get_logger()
 

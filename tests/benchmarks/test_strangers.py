@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.proposers import constants
-from autoresearch.tasks import guess_recipe, program_in
+from autoresearch.propose.program.edits import constants
+from autoresearch.task.folders import guess_recipe
+from autoresearch.task.loading import program_in
 from benchmarks.strangers import PROGRAMS, search
 
 FOUND = {

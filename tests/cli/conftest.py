@@ -14,12 +14,14 @@ import pytest
 from autoresearch_cli.main import app
 from typer.testing import CliRunner, Result
 
-from autoresearch.log import Log
-from autoresearch.networks import Manifest, save_manifest
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.filling import Filled, fill
-from tests.records.making import NETWORK
-from tests.views.village import TRUST, Village
+from tests.log.standing.village import TRUST, Village
+from tests.record.making import NETWORK
+from tests.warm import WarmCommands
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -63,11 +65,21 @@ def cli() -> Cli:
     return call
 
 
-@pytest.fixture
-def process() -> Process:
-    """The command line as a process of its own."""
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmCommands]:
+    """A process that becomes commands; started when the first test needs one."""
+    commands = WarmCommands()
+    yield commands
+    commands.close()
 
-    def call(*words: str, python: tuple[str, ...] = ("-m", "autoresearch_cli")) -> subprocess.CompletedProcess[str]:
+
+@pytest.fixture
+def process(warm: WarmCommands) -> Process:
+    """The command line as a process of its own, or with ``python`` a Python with these arguments before the words."""
+
+    def call(*words: str, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        if not python:
+            return warm.run(words)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         return subprocess.run(
             [sys.executable, *python, *words], env=environment, capture_output=True, text=True, timeout=60, check=False

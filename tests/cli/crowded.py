@@ -6,27 +6,20 @@ from dataclasses import dataclass
 
 import msgspec
 
-from autoresearch.identity import KeyPair, create_identity
-from autoresearch.log import BlobStore, Log
-from autoresearch.networks import Manifest, save_manifest
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import (
-    Attestation,
-    BlobRef,
-    Claim,
-    Identity,
-    Note,
-    Proposer,
-    Record,
-    Release,
-    Withdrawal,
-    Yank,
-    format_id,
-)
-from autoresearch.tasks import source_digest
-from tests.records.making import NETWORK, run_body
-from tests.views.test_evidence import fork
-from tests.views.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Attestation, BlobRef, Claim, Identity, Note, Proposer, Release, Withdrawal, Yank
+from autoresearch.record.record import Record
+from autoresearch.task.program import source_digest
+from autoresearch.trust.identity import create_identity
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
+from tests.log.standing.test_evidence import fork
+from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village
+from tests.record.making import NETWORK, run_body
 
 NAMES = ("ada lovelace", "ann", "ben of the tea house 24 c", "cem", "dot", "eve")
 TITLE = "bigram table, cosine schedule, weight averaging (+17)"

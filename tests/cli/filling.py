@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoresearch.identity import KeyPair
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import BlobRef, Run, format_id
-from autoresearch.research import Measurement, plan_as_it_stands
-from autoresearch.tasks import Task, load_task, seed_for, write_task
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import BlobRef, Run, RunOutcome
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.task.folders import write_task
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task, seed_for
+from autoresearch.trust.keys import KeyPair
 from autoresearch.words import RunStatus
 
 START_MS = 1_795_000_000_000
@@ -70,14 +73,13 @@ def fill(paths: Paths, folder: Path) -> Filled:
     return Filled(task, ids, best=ids[3], crash=ids[2], stranger=format_id(stranger.id))
 
 
-def measured(value: float | None) -> Measurement:
+def measured(value: float | None) -> RunOutcome:
     """A measurement as the sandbox makes it."""
-    return Measurement(
+    return RunOutcome(
         status=RunStatus.CRASHED if value is None else RunStatus.OK,
         reason="ValueError: X is too large" if value is None else "",
         value=value,
         metrics={} if value is None else {"steps": 12},
-        curve=[],
         duration_ms=61_000,
         cpu_ms=60_000,
         peak_memory_bytes=3 << 30,

@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from autoresearch.log import BlobStore, Log
-from autoresearch.records import KINDS, BlobRef, Body, Record
-from autoresearch.tasks import seed_for
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.record.kinds import KINDS, BlobRef, Body
+from autoresearch.record.record import Record
+from autoresearch.task.model import seed_for
 from tests.nasty import NASTY
-from tests.records.making import DEFINITION, NETWORK, NOW_MS, digest_of, key
+from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key
 
 STRANGER = key(60)
 PROGRAM = f"X = 1  # {NASTY}\nprint('{NASTY!r}')\n"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 import typing
+from collections.abc import Iterator
 
 import msgspec
-from autoresearch_cli import models, project_models
+from autoresearch_cli import models as _models  # noqa: F401 - its answers are found as subclasses
+from autoresearch_cli.agent import models as _project_models  # noqa: F401
 
-from autoresearch import api
-from autoresearch.api import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
+from autoresearch.ask import operations as _operations  # noqa: F401
+from autoresearch.log.standing.answers import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
 
 HEAD = """\
 # What `--json` prints
 
-Every command takes `--json` and then prints one document in one line on standard output; `events`, `work --follow`,
-`demo`, `train` and `run` of a project print one document a line. Talk stays on standard error. A command that fails
-prints `autoresearch.failure/1` and leaves with its exit status.
+Every command takes `--json` and then prints one document in one line on standard output; `node events`,
+`work --follow`, `demo`, `train` and `run` of a project print one document a line. Talk stays on standard error.
+A command that fails prints `autoresearch.failure/1` and leaves with its exit status.
 
 Each document names its shape in `schema`. Under one name fields are only added; a changed meaning gets a new number.
 So ignore fields you don't know. Ids of records are CIDs (`bafyrei…`), keys and other hashes hexadecimal, times Unix
@@ -24,58 +26,58 @@ milliseconds, durations milliseconds, sizes bytes.
 
 | command | document |
 | --- | --- |
-| `status`, `work`, `pause`, `resume`, `finish` | `autoresearch.status/1` |
+| `status`, `work`, `node pause`, `node resume`, `node finish` | `autoresearch.status/1` |
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
 | `top` | `autoresearch.top/1` |
-| `runs` | `autoresearch.runs/1` |
-| `log` | `autoresearch.log/1` |
-| `effects` | `autoresearch.effects/1` |
-| `credit` | `autoresearch.credit/1` |
-| `evidence` | `autoresearch.evidence_list/1` |
-| `evidence ID` | `autoresearch.evidence/1` |
+| `run list` | `autoresearch.runs/1` |
+| `node records` | `autoresearch.log/1` |
+| `task effects` | `autoresearch.effects/1` |
+| `network credit` | `autoresearch.credit/1` |
+| `run evidence` | `autoresearch.evidence_list/1` |
+| `run evidence ID` | `autoresearch.evidence/1` |
 | `show`, `run`, `verify` | `autoresearch.show/1` |
 | `verify --list` | `autoresearch.verifications/1` |
 | `show --code`, `show --log` | `autoresearch.text/1` |
 | `show --field`, `show --checkpoint` | `autoresearch.field/1` |
 | `diff` | `autoresearch.diff/1` |
-| `withdraw` | `autoresearch.withdrawn/1` |
+| `run withdraw` | `autoresearch.withdrawn/1` |
 | `search` | `autoresearch.search/1` |
 | `publish component` | `autoresearch.release/1`; with `--from` `autoresearch.registry/1` |
-| `yank` | `autoresearch.yanked/1` |
-| `serve` | `autoresearch.service/1` when it begins, and when it ends; with `--status` as `services` |
+| `agent yank` | `autoresearch.yanked/1` |
+| `agent serve` | `autoresearch.service/1` when it begins, and when it ends; with `--status` as `agent services` |
 | `train --join` | `autoresearch.project_figures/1` while it plays, then `autoresearch.acted/1` |
-| `services` | `autoresearch.services/1`; with `--key` `autoresearch.service_key/1` |
-| `lineage` | `autoresearch.lineage/1` |
-| `events`, `work --follow` | an `Event` a line |
+| `agent services` | `autoresearch.services/1`; with `--key` `autoresearch.service_key/1` |
+| `run lineage` | `autoresearch.lineage/1` |
+| `node events`, `work --follow` | an `Event` a line |
 | `demo` | an `Event` a line (with `--peers` the daemon is `data.peer`), then `autoresearch.demo/1` |
 | `up`, `down` | `autoresearch.up/1`, `autoresearch.down/1` |
-| `doctor` | `autoresearch.doctor/1` |
-| `logs` | the daemon's own log lines, without a schema |
-| `config show`, `get`, `set`, `path` | `autoresearch.config/1` |
-| `paths` | `autoresearch.paths/1` |
-| `id new`, `show`, `name`, `renew`, `passphrase`, `restore` | `autoresearch.id/1` |
-| `id devices`, `revoke` | `autoresearch.devices/1` |
-| `id add-device` | `autoresearch.add_device/1` |
-| `id backup` | `autoresearch.backup/1` |
-| `id merge` | `autoresearch.merge/1` |
-| `id attest`, `confirm` | `autoresearch.attest/1` |
-| `attestor log`, `withdraw`, `allow` | `autoresearch.attestor/1` |
+| `node doctor` | `autoresearch.doctor/1` |
+| `node logs` | the daemon's own log lines, without a schema |
+| `node config show`, `get`, `set`, `path` | `autoresearch.config/1` |
+| `node paths` | `autoresearch.paths/1` |
+| `node id new`, `show`, `name`, `renew`, `passphrase`, `restore` | `autoresearch.id/1` |
+| `node id devices`, `revoke` | `autoresearch.devices/1` |
+| `node id add-device` | `autoresearch.add_device/1` |
+| `node id backup` | `autoresearch.backup/1` |
+| `node id merge` | `autoresearch.merge/1` |
+| `node id attest`, `confirm` | `autoresearch.attest/1` |
+| `network attestor log`, `withdraw`, `allow` | `autoresearch.attestor/1` |
 | `network new`, `join`, `show`, `invite`, `trust`, `distrust` | `autoresearch.network/1` |
 | `network admit`, `dismiss` | `autoresearch.voters/1` |
 | `network invites`, `invite --revoke` | `autoresearch.invitations/1` |
 | `network list`, `use`, `forget` | `autoresearch.networks/1` |
 | `network bring` | `autoresearch.brought/1` |
-| `export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
-| `export --bundle FILE` | `autoresearch.bundle/1` |
-| `export --git DIR` | `autoresearch.git_export/1`; with `--follow` one a line |
-| `import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
+| `run export` | an `autoresearch.show/1` a line; with `-o FILE` `autoresearch.export/1` |
+| `run export --bundle FILE` | `autoresearch.bundle/1` |
+| `task export --git DIR` | `autoresearch.git_export/1`; with `--follow` one a line |
+| `node import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
 | `task new`, `show`, `get`, `pin` | `autoresearch.task/1` |
-| `next` | `autoresearch.next/1` |
+| `run checkout` | `autoresearch.next/1` |
 | `task list` | `autoresearch.tasks/1` |
 | `task archive`, `restore` | `autoresearch.archived/1` |
-| `note`, `notes` | `autoresearch.note/1`, `autoresearch.notes/1` |
-| `star`, `unstar` | `autoresearch.star/1` |
-| `init`, `install`, `uninstall`, `use`, `list`, `reset` | `autoresearch.project/1` |
+| `note add`, `note list` | `autoresearch.note/1`, `autoresearch.notes/1` |
+| `run star`, `run unstar` | `autoresearch.star/1` |
+| `init`, `install`, `uninstall`, `use`, `list`, `agent reset` | `autoresearch.project/1` |
 | `train`, `run` of a project | `autoresearch.project_figures/1` every two seconds, then `autoresearch.project_run/1` |
 | `train --sweep` | the same for each run, then `autoresearch.sweep/1` |
 """
@@ -111,19 +113,18 @@ REQUESTS = {
 
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
-    bases = (Answer,)
-    rooms = (vars(api), vars(models), vars(project_models))
-    printed = [
-        cls
-        for room in rooms
-        for cls in room.values()
-        if isinstance(cls, type) and issubclass(cls, bases) and cls not in bases
-    ]
-    found = {cls.__name__: cls for cls in printed if cls.__name__ not in REQUESTS}
+    found = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
     found.pop("Failure")
     parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, ParticipantView, MarkView]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
+
+
+def _kinds_of(cls: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for kind in cls.__subclasses__():
+        if kind.__module__.startswith("autoresearch") and not kind.__name__.startswith("_"):
+            yield kind
+            yield from _kinds_of(kind)
 
 
 def schema_of(cls: type[msgspec.Struct]) -> str:

@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import InvitationsAnswer, NetworkAnswer
 
-from autoresearch.api import StatusAnswer, VotersAnswer
-from autoresearch.identity import load_identity
-from autoresearch.log import Log
-from autoresearch.networks import Invitations, join_with, load_manifest, read_invite
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import StatusAnswer, VotersAnswer
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import DAY_MS, Identity
+from autoresearch.record.kinds import Identity
+from autoresearch.record.record import DAY_MS
+from autoresearch.trust.identity import load_identity
+from autoresearch.trust.invite import Invitations, join_with, read_invite
+from autoresearch.trust.manifest_file import load_manifest
 from tests.cli.conftest import Cli
 from tests.cli.test_json import strictly
-from tests.records.making import key
+from tests.record.making import key
 
 ANN, ANNS_ROOT = key(1), key(101)
 
@@ -133,7 +135,7 @@ def test_a_founder_admits_by_name_or_key_and_dismisses(cli: Cli, lab: Paths) -> 
     assert answer.voters[1].by.key == own
     assert answer.note.startswith("1 more participant and runs can be confirmed")
     assert answer.candidates == []
-    assert "our new machine" in cli("log", "--kind", "admission").stdout
+    assert "our new machine" in cli("node", "records", "--kind", "admission").stdout
     gone = cli("network", "dismiss", ANNS_ROOT.public.hex()[:8])
     assert "its verifications count no longer" in gone.stderr
     assert counting(cli) == {own: "founder"}

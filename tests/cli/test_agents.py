@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import NextAnswer
 
-from autoresearch.tasks import load_task, pin_baseline, started_from
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task, started_from
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_ideas import daemon  # noqa: F401 - a fixture
 from tests.cli.test_json import strictly
@@ -29,12 +30,12 @@ def toy(tmp_path: Path) -> Path:
 
 
 def brought(cli: Cli, *words: str) -> NextAnswer:
-    return strictly(cli("next", *words, "--json").stdout, NextAnswer)
+    return strictly(cli("run", "checkout", *words, "--json").stdout, NextAnswer)
 
 
 def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli: Cli, toy: Path) -> None:
     """It reads only what the folder and the commands say: the loop of AGENTS.md."""
-    assert cli("next", str(toy)).exit_code == 0
+    assert cli("run", "checkout", str(toy)).exit_code == 0
     assert "autoresearch run . --hypothesis" in (toy / "AGENTS.md").read_text()
     assert process("run", str(toy)).returncode == 0
     ideas, said = [0.7, 1.0, 0.5, 0.7], []
@@ -48,10 +49,10 @@ def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli:
         said.append(decided[1])
         assert f"X = {x}" in (toy / "history.md").read_text()
         if decided[1] == "discard":
-            assert cli("next", str(toy)).exit_code == 0
+            assert cli("run", "checkout", str(toy)).exit_code == 0
             assert (toy / "train.py").read_text() == with_x(0.7)
     assert said == ["keep", "discard", "keep"]
-    steps = json.loads(cli("lineage", "@", "--json").stdout)["steps"]
+    steps = json.loads(cli("run", "lineage", "@", "--json").stdout)["steps"]
     assert [step["run"]["value"] for step in steps] == pytest.approx([0.61, 0.41, 0.29])
 
     again = process("run", str(toy))
@@ -75,7 +76,7 @@ def test_a_difference_within_the_noise_is_to_be_measured_again(process: Process,
 
 def test_a_program_that_fails_is_discarded_and_stands_in_the_history(process: Process, cli: Cli, toy: Path) -> None:
     process("run", str(toy))
-    cli("next", str(toy))
+    cli("run", "checkout", str(toy))
     (toy / "train.py").write_text(with_x(0.5).replace("prepare.report", "1 / 0\nprepare.report"))
     ran = process("run", str(toy), "--hypothesis", "divide it")
     assert ran.returncode == 1
@@ -90,13 +91,13 @@ def test_a_program_that_fails_is_discarded_and_stands_in_the_history(process: Pr
 def test_an_edit_that_was_never_run_is_kept(cli: Cli, filled: object, toy: Path) -> None:
     for number, edit in enumerate((with_x(0.4), "x = (", "", with_x(0.4) + "# only a comment\n")):
         (toy / "train.py").write_text(edit)
-        told = cli("next", str(toy))
+        told = cli("run", "checkout", str(toy))
         assert told.exit_code == 0, told.stderr
         assert "your edit was never run; it is kept: cp " in told.stderr
         kept = list((toy / ".autoresearch" / "kept").iterdir())
         assert (len(kept), (toy / "train.py").read_text()) == (number + 1, TRAIN)
         assert edit in [file.read_text() for file in kept]
-    assert "already is the baseline" in cli("next", str(toy)).stderr
+    assert "already is the baseline" in cli("run", "checkout", str(toy)).stderr
     (toy / "train.py").unlink()
     assert brought(cli, str(toy)).kept is None
     assert (toy / "train.py").read_text() == TRAIN
@@ -119,7 +120,7 @@ def test_next_goes_to_the_best_run_or_to_the_one_that_is_named(process: Process,
     assert (again.run, again.value, (toy / "train.py").read_text()) == (best, pytest.approx(0.29), with_x(0.5))
     assert again.history == str(toy / "history.md")
     (toy / "train.py").write_text(with_x(0.3))
-    child = cli("next", str(toy), "--run", "@mine")
+    child = cli("run", "checkout", str(toy), "--run", "@mine")
     assert "kept: cp" in child.stderr
 
 
@@ -143,7 +144,7 @@ def test_a_wrong_place_is_refused_and_nothing_changes(
     (toy / "train.py").write_text("my edit = (")
     # The toy has no run here; all runs are on the task of the filled log.
     places = {"toy": toy, "empty": tmp_path / "empty", "loose": loose, "other": filled.best}  # type: ignore[attr-defined]
-    told = cli("next", *(word.format(**places) for word in words))
+    told = cli("run", "checkout", *(word.format(**places) for word in words))
     assert told.exit_code == status, told.stderr
     assert said in told.stderr
     assert (toy / "train.py").read_text() == "my edit = ("
@@ -174,7 +175,7 @@ def test_a_persons_own_files_are_never_overwritten(process: Process, cli: Cli, t
     assert made.exit_code == 0, made.stderr
     assert made.stderr.count("is not by autoresearch") == 2
     assert process("run", str(folder)).returncode == 0
-    assert cli("next", str(folder)).exit_code == 0
+    assert cli("run", "checkout", str(folder)).exit_code == 0
     for name in ("AGENTS.md", "history.md"):
         assert (folder / name).read_text() == f"my {name}\n"
 
@@ -187,13 +188,13 @@ def test_a_run_writes_no_history_where_nobody_wants_one(process: Process, toy: P
 @pytest.mark.slow
 @pytest.mark.usefixtures("daemon")
 def test_the_loop_goes_through_a_daemon_as_well(process: Process, toy: Path) -> None:
-    assert process("next", str(toy)).returncode == 0
+    assert process("run", "checkout", str(toy)).returncode == 0
     assert process("run", str(toy)).returncode == 0
     (toy / "train.py").write_text(with_x(0.5))
     assert "keep: " in process("run", str(toy), "--hypothesis", "nearer").stderr
     assert process("run", str(toy)).returncode == 6
     (toy / "train.py").write_text(with_x(0.4))
-    moved = strictly(process("next", str(toy), "--json").stdout, NextAnswer)
+    moved = strictly(process("run", "checkout", str(toy), "--json").stdout, NextAnswer)
     assert (moved.title, moved.value) == ("nearer", pytest.approx(0.29))
     assert moved.kept
     assert "nearer" in (toy / "history.md").read_text()

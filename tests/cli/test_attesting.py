@@ -7,9 +7,10 @@ import time
 import pytest
 from autoresearch_cli import here
 
-from autoresearch.api import AttestAnswer, CodeView, ConfirmRequest, Operation
-from autoresearch.attesting import write_code
+from autoresearch.ask.operations import Operation
+from autoresearch.ask.people.participants import AttestAnswer, CodeView, ConfirmRequest
 from autoresearch.errors import AutoresearchError
+from autoresearch.trust.attestation import write_code
 from tests.cli.conftest import Cli
 
 TOKEN1 = bytes(range(10))
@@ -45,10 +46,10 @@ class HalfThere:
 def test_a_code_is_brought_though_the_attestor_of_another_one_is_gone(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli("id", "new", "--no-passphrase").exit_code == 0
+    assert cli("node", "id", "new", "--no-passphrase").exit_code == 0
     daemon = HalfThere()
     monkeypatch.setattr(here, "client", lambda: daemon)
     codes = [write_code(TOKEN1, attestor[:16], attestor) for attestor in ATTESTORS]
-    ended = cli("id", "confirm", *codes)
+    ended = cli("node", "id", "confirm", *codes)
     assert daemon.brought == [code.token for code in daemon.awaited]
     assert (ended.exit_code, "not connected" in ended.stderr) == (1, True)

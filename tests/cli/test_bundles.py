@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.log import BlobStore, Log
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.record.record import DEFAULT_NETWORK
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 
@@ -30,16 +31,16 @@ def test_a_log_is_carried_to_another_machine(
     cli: Cli, filled: Filled, paths: Paths, elsewhere: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stick = tmp_path / "log.car"
-    written = cli("export", "--bundle", str(stick), "--json")
+    written = cli("run", "export", "--bundle", str(stick), "--json")
     assert json.loads(written.stdout)["records"] == len(ids(paths)) == 9
     assert json.loads(written.stdout)["missing"] == 1
     monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
-    first = json.loads(cli("import", str(stick), "--json").stdout)
+    first = json.loads(cli("node", "import", str(stick), "--json").stdout)
     assert (first["new"], first["known"], first["refused"]) == (9, 0, 0)
     assert ids(elsewhere) == ids(paths)
     assert "1.3" in cli("top").stdout
     assert cli("show", "@", "--code").exit_code == 0
-    assert "0 new records, 9 known, 0 refused, 0 new blobs" in cli("import", str(stick)).stderr
+    assert "0 new records, 9 known, 0 refused, 0 new blobs" in cli("node", "import", str(stick)).stderr
     with BlobStore(elsewhere.blobs, read_only=True) as blobs, BlobStore(paths.blobs, read_only=True) as own:
         kept = {name: blobs.find(bytes.fromhex(name)) for name in names(own)}
     assert sum(found is None for found in kept.values()) == 1, "the training log alone is left out"
@@ -53,10 +54,10 @@ def test_a_bundle_that_was_cut_off_is_a_sentence_that_says_what_came(
     cli: Cli, filled: Filled, elsewhere: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stick = tmp_path / "log.car"
-    cli("export", "--bundle", str(stick), "--blobs", "none")
+    cli("run", "export", "--bundle", str(stick), "--blobs", "none")
     stick.write_bytes(stick.read_bytes()[:-100])
     monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
-    result = cli("import", str(stick))
+    result = cli("node", "import", str(stick))
     assert result.exit_code == 2
     assert "not a whole bundle" in result.stderr
     assert f"{len(ids(elsewhere))} new records" in result.stderr
@@ -65,12 +66,12 @@ def test_a_bundle_that_was_cut_off_is_a_sentence_that_says_what_came(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("export", "--task", "x"), "--bundle"),
-        (("export", "--bundle", "x.car", "-o", "y"), "--output"),
-        (("export", "--bundle", "/dev/full/x.car"), "can't be written"),
-        (("export", "--bundle", "."), "folder"),
-        (("export", "--bundle", "x.car", "--task", "nothing"), "nothing"),
-        (("import", "junk.car"), "not a whole bundle"),
+        (("run", "export", "--task", "x"), "--bundle"),
+        (("run", "export", "--bundle", "x.car", "-o", "y"), "--output"),
+        (("run", "export", "--bundle", "/dev/full/x.car"), "can't be written"),
+        (("run", "export", "--bundle", "."), "folder"),
+        (("run", "export", "--bundle", "x.car", "--task", "nothing"), "nothing"),
+        (("node", "import", "junk.car"), "not a whole bundle"),
     ],
 )
 def test_what_does_not_go_is_a_sentence(
@@ -87,5 +88,5 @@ def test_what_does_not_go_is_a_sentence(
 
 
 def test_a_bundle_takes_no_task_folder(cli: Cli, filled: Filled, tmp_path: Path) -> None:
-    cli("export", "--bundle", str(tmp_path / "b.car"))
-    assert cli("import", str(tmp_path / "b.car"), "--task", str(filled.task.folder)).exit_code == 2
+    cli("run", "export", "--bundle", str(tmp_path / "b.car"))
+    assert cli("node", "import", str(tmp_path / "b.car"), "--task", str(filled.task.folder)).exit_code == 2

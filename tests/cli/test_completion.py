@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from autoresearch.log import Log
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, Note, format_id
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Note
+from autoresearch.record.record import DEFAULT_NETWORK
 from tests.cli.conftest import Process
 from tests.cli.filling import Filled
-from tests.records.making import NOW_MS, key
+from tests.record.making import NOW_MS, key
 
 
 @pytest.mark.parametrize(
@@ -17,8 +19,8 @@ from tests.records.making import NOW_MS, key
     [
         ("autoresearch st", "status"),
         ("autoresearch show @", "@mine"),
-        ("autoresearch config get work.w", "work.workers"),
-        ("autoresearch log --kind ver", "verification"),
+        ("autoresearch node config get work.w", "work.workers"),
+        ("autoresearch node records --kind ver", "verification"),
         ("autoresearch network use com", "commons"),
     ],
 )

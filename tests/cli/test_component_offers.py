@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_cli import component_offers
-from autoresearch_cli.project_models import ProjectRunAnswer
+from autoresearch_cli.agent import models as component_offers
+from autoresearch_cli.agent.models import ProjectRunAnswer
 
-from autoresearch import running
-from autoresearch.identity import KeyPair
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.running import Level, detect_level
+from autoresearch.run.sandbox import probes
+from autoresearch.run.sandbox.job import Level
+from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli
 from tests.cli.test_components import publish
 from tests.cli.test_json import strictly
@@ -74,10 +74,10 @@ def walls(cli: Cli, *words: str) -> tuple[int, list[str]]:
     return run.sandbox, run.trusted
 
 
-@pytest.mark.skipif(detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
+@pytest.mark.skipif(probes.detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 @pytest.mark.usefixtures("other")
 def test_another_participants_component_runs_in_the_sandbox_or_by_choice_without(cli: Cli, project: Path) -> None:
-    level = int(detect_level()[0])
+    level = int(probes.detect_level()[0])
     done = cli("install", "policy", "other")
     assert (done.exit_code, "other is another participant's: it runs in the sandbox" in done.stderr) == (0, True)
     ini = (project / "agent.ini").read_text()
@@ -94,34 +94,39 @@ def test_another_participants_component_runs_in_the_sandbox_or_by_choice_without
     assert walls(cli) == (0, [])
 
 
-@pytest.mark.skipif(detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
+@pytest.mark.skipif(probes.detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 @pytest.mark.usefixtures("other")
 def test_the_settings_bound_what_runs_in_the_sandbox(cli: Cli, project: Path) -> None:
     assert cli("install", "policy", "other").exit_code == 0
     (project / ".autoresearch/components/policy/other/main.py").write_text("while True:\n    pass\n")
-    assert cli("config", "set", "work.max_seconds", "2").exit_code == 0
+    assert cli("node", "config", "set", "work.max_seconds", "2").exit_code == 0
     for words in (("run",), ("list", "--check")):
         ended = cli(*words)
         assert ended.exit_code == 1
         assert "the run in the sandbox failed: stopped after 2 s" in ended.stderr
-        assert "autoresearch config set work.max_seconds" in ended.stderr
-    assert cli("config", "set", "work.minimum_sandbox", "2").exit_code == 0
-    assert cli("run").exit_code == (1 if detect_level()[0] == Level.BUBBLEWRAP else 6)
+        assert "autoresearch node config set work.max_seconds" in ended.stderr
+    assert cli("node", "config", "set", "work.minimum_sandbox", "2").exit_code == 0
+    assert cli("run").exit_code == (1 if probes.detect_level()[0] == Level.BUBBLEWRAP else 6)
+
+
+def without_sandbox(_: object = ()) -> tuple[Level, tuple[()]]:
+    """What a machine finds that has none."""
+    return Level.NONE, ()
 
 
 @pytest.mark.usefixtures("other")
 def test_without_a_sandbox_another_participants_component_needs_a_word(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "detect_level", lambda _=(): (Level.NONE, ()))  # a machine that has none
-    monkeypatch.setattr(component_offers, "detect_level", running.detect_level)
+    monkeypatch.setattr(probes, "detect_level", without_sandbox)
+    monkeypatch.setattr(component_offers, "detect_level", without_sandbox)
     refused = cli("install", "policy", "other")
     assert (refused.exit_code, "--trust" in refused.stderr) == (6, True)
     assert "[Policy.other]" not in (project / "agent.ini").read_text()
     assert cli("install", "policy", "other", "--trust").exit_code == 0
     assert walls(cli) == (0, ["policy.other"])
     (project / ".autoresearch/trusted.txt").unlink()
-    for words in (("run",), ("train", "3"), ("list", "--check"), ("serve", "inference")):
+    for words in (("run",), ("train", "3"), ("list", "--check"), ("agent", "serve", "inference")):
         refused = cli(*words)
         assert (refused.exit_code, "--trust" in refused.stderr) == (6, True), words
         assert "sandbox" in refused.stderr

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import RegistryAnswer
 
-from autoresearch.api import ReleaseAnswer, SearchAnswer, YankedAnswer
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer, YankedAnswer
 from autoresearch.paths import Paths
+from tests.ask.registry.making import repository
 from tests.cli.conftest import Cli
 from tests.cli.test_json import strictly
-from tests.registry.making import repository
 
 
 @pytest.fixture
@@ -63,26 +63,26 @@ def test_a_version_is_published_once(cli: Cli, folder: Path) -> None:
 
 def test_a_yanked_release_is_hidden_and_shown_with_its_reason(cli: Cli, folder: Path) -> None:
     made = publish(cli, folder).release
-    done = cli("yank", made.id[7:15], "--reason", "wrong reward", "--json")
+    done = cli("agent", "yank", made.id[7:15], "--reason", "wrong reward", "--json")
     assert strictly(done.stdout, YankedAnswer).reason == "wrong reward"
     assert cli("search").stdout == ""
     assert made.id in cli("search", "--yanked").stdout
     shown = cli("show", made.id).stdout
     assert "its publisher yanked it: “wrong reward”" in shown
-    assert cli("yank", made.id).exit_code == 6
+    assert cli("agent", "yank", made.id).exit_code == 6
 
 
 def test_only_an_own_release_is_yanked(cli: Cli, paths: Paths, folder: Path) -> None:
-    assert cli("yank", "g3xk").exit_code == 4
+    assert cli("agent", "yank", "g3xk").exit_code == 4
     made = publish(cli, folder).release
     with Notebook(paths) as notebook:
         identity = notebook.log.records.newest(kind="identity", limit=1)[0]
-    from autoresearch.records import format_id
+    from autoresearch.record.encoding import format_id
 
-    wrong = cli("yank", format_id(identity.id))
+    wrong = cli("agent", "yank", format_id(identity.id))
     assert (wrong.exit_code, "no component" in wrong.stderr) == (6, True)
     paths.keys.rename(paths.keys.with_name("other"))
-    stranger = cli("yank", made.id)
+    stranger = cli("agent", "yank", made.id)
     assert (stranger.exit_code, "another participant" in stranger.stderr) == (6, True)
 
 

@@ -19,9 +19,10 @@ import pytest
 from autoresearch_cli.models import DemoAnswer, DownAnswer, GitExportAnswer, OpenAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 
-from autoresearch.api import Event, ShowAnswer, StatusAnswer, WithdrawnAnswer
+from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
 from autoresearch.paths import Paths
-from autoresearch.tasks import pin_baseline
+from autoresearch.task.folders import pin_baseline
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
@@ -38,7 +39,7 @@ def toy(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
     pin_baseline(folder)
-    assert process("config", "set", "work.task", str(folder)).returncode == 0
+    assert process("node", "config", "set", "work.task", str(folder)).returncode == 0
     return folder
 
 
@@ -101,22 +102,22 @@ def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process,
     def name() -> str:
         return strictly(process("status", "--json").stdout, StatusAnswer).participant.name
 
-    assert process("id", "name", "ann").returncode == 0
+    assert process("node", "id", "name", "ann").returncode == 0
     assert name() == "ann"
-    assert process("id", "name", "--remove").returncode == 0
+    assert process("node", "id", "name", "--remove").returncode == 0
     assert name() == ""
 
 
 def test_a_run_is_withdrawn_while_the_daemon_runs(process: Process, daemon: int, toy: Path) -> None:
     run = strictly(process("run", str(toy), "--json").stdout, ShowAnswer).record.id
     assert process("top").stdout.count(run) == 1
-    withdrawn = strictly(process("withdraw", run, "--reason", "wrong data", "--json").stdout, WithdrawnAnswer)
+    withdrawn = strictly(process("run", "withdraw", run, "--reason", "wrong data", "--json").stdout, WithdrawnAnswer)
     assert (withdrawn.id, withdrawn.reason) == (run, "wrong data")
     assert run not in process("top").stdout
     assert strictly(process("show", run, "--json").stdout, ShowAnswer).withdrawn_reason == "wrong data"
-    again = process("withdraw", run)
+    again = process("run", "withdraw", run)
     assert (again.returncode, "is withdrawn already" in again.stderr) == (6, True)
-    refused = process("id", "merge")
+    refused = process("node", "id", "merge")
     assert (refused.returncode, "Traceback" in refused.stderr) == (6, False), "the root key signs with the daemon down"
 
 
@@ -132,13 +133,13 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
     first = run(0)
     copy = shutil.copytree(paths.data, tmp_path / "copy")
     lost = run(1)
-    assert process("export", "--bundle", str(tmp_path / "lost.car")).returncode == 0
+    assert process("run", "export", "--bundle", str(tmp_path / "lost.car")).returncode == 0
     shutil.rmtree(paths.data)
     shutil.copytree(copy, paths.data)
     other = run(2)
-    assert process("import", str(tmp_path / "lost.car")).returncode == 0
-    assert "autoresearch id merge" in process("doctor").stderr
-    assert process("id", "merge").returncode == 0
+    assert process("node", "import", str(tmp_path / "lost.car")).returncode == 0
+    assert "autoresearch node id merge" in process("node", "doctor").stderr
+    assert process("node", "id", "merge").returncode == 0
     assert process("up").returncode == 0
     try:
         for record in (first, lost, other):
@@ -154,30 +155,30 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
 
 
 def test_up_says_what_is_wrong_and_what_to_do_when_the_daemon_does_not_start(process: Process, toy: Path) -> None:
-    assert process("config", "set", "attestor.host", "smtp.example.org").returncode == 0
+    assert process("node", "config", "set", "attestor.host", "smtp.example.org").returncode == 0
     ended = process("up")
     assert ended.returncode == 1
-    assert "did not start: attestor.from_address is no mail address → autoresearch config set" in ended.stderr
+    assert "did not start: attestor.from_address is no mail address → autoresearch node config set" in ended.stderr
 
 
 def test_work_runs_as_many_as_asked_and_tells_of_each(process: Process, daemon: int) -> None:
     status = strictly(process("work", "--runs", "3", "--json").stdout, StatusAnswer)
     assert status.state == "working"
     followed = followed_until("runs_done")
-    events = [msgspec.json.decode(line, type=Event) for line in process("events", "--json").stdout.splitlines()]
+    events = [msgspec.json.decode(line, type=Event) for line in process("node", "events", "--json").stdout.splitlines()]
     finished = [event for event in events if event.kind == "run_finished"]
     assert len(finished) == 3
     assert {event.id for event in finished} <= {event.id for event in followed} | {event.id for event in events}
     assert [event.id for event in events] == sorted(event.id for event in events)
-    later = process("events", "--since", str(finished[0].id), "--json").stdout.splitlines()
+    later = process("node", "events", "--since", str(finished[0].id), "--json").stdout.splitlines()
     assert json.loads(later[0])["id"] == finished[0].id + 1
     assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
-    assert len(process("log", "--kind", "run").stdout.splitlines()) == 3
+    assert len(process("node", "records", "--kind", "run").stdout.splitlines()) == 3
 
 
 def followed_until(why: str) -> list[Event]:
     """Follow the events from the first on until the node's state has this reason."""
-    command = [sys.executable, "-m", "autoresearch_cli", "events", "--since", "0", "--follow", "--json"]
+    command = [sys.executable, "-m", "autoresearch_cli", "node", "events", "--since", "0", "--follow", "--json"]
     seen = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         assert running.stdout
@@ -190,13 +191,13 @@ def followed_until(why: str) -> list[Event]:
 
 
 def test_pause_resume_and_finish_change_the_state_and_say_why(process: Process, daemon: int) -> None:
-    paused = strictly(process("pause", "--for", "2h", "--json").stdout, StatusAnswer)
+    paused = strictly(process("node", "pause", "--for", "2h", "--json").stdout, StatusAnswer)
     assert paused.state == "paused"
     assert paused.until_ms
     assert abs(paused.until_ms - time.time() * 1000 - 7_200_000) < 60_000
     assert "paused" in process("status").stdout
-    assert strictly(process("resume", "--json").stdout, StatusAnswer).state != "paused"
-    assert process("finish").returncode == 0
+    assert strictly(process("node", "resume", "--json").stdout, StatusAnswer).state != "paused"
+    assert process("node", "finish").returncode == 0
 
 
 def test_run_goes_through_the_daemon_when_it_is_up(process: Process, daemon: int, toy: Path) -> None:
@@ -209,12 +210,12 @@ def test_run_goes_through_the_daemon_when_it_is_up(process: Process, daemon: int
 
 
 def test_a_run_for_a_paused_daemon_waits_and_says_so(process: Process, daemon: int, toy: Path) -> None:
-    process("pause")
+    process("node", "pause")
     command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr
         assert "paused" in running.stderr.readline()
-        assert process("resume").returncode == 0
+        assert process("node", "resume").returncode == 0
         assert running.wait(60) == 0
 
 
@@ -323,7 +324,7 @@ def test_what_a_demo_asked_for_is_over_with_it(process: Process, toy: Path) -> N
 def test_a_followed_git_export_has_each_run_soon_after_it_ended(process: Process, daemon: int, toy: Path) -> None:
     assert process("run", str(toy)).returncode == 0
     repo = toy.parent / "repo"
-    command = [sys.executable, "-m", "autoresearch_cli", "export", "--git", str(repo), "--follow", "--json"]
+    command = [sys.executable, "-m", "autoresearch_cli", "task", "export", "--git", str(repo), "--follow", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout
         assert running.stderr

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_cli.demo_cluster import show
-from autoresearch_cli.demo_cluster.state import DemoState, done_twice, holding, row, standing
+from autoresearch_cli.demo import show
+from autoresearch_cli.demo.display import DemoState, done_twice, holding, row, standing
 from autoresearch_cli.models import DemoAnswer
 
-from autoresearch.api import Event
-from autoresearch.records import format_id, short_id
+from autoresearch.ask.node import Event
+from autoresearch.record.encoding import format_id, short_id
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
-from tests.records.making import key, run_body, sealed
+from tests.record.making import key, run_body, sealed
 
 with_network = pytest.mark.skipif(find_spec("libp2p") is None, reason="needs the extra network")
 # Long enough for a claim to reach the others before the run is over.
@@ -121,7 +121,7 @@ def test_runs_that_repeat_others_are_counted_and_stopped_ones_are_not() -> None:
 def test_without_libp2p_one_line_says_what_to_install_and_one_daemon_goes_on(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoresearch_cli import joining
+    from autoresearch_cli.acts import joining
     from autoresearch_cli.commands import demo
 
     class Reached(Exception):
@@ -149,7 +149,7 @@ def shared(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) ->
     """A task whose runs take a second, on which this home works."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy", SECOND_TRAIN)
-    assert process("config", "set", "work.task", str(folder)).returncode == 0
+    assert process("node", "config", "set", "work.task", str(folder)).returncode == 0
     return folder
 
 
@@ -235,7 +235,7 @@ def test_four_participants_get_from_nothing_to_a_confirmed_run(
     """With two attestors, a mail server and a toy task: attested by mail, then verified by each other."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
-    assert process("config", "set", "work.task", str(folder)).returncode == 0
+    assert process("node", "config", "set", "work.task", str(folder)).returncode == 0
     demo = Demo("--attested", "--peers", "4", "--runs", "9")
     out, err = demo.process.communicate(timeout=280)
     assert demo.process.returncode == 0, err

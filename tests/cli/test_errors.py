@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.paths import Paths
-from autoresearch.records import parse_id, short_id
+from autoresearch.record.encoding import parse_id, short_id
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled
 
@@ -34,32 +34,56 @@ WRONG: list[tuple[int, tuple[str, ...]]] = [
     (2, ("show", "@", "--code", "--log")),
     (2, ("top", "-n", "0")),
     (2, ("top", "-n", "many")),
-    (2, ("log", "--kind", "poem")),
-    (2, ("export", "--format", "xml")),
-    (2, ("config", "set", "work.workers", "-1")),
-    (2, ("config", "set", "work.workers", "two")),
-    (2, ("config", "set", "work.worker", "2")),
-    (2, ("config", "get", "nothing")),
-    (2, ("config", "frobnicate")),
-    (2, ("pause", "--for", "soon")),
+    (2, ("node", "records", "--kind", "poem")),
+    (2, ("run", "export", "--format", "xml")),
+    (2, ("node", "config", "set", "work.workers", "-1")),
+    (2, ("node", "config", "set", "work.workers", "two")),
+    (2, ("node", "config", "set", "work.worker", "2")),
+    (2, ("node", "config", "get", "nothing")),
+    (2, ("node", "config", "frobnicate")),
+    (2, ("node", "pause", "--for", "soon")),
     (2, ("work", "--for", "0s")),
     (2, ("work", "--for", "")),
     (2, ("work", "")),
-    (2, ("pause", "--for", "")),
+    (2, ("node", "pause", "--for", "")),
     (2, ("demo", "--for", "")),
     (2, ("work", "--runs", "0")),
-    (3, ("pause",)),
-    (3, ("resume",)),
-    (3, ("finish",)),
+    (
+        3,
+        (
+            "node",
+            "pause",
+        ),
+    ),
+    (
+        3,
+        (
+            "node",
+            "resume",
+        ),
+    ),
+    (
+        3,
+        (
+            "node",
+            "finish",
+        ),
+    ),
     (3, ("work",)),
-    (3, ("events",)),
+    (
+        3,
+        (
+            "node",
+            "events",
+        ),
+    ),
     (4, ("run", "/no/such/folder")),
     (2, ("run", "/")),
     (4, ("task", "show", "/no/such/folder")),
     (2, ("task", "show", "/dev/null")),
     (2, ("task", "new", "/dev/null")),
-    (4, ("import", "/no/such/file.tsv")),
-    (2, ("import", "/")),
+    (4, ("node", "import", "/no/such/file.tsv")),
+    (2, ("node", "import", "/")),
     (2, ("--color", "sometimes", "status")),
     (2, ("diff",)),
 ]
@@ -87,9 +111,22 @@ def test_with_json_a_failure_is_one_document(cli: Cli, filled: Filled, code: int
     assert failure["error"]
 
 
-@pytest.mark.parametrize("words", [("show",), ("diff",), ("lineage",), ("best",), ("config", "get"), ("task", "show")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",),
+        ("diff",),
+        (
+            "run",
+            "lineage",
+        ),
+        ("best",),
+        ("node", "config", "get"),
+        ("task", "show"),
+    ],
+)
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_as_an_argument_gives_an_answer_or_a_sentence(
     cli: Cli, filled: Filled, words: tuple[str, ...], text: str
 ) -> None:
@@ -107,24 +144,24 @@ def test_an_ambiguous_prefix_lists_the_candidates(cli: Cli, filled: Filled) -> N
     assert filled.best not in result.stderr, "ten whole ids are no help"
 
 
-@pytest.mark.parametrize("command", ["status", "log", "top", "best", "export"])
+@pytest.mark.parametrize("command", ["status", "node records", "top", "best", "run export"])
 def test_a_damaged_log_is_a_sentence(cli: Cli, paths: Paths, command: str) -> None:
     paths.create()
     paths.log.write_bytes(b"this is no database at all, by far" * 100)
-    result = cli(command)
+    result = cli(*command.split())
     assert result.exit_code in (1, 6)
     assert "bug in autoresearch" not in result.stderr
     assert result.stderr.strip()
 
 
 @pytest.mark.parametrize("name", ["log", "manifest", "settings"])
-@pytest.mark.parametrize("command", ["top", "credit", "verify @", "config show"])
+@pytest.mark.parametrize("command", ["top", "network credit", "verify @", "node config show"])
 def test_a_file_that_cannot_be_read_is_a_sentence_with_a_hint(cli: Cli, paths: Paths, name: str, command: str) -> None:
     paths.create()
     place = getattr(paths, name)
     place.mkdir()  # permissions keep nobody out who may do everything
     result = cli(*command.split())
-    if (name == "settings") == (command == "config show"):
+    if (name == "settings") == (command == "node config show"):
         assert result.exit_code in (2, 6)
         assert str(place) in result.stderr
         assert "→" in result.stderr
@@ -134,7 +171,7 @@ def test_a_file_that_cannot_be_read_is_a_sentence_with_a_hint(cli: Cli, paths: P
 def test_settings_that_are_no_toml_are_a_sentence(cli: Cli, paths: Paths) -> None:
     paths.create()
     paths.settings.write_text("work = [")
-    result = cli("config", "show")
+    result = cli("node", "config", "show")
     assert result.exit_code == 2
     assert str(paths.settings) in result.stderr
 
@@ -142,7 +179,7 @@ def test_settings_that_are_no_toml_are_a_sentence(cli: Cli, paths: Paths) -> Non
 def test_a_socket_file_without_a_daemon_counts_as_not_running(cli: Cli, filled: Filled, paths: Paths) -> None:
     paths.socket.parent.mkdir(parents=True, exist_ok=True)
     paths.socket.touch()
-    assert cli("pause").exit_code == 3
+    assert cli("node", "pause").exit_code == 3
     assert cli("status").exit_code == 0
 
 
@@ -150,7 +187,7 @@ def test_an_unexpected_error_is_a_sentence_unless_debug_is_asked_for(cli: Cli, m
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by hand")
 
-    monkeypatch.setattr("autoresearch_cli.commands.status.stopped", broken)
+    monkeypatch.setattr("autoresearch_cli.commands.work.stopped", broken)
     result = cli("status")
     assert result.exit_code == 1
     assert "ZeroDivisionError: by hand" in result.stderr
@@ -163,7 +200,7 @@ def test_a_misspelt_command_gets_a_suggestion(cli: Cli) -> None:
 
 
 def test_a_reader_that_goes_away_gets_no_complaint(filled: Filled) -> None:
-    command = [sys.executable, "-m", "autoresearch_cli", "export", "--format", "jsonl"]
+    command = [sys.executable, "-m", "autoresearch_cli", "run", "export", "--format", "jsonl"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
         assert running.stdout
@@ -177,8 +214,15 @@ def test_output_survives_a_locale_without_our_characters(
 ) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     monkeypatch.setenv("PYTHONUTF8", "0")
-    for words in (("status",), ("log",), ("show", filled.stranger)):
-        result = process(*words)
+    for words in (
+        ("status",),
+        (
+            "node",
+            "records",
+        ),
+        ("show", filled.stranger),
+    ):
+        result = process(*words, python=("-m", "autoresearch_cli"))
         assert result.returncode == 0, result.stderr
 
 
@@ -191,7 +235,7 @@ def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("words", ["top", "show @", "log --json", "paths"])
+@pytest.mark.parametrize("words", ["top", "show @", "node records --json", "node paths"])
 def test_streams_that_the_caller_closed_are_no_bug(filled: Filled, words: str, closed: str) -> None:
     command = f"{sys.executable} -m autoresearch_cli {words} {closed}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.api import ShowAnswer
+from autoresearch.ask.records import ShowAnswer
 from autoresearch.errors import UsageError
-from autoresearch.research import Bench, Measurement, measure, plan_as_it_stands
-from autoresearch.running import Outcome
-from autoresearch.tasks import load_task, pin_baseline
+from autoresearch.run.bench import Bench
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.job import Outcome
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
 from tests.cli.programs import FIT, FORESEEING, HIDDEN, TOSSES, evaluated_task
 from tests.cli.test_ideas import ran
 from tests.cli.test_json import strictly
-from tests.running.conftest import level  # noqa: F401 - both levels of the sandbox
+from tests.run.sandbox.conftest import level  # noqa: F401 - both levels of the sandbox
 
 
 @pytest.fixture
@@ -23,28 +25,28 @@ def bench(level: object, tmp_path: Path) -> Bench:  # noqa: F811 - the fixture o
     return Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")  # type: ignore[arg-type]
 
 
-def measured(tmp_path: Path, bench: Bench, program: str) -> tuple[Measurement, Outcome]:
+def measured(tmp_path: Path, bench: Bench, program: str) -> Outcome:
     """A program on the task whose baseline is the honest one."""
     task = load_task(evaluated_task(tmp_path / "fit"))
     return measure(task, plan_as_it_stands(task, program), bench, own=True)
 
 
 def honest(tmp_path: Path, bench: Bench) -> float:
-    value = measured(tmp_path, bench, FIT)[0].value
+    value = measured(tmp_path, bench, FIT).value
     assert value is not None
     return value
 
 
 def test_the_number_is_the_evaluators_and_not_what_the_program_prints(tmp_path: Path, bench: Bench) -> None:
-    found, outcome = measured(tmp_path, bench, FIT)
+    outcome = measured(tmp_path, bench, FIT)
 
-    assert found.status == "ok", found.reason
-    assert found.value is not None
-    assert 0.6 < found.value < 0.95
-    assert "evaluator" in found.reason
+    assert outcome.status == "ok", outcome.reason
+    assert outcome.value is not None
+    assert 0.6 < outcome.value < 0.95
+    assert "evaluator" in outcome.reason
     assert outcome.checkpoint is not None
     assert outcome.checkpoint.read_bytes() == b'{"threshold": 0.5}'
-    assert list(found.metrics) == ["accuracy"]
+    assert list(outcome.metrics) == ["accuracy"]
 
 
 CHEATS = {
@@ -62,7 +64,7 @@ CHEATS = {
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_gets_the_honest_number(tmp_path: Path, bench: Bench, cheat: str) -> None:
     expected = honest(tmp_path, bench)
-    assert measured(tmp_path, bench, FIT + CHEATS[cheat])[0].value == pytest.approx(expected, abs=0.1)
+    assert measured(tmp_path, bench, FIT + CHEATS[cheat]).value == pytest.approx(expected, abs=0.1)
 
 
 def test_a_withheld_file_is_nowhere_to_be_found(tmp_path: Path, bench: Bench) -> None:
@@ -73,7 +75,7 @@ found = [name for place in places for _, _, names in os.walk(place) for name in 
 assert not found, found
 """
 
-    found, _ = measured(tmp_path, bench, FIT + search)
+    found = measured(tmp_path, bench, FIT + search)
 
     assert found.status == "ok", found.reason
 
@@ -85,7 +87,7 @@ def test_a_program_that_works_out_the_evaluator_s_seed_gains_nothing_with_fresh(
     values = {}
     for fresh in (False, True):
         task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
-        values[fresh] = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)[0].value
+        values[fresh] = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True).value
 
     assert values[False] == 1.0
     assert values[True] is not None
@@ -118,28 +120,28 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path, bench: Bench, fault: s
     program = FIT.replace('json.dump({"threshold": THRESHOLD}, open("model.json", "w"))', "").rstrip()
     program += '\nwith open("model.json", "w") as out: json.dump({"threshold": THRESHOLD}, out)\n' + FAULTS[fault]
 
-    found, _ = measured(tmp_path, bench, program)
+    found = measured(tmp_path, bench, program)
 
     assert (found.status, found.value) == ("invalid", None), found.reason
     assert "no plain file model.json" in found.reason
 
 
 def test_an_artifact_that_is_too_large_is_refused_without_reading_all_of_it(tmp_path: Path, bench: Bench) -> None:
-    found, _ = measured(tmp_path, bench, FIT + "open('model.json', 'ab').truncate(200 << 20)\n")
+    found = measured(tmp_path, bench, FIT + "open('model.json', 'ab').truncate(200 << 20)\n")
 
     assert (found.status, found.value) == ("output_limit", None)
     assert "larger than 1 MiB" in found.reason
 
 
 def test_an_artifact_that_the_evaluator_cannot_read_is_no_number(tmp_path: Path, bench: Bench) -> None:
-    found, _ = measured(tmp_path, bench, "open('model.json', 'w').write('{')\n")
+    found = measured(tmp_path, bench, "open('model.json', 'w').write('{')\n")
 
     assert (found.status, found.value) == ("crashed", None)
     assert "the task's evaluator did not end well" in found.reason
 
 
 def test_an_artifact_for_its_own_eyes_is_handed_out(tmp_path: Path, bench: Bench) -> None:
-    found, _ = measured(tmp_path, bench, FIT + "import os; os.chmod('model.json', 0o600)\n")
+    found = measured(tmp_path, bench, FIT + "import os; os.chmod('model.json', 0o600)\n")
 
     assert found.status == "ok", found.reason
 

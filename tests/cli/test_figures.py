@@ -9,17 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.figures import (
-    age,
-    change,
-    counted,
-    duration,
-    moment,
-    parse_duration,
-    percent,
-    size,
-    value,
-)
+from autoresearch.text import age, change, counted, duration, moment, parse_duration, percent, size, value
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, format_id
-from autoresearch.research import plan_as_it_stands
+from autoresearch.record.encoding import format_id
+from autoresearch.record.record import DEFAULT_NETWORK
+from autoresearch.run.experiment import plan_as_it_stands
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, TRAIN, Filled, measured
 
@@ -45,7 +46,7 @@ def counted(cli: Cli) -> set[str]:
 
 
 def log_check(cli: Cli) -> dict[str, str]:
-    checks = json.loads(cli("doctor", "--json").stdout)["checks"]
+    checks = json.loads(cli("node", "doctor", "--json").stdout)["checks"]
     return next(check for check in checks if check["name"] == "log")
 
 
@@ -53,11 +54,11 @@ def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: li
     assert not counted(cli) & set(forked)
     check = log_check(cli)
     assert check["result"] == "warning"
-    assert check["fix"].endswith("autoresearch id merge")
+    assert check["fix"].endswith("autoresearch node id merge")
     assert "history forked at its record" in check["detail"]
-    assert "autoresearch id merge" in cli("show", forked[0]).stderr
+    assert "autoresearch node id merge" in cli("show", forked[0]).stderr
 
-    result = cli("id", "merge", "--json")
+    result = cli("node", "id", "merge", "--json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert (answer["schema"], answer["runs"]) == ("autoresearch.merge/1", 3)
@@ -65,11 +66,11 @@ def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: li
     assert counted(cli) >= set(forked)
     assert log_check(cli)["result"] == "ok"
     shown = cli("show", forked[0])
-    assert "autoresearch id merge" not in shown.stderr
+    assert "autoresearch node id merge" not in shown.stderr
     assert json.loads(cli("show", answer["id"], "--json").stdout)["record"]["kind"] == "merge"
-    found = json.loads(cli("evidence", "--kind", "fork", "--json").stdout)["evidence"]
+    found = json.loads(cli("run", "evidence", "--kind", "fork", "--json").stdout)["evidence"]
     assert {one["follows"] for one in found} == {"merged"}
-    again = cli("id", "merge")
+    again = cli("node", "id", "merge")
     assert (again.exit_code, "has no fork" in again.stderr) == (6, True)
 
 
@@ -77,16 +78,16 @@ def test_it_says_what_it_did_and_takes_the_passphrase_of_the_root_key(
     cli: Cli, forked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    assert cli("id", "passphrase").exit_code == 0
+    assert cli("node", "id", "passphrase").exit_code == 0
     monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
-    asked = cli("id", "merge")
+    asked = cli("node", "id", "merge")
     assert asked.exit_code == 2
     assert "passphrase" in asked.stderr
     assert not counted(cli) & set(forked)
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    device = json.loads(cli("id", "show", "--json").stdout)["device_key"]
-    assert cli("id", "merge", "zz").exit_code == 4
-    result = cli("id", "merge", device[:10])
+    device = json.loads(cli("node", "id", "show", "--json").stdout)["device_key"]
+    assert cli("node", "id", "merge", "zz").exit_code == 4
+    result = cli("node", "id", "merge", device[:10])
     assert result.exit_code == 0
     assert f"2 branches of device {device[:16]}… merged" in result.stderr
     assert "3 runs may count again" in result.stderr
@@ -95,13 +96,13 @@ def test_it_says_what_it_did_and_takes_the_passphrase_of_the_root_key(
 def test_what_the_device_runs_next_counts_on_either_side(
     cli: Cli, filled: Filled, forked: list[str], paths: Paths
 ) -> None:
-    assert cli("id", "merge").exit_code == 0
+    assert cli("node", "id", "merge").exit_code == 0
     later = one_more(paths, filled, 1.05, "after the merge")
     assert later in counted(cli)
 
 
 def test_without_a_fork_there_is_nothing_to_merge(cli: Cli, filled: Filled, paths: Paths) -> None:
-    refused = cli("id", "merge")
+    refused = cli("node", "id", "merge")
     assert (refused.exit_code, "has no fork" in refused.stderr) == (6, True)
     assert log_check(cli)["result"] == "ok"
     with Notebook(paths) as notebook:

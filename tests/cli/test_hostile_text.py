@@ -12,13 +12,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from autoresearch.networks import Manifest, save_manifest
 from autoresearch.paths import Paths
-from autoresearch.records import KINDS, Record, Run, format_id
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import KINDS, Run
+from autoresearch.record.record import Record
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.filling import write_folder
 from tests.cli.hostile import PROGRAM, fill, texts
 from tests.nasty import FORGED, NASTY, STEERING, harms
-from tests.records.making import NETWORK
+from tests.record.making import NETWORK
 from tests.terminals import on_terminal
 
 # Many commands in one process, each between two lines that name it.
@@ -36,11 +39,11 @@ for words in json.load(open(sys.argv[1])):
 # Events of a daemon as the displays of `work --follow`, `run`, `verify` and `demo` show them.
 WATCHING = """
 import json, sys
-from autoresearch.api import Event
-from autoresearch_cli.demo_cluster.display import DemoDisplay
-from autoresearch_cli.demo_cluster.state import DemoState
-from autoresearch_cli.rendering.events import EventLines
-from autoresearch_cli.rendering.progress import PlainDisplay, TerminalDisplay
+from autoresearch.ask.node import Event
+from autoresearch_cli.demo.display import DemoDisplay
+from autoresearch_cli.demo.display import DemoState
+from autoresearch_cli.watching import EventLines
+from autoresearch_cli.watching import PlainDisplay, TerminalDisplay
 from autoresearch_cli.watching import Watch
 nasty = json.load(open(sys.argv[1]))
 data = dict.fromkeys(("title", "reason", "status", "why", "run", nasty), nasty) | {"assignment": "one", "fraction": 0.5}
@@ -96,8 +99,8 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
     """Every command that shows what is in a log, with every record; most of them once for people, once for programs."""
     ids = [format_id(record.id) for record in records]
     runs = [format_id(record.id) for record in records if isinstance(record.body, Run)]
-    about = [["show", record] for record in ids] + [["evidence", record] for record in ids]
-    about += [[command, run] for command in ("lineage", "diff") for run in runs]
+    about = [["show", record] for record in ids] + [["run", "evidence", record] for record in ids]
+    about += [[*command, run] for command in (("run", "lineage"), ("diff",)) for run in runs]
     about += [["diff", runs[0], runs[1]], ["show", runs[0], "--code"], ["show", runs[0], "--log"]]
     fields = ("title", "hypothesis", "metrics", "genome", "environment", "reason", "device", NASTY)
     about += [["show", runs[1], "--field", field] for field in fields]
@@ -106,26 +109,38 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
         ["best"],
         ["best", "--code"],
         ["top"],
-        ["log", "--claims"],
-        ["credit"],
-        ["evidence"],
+        ["node", "records", "--claims"],
+        ["network", "credit"],
+        ["run", "evidence"],
         ["task", "list"],
         ["search"],
         ["search", "environment", NASTY],
     ]
-    whole += [["id", "show"], ["network", "show"], ["logs"], ["doctor", "network"], ["peers"]]
+    whole += [
+        ["node", "id", "show"],
+        ["network", "show"],
+        ["node", "logs"],
+        ["node", "doctor", "network"],
+        ["network", "peers"],
+    ]
     wrong = [
         ["show", NASTY],
         ["top", NASTY],
-        ["credit", NASTY],
+        ["network", "credit", NASTY],
         ["task", "show", NASTY],
-        ["config", "set", NASTY, NASTY],
+        ["node", "config", "set", NASTY, NASTY],
         ["search", NASTY],
-        ["yank", NASTY],
+        ["agent", "yank", NASTY],
         ["publish", "component", NASTY],
     ]
-    wrong += [["task", "get", NASTY], [NASTY], ["log", f"--{NASTY}"], ["import", NASTY], ["network", "join", NASTY]]
-    once = [["export"], ["export", "--format", "csv"]]
+    wrong += [
+        ["task", "get", NASTY],
+        [NASTY],
+        ["node", "records", f"--{NASTY}"],
+        ["node", "import", NASTY],
+        ["network", "join", NASTY],
+    ]
+    once = [["run", "export"], ["run", "export", "--format", "csv"]]
     return [*once, *(words + more for words in (*whole, *about, *wrong) for more in ([], ["--json"]))]
 
 

@@ -8,12 +8,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from autoresearch.networks import Manifest, save_manifest
-from autoresearch.records import Task, short_id
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import Task
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.hostile import fill as fill_hostile
+from tests.face.pages.reading import whole_page
 from tests.nasty import harms
-from tests.pages.reading import whole_page
-from tests.records.making import NETWORK
+from tests.record.making import NETWORK
 
 LOCAL = re.compile(r'(?:href|src)="([^"#]*)(?:#[^"]*)?"')
 
@@ -28,7 +30,7 @@ def short(run):
 
 def test_the_pages_of_a_task_are_files_that_need_no_server(cli, filled, tmp_path):
     site = tmp_path / "site"
-    done = cli("export", "--html", str(site))
+    done = cli("task", "export", "--html", str(site))
     assert done.exit_code == 0, done.output
     assert f"{len(filled.ids) + 1} runs" in done.stderr
     pages = pages_of(site)
@@ -44,7 +46,7 @@ def test_the_pages_of_a_task_are_files_that_need_no_server(cli, filled, tmp_path
 
 
 def test_the_document_says_what_was_written(cli, filled, tmp_path):
-    done = cli("export", "--html", str(tmp_path / "site"), "--task", "my-task", "--json")
+    done = cli("task", "export", "--html", str(tmp_path / "site"), "--task", "my-task", "--json")
     said = json.loads(done.stdout)
     assert said["schema"] == "autoresearch.html_export/1"
     assert (said["pages"], said["runs"]) == (len(pages_of(tmp_path / "site")), len(filled.ids) + 1)
@@ -52,33 +54,33 @@ def test_the_document_says_what_was_written(cli, filled, tmp_path):
 
 def test_an_earlier_export_is_replaced(cli, filled, tmp_path):
     site = tmp_path / "site"
-    cli("export", "--html", str(site))
+    cli("task", "export", "--html", str(site))
     (site / "run-aaaaaaaa.html").write_text("of an earlier log")
     (site / "index.html").write_text("old")
-    assert cli("export", "--html", str(site)).exit_code == 0
+    assert cli("task", "export", "--html", str(site)).exit_code == 0
     assert not (site / "run-aaaaaaaa.html").exists()
     assert "Best" in (site / "index.html").read_text()
 
 
 @pytest.mark.parametrize("options", [("--git", "g"), ("--bundle", "b"), ("-o", "o"), ("--bare",), ("--follow",)])
 def test_other_forms_do_not_go_with_it(cli, filled, tmp_path, options):
-    assert cli("export", "--html", str(tmp_path / "site"), *options).exit_code == 2
+    assert cli("task", "export", "--html", str(tmp_path / "site"), *options).exit_code == 2
     assert not (tmp_path / "site").exists()
 
 
 def test_a_folder_with_other_files_is_left_alone(cli, filled, tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    done = cli("export", "--html", str(tmp_path))
+    done = cli("task", "export", "--html", str(tmp_path))
     assert done.exit_code == 6
     assert "has other files" in done.stderr
     assert not (tmp_path / "index.html").exists()
-    assert cli("export", "--html", str(tmp_path / "thesis.tex")).exit_code == 6
+    assert cli("task", "export", "--html", str(tmp_path / "thesis.tex")).exit_code == 6
 
 
 def test_a_task_without_runs_and_no_task_at_all(cli, village, tmp_path):
-    assert cli("export", "--html", str(tmp_path / "one")).exit_code == 0
+    assert cli("task", "export", "--html", str(tmp_path / "one")).exit_code == 0
     assert short_id(village.baseline.id) in (tmp_path / "one" / "index.html").read_text()
-    assert cli("export", "--html", str(tmp_path / "two"), "--task", "nothing").exit_code == 4
+    assert cli("task", "export", "--html", str(tmp_path / "two"), "--task", "nothing").exit_code == 4
     assert not (tmp_path / "two").exists()
 
 
@@ -87,7 +89,7 @@ def test_what_strangers_write_is_text(cli, paths, tmp_path):
     save_manifest(paths.manifest, Manifest(network=NETWORK))
     records = fill_hostile(paths.log, paths.blobs)
     task = next(record.body for record in records if isinstance(record.body, Task)).digest.hex()
-    done = cli("export", "--html", str(tmp_path / "site"), "--task", task)
+    done = cli("task", "export", "--html", str(tmp_path / "site"), "--task", task)
     assert done.exit_code == 0, done.output
     for text in pages_of(tmp_path / "site").values():
         whole_page(text)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.api import ProposedAnswer, ShowAnswer, StatusAnswer
-from autoresearch.tasks import load_task, pin_baseline, shipped_task, started_from
+from autoresearch.ask.node import ProposedAnswer, StatusAnswer
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task, shipped_task, started_from
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
@@ -55,7 +57,7 @@ def test_an_edit_is_a_change_of_the_run_before_and_only_a_better_one_is_built_up
     (toy / "train.py").write_text(WORSE)
     told = process("run", str(toy))
     assert "discard: not better than its parent" in told.stderr
-    assert f"autoresearch next {toy}" in told.stderr
+    assert f"autoresearch run checkout {toy}" in told.stderr
     assert started_from(toy) == better
     first, second = (strictly(process("show", name, "--json").stdout, ShowAnswer) for name in (better, "@mine"))
     assert first.run
@@ -84,11 +86,11 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["propose"], "give a folder or a file"),
-        (["propose", "/nowhere"], "/nowhere can't be read"),
-        (["propose", "{bad}"], "line 1"),
+        (["run", "propose"], "give a folder or a file"),
+        (["run", "propose", "/nowhere"], "/nowhere can't be read"),
+        (["run", "propose", "{bad}"], "line 1"),
         (["run", "{toy}", "--parent", "zzzz"], "is not an id"),
-        (["propose", "{toy}"], "autoresearch up"),
+        (["run", "propose", "{toy}"], "autoresearch up"),
     ],
 )
 def test_a_wrong_idea_is_refused_with_a_sentence(
@@ -176,7 +178,7 @@ def test_a_run_that_this_machine_cannot_do_says_why_it_waits(process: Process, t
         assert "the run waits: the baseline of toy does not run on this machine" in told
         status = strictly(process("status", "--json").stdout, StatusAnswer)
         assert (status.state, status.why, len(status.queue)) == ("waiting", "cannot_run_here", 1)
-        assert process("propose", "--drop", status.queue[0].name).returncode == 0
+        assert process("run", "propose", "--drop", status.queue[0].name).returncode == 0
         running.terminate()
 
 
@@ -188,25 +190,25 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
         return strictly(process("status", "--json").stdout, StatusAnswer)
 
     (toy / "train.py").write_text(SLOW_TRAIN)
-    assert process("propose", str(toy)).returncode == 0
+    assert process("run", "propose", str(toy)).returncode == 0
     wait_for(lambda: any(worker.run and worker.run.kind == "given" for worker in status().workers))
     (toy / "train.py").write_text(BETTER)
     proposed = strictly(
-        process("propose", str(toy), "--hypothesis", "nearer", "--seeds", "3", "--json").stdout, ProposedAnswer
+        process("run", "propose", str(toy), "--hypothesis", "nearer", "--seeds", "3", "--json").stdout, ProposedAnswer
     )
     assert [each.name for each in proposed.queue] == proposed.proposed
     assert len(proposed.proposed) == 3
     (toy / "train.py").write_text(WORSE)
-    dropped = process("propose", "--drop", proposed.proposed[1])
+    dropped = process("run", "propose", "--drop", proposed.proposed[1])
     assert dropped.returncode == 0
-    assert process("propose", "--drop", proposed.proposed[1]).returncode == 4
+    assert process("run", "propose", "--drop", proposed.proposed[1]).returncode == 4
     assert "for the end of" in process("status").stdout
 
     assert process("down").returncode == 0
     assert process("up").returncode == 0
 
     wait_for(lambda: status().state == "idle" and not status().queue)
-    runs = [strictly(line, ShowAnswer).run for line in process("export", "--json").stdout.splitlines()]
+    runs = [strictly(line, ShowAnswer).run for line in process("run", "export", "--json").stdout.splitlines()]
     ended = {(run.title, run.replicate, run.status) for run in runs if run}
     assert {("nearer", 0, "ok"), ("nearer", 2, "ok")} <= ended
     assert ("nearer", 1, "ok") not in ended
@@ -214,8 +216,8 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
 
 def test_a_claim_is_there_for_all_to_read_until_it_ends(process: Process, toy: Path, daemon: None) -> None:
     (toy / "train.py").write_text(BETTER)
-    claimed = process("claim", str(toy), "--hypothesis", "nearer", "--minutes", "5")
+    claimed = process("run", "claim", str(toy), "--hypothesis", "nearer", "--minutes", "5")
     assert claimed.returncode == 0
     assert "claimed “nearer”" in claimed.stderr
-    assert "nearer" in process("claims").stdout
-    assert process("claim", str(toy / "nothing.py")).returncode != 0
+    assert "nearer" in process("run", "claims").stdout
+    assert process("run", "claim", str(toy / "nothing.py")).returncode != 0

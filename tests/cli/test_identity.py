@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.identity import KeyPair, LockedKey, Roster, Trust, load_identity
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import DAY_MS, DEFAULT_NETWORK
+from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK
+from autoresearch.trust.identity import LockedKey, load_identity
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Roster, Trust
 from tests.cli.conftest import Cli
 
 WORDS = "correct horse battery staple"
 
 
 def rows(cli: Cli) -> dict[str, str]:
-    answer = json.loads(cli("id", "devices", "--json").stdout)
+    answer = json.loads(cli("node", "id", "devices", "--json").stdout)
     return {row["device_key"]: row["state"] for row in answer["devices"]}
 
 
@@ -25,19 +27,19 @@ def test_a_new_passphrase_that_is_guessed_at_once_is_refused(
     cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "x")
-    refused = cli("id", "new")
+    refused = cli("node", "id", "new")
     assert (refused.exit_code, "less than 8 characters" in refused.stderr) == (2, True)
-    assert cli("id", "show").exit_code == 4
+    assert cli("node", "id", "show").exit_code == 4
 
 
 def test_a_name_that_is_too_long_is_refused_in_words(cli: Cli) -> None:
-    refused = cli("id", "name", "x" * 200)
+    refused = cli("node", "id", "name", "x" * 200)
     assert (refused.exit_code, "has 200 characters" in refused.stderr) == (2, True)
     assert "1 to 24 characters" in refused.stderr
 
 
 def test_without_a_terminal_somebody_must_say_how_the_root_key_lies(cli: Cli, paths: Paths) -> None:
-    refused = cli("id", "new")
+    refused = cli("node", "id", "new")
     assert "--no-passphrase" in refused.stderr
     assert refused.exit_code == 2
     assert "AUTORESEARCH_PASSPHRASE" in refused.stderr
@@ -48,12 +50,12 @@ def test_an_encrypted_identity_works_without_the_passphrase(
     cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    made = json.loads(cli("id", "new", "--json").stdout)
+    made = json.loads(cli("node", "id", "new", "--json").stdout)
     assert made["root_key"] == "encrypted"
     assert not paths.log.exists()  # so that another network can still be joined
-    assert cli("id", "renew").exit_code == 0
+    assert cli("node", "id", "renew").exit_code == 0
     monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
-    assert json.loads(cli("id", "show", "--json").stdout) == made
+    assert json.loads(cli("node", "id", "show", "--json").stdout) == made
     assert rows(cli) == {made["device_key"]: "active"}
     with Notebook(paths) as notebook:
         before = notebook.log.records.count("identity")
@@ -62,9 +64,9 @@ def test_an_encrypted_identity_works_without_the_passphrase(
 
 
 def test_a_plain_root_key_renews_by_itself_and_a_revoked_device_stays_revoked(cli: Cli, paths: Paths) -> None:
-    cli("id", "new", "--no-passphrase")
-    cli("id", "renew")
-    key = json.loads(cli("id", "show", "--json").stdout)["device_key"]
+    cli("node", "id", "new", "--no-passphrase")
+    cli("node", "id", "renew")
+    key = json.loads(cli("node", "id", "show", "--json").stdout)["device_key"]
     with Notebook(paths) as notebook:
         start_ms = notebook.device(0).since_ms  # type: ignore[union-attr]
         for day in (1, 59, 61, 62, 130):
@@ -77,16 +79,16 @@ def test_a_plain_root_key_renews_by_itself_and_a_revoked_device_stays_revoked(cl
 
 
 def test_a_revoked_device_is_not_renewed(cli: Cli, paths: Paths) -> None:
-    cli("id", "new", "--no-passphrase")
-    cli("id", "renew")
-    key = json.loads(cli("id", "show", "--json").stdout)["device_key"]
-    assert cli("id", "revoke", "zz").exit_code == 4
-    assert cli("id", "revoke", key[:12], "--reason", "stolen").exit_code == 0
+    cli("node", "id", "new", "--no-passphrase")
+    cli("node", "id", "renew")
+    key = json.loads(cli("node", "id", "show", "--json").stdout)["device_key"]
+    assert cli("node", "id", "revoke", "zz").exit_code == 4
+    assert cli("node", "id", "revoke", key[:12], "--reason", "stolen").exit_code == 0
     assert rows(cli) == {key: "revoked"}
     with Notebook(paths) as notebook:
         notebook.publish_identity(notebook.device(0).until_ms + 1)  # type: ignore[union-attr,operator]
     assert rows(cli) == {key: "revoked"}
-    assert cli("id", "renew").exit_code == 0
+    assert cli("node", "id", "renew").exit_code == 0
     assert rows(cli) == {key: "active"}
 
 
@@ -94,81 +96,82 @@ def test_a_second_machine_joins_the_participant(
     cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    first = json.loads(cli("id", "new", "--json").stdout)
+    first = json.loads(cli("node", "id", "new", "--json").stdout)
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "second"))
-    request = cli("id", "add-device").stdout.strip()
+    request = cli("node", "id", "add-device").stdout.strip()
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "home"))
-    assert cli("id", "add-device", request[:-2]).exit_code == 2
-    answer = cli("id", "add-device", request).stdout.strip()
+    assert cli("node", "id", "add-device", request[:-2]).exit_code == 2
+    answer = cli("node", "id", "add-device", request).stdout.strip()
     assert "waiting" in rows(cli).values()
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "third"))
-    assert cli("id", "add-device", answer).exit_code == 6  # for another device
+    assert cli("node", "id", "add-device", answer).exit_code == 6  # for another device
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "second"))
     monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
-    done = cli("id", "add-device", answer)
+    done = cli("node", "id", "add-device", answer)
     assert done.exit_code == 0, done.output
     second = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "second")})
     mine = load_identity(second.keys)
     assert mine.root == LockedKey(bytes.fromhex(first["participant"]), here=False)
     assert rows(cli)[mine.device.public.hex()] == "active"
-    renewed = cli("id", "renew")
+    renewed = cli("node", "id", "renew")
     assert (renewed.exit_code, "not on this machine" in renewed.stderr) == (6, True)
     # Before anybody writes a mail whose code nobody here could answer, and before a daemon is looked for.
-    asked = cli("id", "attest", "you@example.org")
+    asked = cli("node", "id", "attest", "you@example.org")
     assert (asked.exit_code, "where the root key is" in asked.stderr) == (6, True)
 
 
 def test_an_answer_of_somebody_else_or_another_network_is_refused(cli: Cli, paths: Paths) -> None:
-    from autoresearch.identity import write_answer
-    from autoresearch.records import Identity, Network, seal
+    from autoresearch.record.kinds import Identity
+    from autoresearch.record.record import Network, seal
+    from autoresearch.trust.identity import write_answer
 
-    cli("id", "add-device")
-    from autoresearch.identity import own_device
+    cli("node", "id", "add-device")
+    from autoresearch.trust.identity import own_device
 
     device, root = own_device(paths.keys).public, KeyPair.generate()
     body = Identity(action="delegate", root=root.public, device=device)
     other = seal(root, Network(name="other"), "identity", body, seq=1, prev=b"", time_ms=1_800_000_000_000)
-    assert "another network" in cli("id", "add-device", write_answer(other)).stderr
+    assert "another network" in cli("node", "id", "add-device", write_answer(other)).stderr
     thief = seal(KeyPair.generate(), DEFAULT_NETWORK, "identity", body, seq=1, prev=b"", time_ms=1_770_000_000_000)
-    assert cli("id", "add-device", write_answer(thief)).exit_code == 6
+    assert cli("node", "id", "add-device", write_answer(thief)).exit_code == 6
     assert not (paths.keys / "root.pub").exists()
 
 
 def test_backup_and_restore(cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli("id", "new", "--no-passphrase")
-    first = json.loads(cli("id", "show", "--json").stdout)
+    cli("node", "id", "new", "--no-passphrase")
+    first = json.loads(cli("node", "id", "show", "--json").stdout)
     file = tmp_path / "backup"
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    assert cli("id", "backup", str(file)).exit_code == 0
-    assert cli("id", "backup", str(file)).exit_code == 6
+    assert cli("node", "id", "backup", str(file)).exit_code == 0
+    assert cli("node", "id", "backup", str(file)).exit_code == 6
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "second"))
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "a wrong guess")
-    assert cli("id", "restore", str(file)).exit_code == 6
+    assert cli("node", "id", "restore", str(file)).exit_code == 6
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    second = json.loads(cli("id", "restore", str(file), "--json").stdout)
+    second = json.loads(cli("node", "id", "restore", str(file), "--json").stdout)
     assert second["participant"] == first["participant"]
     assert second["device_key"] != first["device_key"]
     assert second["root_key"] == "encrypted"
 
 
 def test_a_passphrase_is_set_and_removed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli("id", "new", "--no-passphrase")
-    assert cli("id", "passphrase").exit_code == 2
+    cli("node", "id", "new", "--no-passphrase")
+    assert cli("node", "id", "passphrase").exit_code == 2
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    assert json.loads(cli("id", "passphrase", "--json").stdout)["root_key"] == "encrypted"
+    assert json.loads(cli("node", "id", "passphrase", "--json").stdout)["root_key"] == "encrypted"
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "wrong")
-    assert cli("id", "passphrase", "--remove").exit_code == 6
+    assert cli("node", "id", "passphrase", "--remove").exit_code == 6
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
-    assert json.loads(cli("id", "passphrase", "--remove", "--json").stdout)["root_key"] == "plain"
+    assert json.loads(cli("node", "id", "passphrase", "--remove", "--json").stdout)["root_key"] == "plain"
 
 
 def test_a_lost_device_key_is_replaced_for_the_root_key_that_is_there(cli: Cli, paths: Paths) -> None:
-    assert cli("id", "new", "--no-passphrase").exit_code == 0
+    assert cli("node", "id", "new", "--no-passphrase").exit_code == 0
     before = load_identity(paths.keys)
     (paths.keys / "device.key").unlink()
-    told = cli("id", "show")
+    told = cli("node", "id", "show")
     assert (told.exit_code, "the device key of this machine is missing" in told.stderr) == (4, True)
     with Notebook(paths) as notebook:
         assert notebook.identity.root.public == before.root.public
         assert notebook.author != before.device.public
-    assert cli("id", "show").exit_code == 0
+    assert cli("node", "id", "show").exit_code == 0

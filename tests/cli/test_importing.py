@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from autoresearch_cli.results_tsv import COLUMNS, read_rows, verdicts
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.log import HistoryRow, Log
+from autoresearch.face.exports.tables import COLUMNS, read_rows, verdicts
+from autoresearch.log.log import Log
+from autoresearch.log.rows import HistoryRow
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, Note
+from autoresearch.record.kinds import Note
+from autoresearch.record.record import DEFAULT_NETWORK
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 
@@ -38,7 +40,7 @@ def notes(paths: Paths) -> list[Note]:
 def test_each_row_becomes_a_note_of_the_task_and_only_once(
     cli: Cli, filled: Filled, paths: Paths, results: Path
 ) -> None:
-    words = ("import", str(results), "--task", str(filled.task.folder))
+    words = ("node", "import", str(results), "--task", str(filled.task.folder))
     assert cli(*words).exit_code == 0
     assert "0 notes added, 3 were there already" in cli(*words).stderr
     found = {note.text: note for note in notes(paths)}
@@ -50,23 +52,23 @@ def test_each_row_becomes_a_note_of_the_task_and_only_once(
 
 
 def test_rows_that_were_added_later_are_added_alone(cli: Cli, filled: Filled, paths: Paths, results: Path) -> None:
-    cli("import", str(results))
+    cli("node", "import", str(results))
     results.write_text(HEADER + ROWS + "d4e5f6a\t0.99\t44.2\tdiscard\tsilu\n")
-    assert "1 note added, 3 were there already" in cli("import", str(results)).stderr
+    assert "1 note added, 3 were there already" in cli("node", "import", str(results)).stderr
     assert len(notes(paths)) == 4
 
 
 def test_a_file_beside_a_task_belongs_to_it(cli: Cli, filled: Filled, paths: Paths) -> None:
     file = filled.task.folder / "results.tsv"
     file.write_text(HEADER + ROWS)
-    cli("import", str(file))
+    cli("node", "import", str(file))
     assert {note.task for note in notes(paths)} == {filled.task.digest}
 
 
 def test_what_is_exported_can_be_imported(cli: Cli, filled: Filled, paths: Paths, tmp_path: Path) -> None:
     file = tmp_path / "out.tsv"
-    cli("export", "-o", str(file))
-    assert json.loads(cli("import", str(file), "--json").stdout)["added"] == 6
+    cli("run", "export", "-o", str(file))
+    assert json.loads(cli("node", "import", str(file), "--json").stdout)["added"] == 6
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_a_file_with_one_wrong_line_adds_nothing(
 ) -> None:
     file = tmp_path / "wrong.tsv"
     file.write_text(text)
-    result = cli("import", str(file))
+    result = cli("node", "import", str(file))
     assert result.exit_code == 2
     assert "bug" not in result.stderr
     assert notes(paths) == []
@@ -102,7 +104,7 @@ def test_files_of_forks_are_taken_in(
 ) -> None:
     file = tmp_path / "results.tsv"
     file.write_text(f"{header}\n{row}\n")
-    assert cli("import", str(file)).exit_code == 0
+    assert cli("node", "import", str(file)).exit_code == 0
     [note] = notes(paths)
     assert (note.text, note.metrics) == ("a1: wider", numbers)
 
@@ -110,7 +112,7 @@ def test_files_of_forks_are_taken_in(
 def test_bytes_that_are_no_text_are_refused(cli: Cli, filled: Filled, tmp_path: Path) -> None:
     file = tmp_path / "wrong.tsv"
     file.write_bytes(b"\xff\xfe\x00commit")
-    result = cli("import", str(file))
+    result = cli("node", "import", str(file))
     assert result.exit_code == 2
     assert "UTF-8" in result.stderr
 

@@ -23,17 +23,11 @@ from autoresearch_cli.models import (
     TextAnswer,
 )
 
-from autoresearch.api import (
-    BestAnswer,
-    CreditAnswer,
-    DiffAnswer,
-    EvidenceListAnswer,
-    LineageAnswer,
-    LogAnswer,
-    ShowAnswer,
-    StatusAnswer,
-    TopAnswer,
-)
+from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.people.participants import EvidenceListAnswer
+from autoresearch.ask.records import LogAnswer, ShowAnswer
+from autoresearch.ask.runs.answers import BestAnswer, DiffAnswer, LineageAnswer, TopAnswer
+from autoresearch.log.standing.answers import CreditAnswer
 from tests.cli.conftest import Cli
 from tests.cli.filling import NASTY, Filled
 
@@ -44,21 +38,45 @@ DOCUMENTS: list[tuple[type[msgspec.Struct], tuple[str, ...]]] = [
     (BestAnswer, ("best",)),
     (TextAnswer, ("best", "--code")),
     (TopAnswer, ("top",)),
-    (CreditAnswer, ("credit",)),
-    (EvidenceListAnswer, ("evidence",)),
-    (LogAnswer, ("log",)),
+    (
+        CreditAnswer,
+        (
+            "network",
+            "credit",
+        ),
+    ),
+    (
+        EvidenceListAnswer,
+        (
+            "run",
+            "evidence",
+        ),
+    ),
+    (
+        LogAnswer,
+        (
+            "node",
+            "records",
+        ),
+    ),
     (ShowAnswer, ("show", "@")),
     (TextAnswer, ("show", "@", "--log")),
     (FieldAnswer, ("show", "@", "--field", "metrics")),
     (DiffAnswer, ("diff", "@")),
-    (LineageAnswer, ("lineage", "@")),
-    (ConfigAnswer, ("config", "show")),
-    (ConfigAnswer, ("config", "get", "work.workers")),
-    (ConfigAnswer, ("config", "set", "work.workers", "2")),
-    (ConfigAnswer, ("config", "path")),
-    (PathsAnswer, ("paths",)),
-    (IdentityAnswer, ("id", "show")),
-    (DevicesAnswer, ("id", "devices")),
+    (LineageAnswer, ("run", "lineage", "@")),
+    (ConfigAnswer, ("node", "config", "show")),
+    (ConfigAnswer, ("node", "config", "get", "work.workers")),
+    (ConfigAnswer, ("node", "config", "set", "work.workers", "2")),
+    (ConfigAnswer, ("node", "config", "path")),
+    (
+        PathsAnswer,
+        (
+            "node",
+            "paths",
+        ),
+    ),
+    (IdentityAnswer, ("node", "id", "show")),
+    (DevicesAnswer, ("node", "id", "devices")),
     (NetworkAnswer, ("network", "show")),
     (NetworkAnswer, ("network", "invite")),
     (NetworkAnswer, ("network", "trust", "ab" * 32)),
@@ -87,7 +105,7 @@ def test_every_document_is_its_model(
 
 
 def test_doctor_is_its_model(cli: Cli, filled: Filled) -> None:
-    answer = strictly(cli("doctor", "--json").stdout, DoctorAnswer)
+    answer = strictly(cli("node", "doctor", "--json").stdout, DoctorAnswer)
     assert {check.name for check in answer.checks} >= {
         "python",
         "torch",
@@ -108,21 +126,23 @@ def test_whole_records_keep_what_strangers_wrote_as_data(cli: Cli, filled: Fille
 
 
 def test_export_as_json_lines_has_every_run_whole(cli: Cli, filled: Filled) -> None:
-    for words in (("export", "--format", "jsonl"), ("export", "--json")):
+    for words in (("run", "export", "--format", "jsonl"), ("run", "export", "--json")):
         shown = [strictly(line, ShowAnswer) for line in cli(*words).stdout.splitlines()]
         assert [answer.record.id for answer in shown] == [*filled.ids, filled.stranger]
         assert all(answer.run and answer.body["title"] == answer.run.title for answer in shown)
 
 
 def test_export_to_a_file_says_what_it_wrote(cli: Cli, filled: Filled, tmp_path: Path) -> None:
-    answer = strictly(cli("export", "-o", str(tmp_path / "x.csv"), "--format", "csv", "--json").stdout, ExportAnswer)
+    answer = strictly(
+        cli("run", "export", "-o", str(tmp_path / "x.csv"), "--format", "csv", "--json").stdout, ExportAnswer
+    )
     assert (answer.runs, answer.format) == (6, "csv")
 
 
 def test_import_says_what_it_did(cli: Cli, filled: Filled, tmp_path: Path) -> None:
     file = tmp_path / "results.tsv"
     file.write_text("commit\tval_bpb\tmemory_gb\tstatus\tdescription\nabc\t1.0\t2.0\tkeep\tbaseline\n")
-    assert strictly(cli("import", str(file), "--json").stdout, ImportAnswer).added == 1
+    assert strictly(cli("node", "import", str(file), "--json").stdout, ImportAnswer).added == 1
 
 
 def test_status_names_the_state_of_a_node_that_is_down(cli: Cli, filled: Filled) -> None:

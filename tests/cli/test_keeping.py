@@ -13,20 +13,13 @@ import psutil
 import pytest
 from autoresearch_cli.models import ArchivedAnswer
 
-from autoresearch.api import (
-    BestAnswer,
-    Event,
-    LogAnswer,
-    NoteAnswer,
-    NotesAnswer,
-    ShowAnswer,
-    StarAnswer,
-    StatusAnswer,
-    TasksAnswer,
-)
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.ideas import NoteAnswer, NotesAnswer
+from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.records import LogAnswer, ShowAnswer, StarAnswer
+from autoresearch.ask.runs.answers import BestAnswer, TasksAnswer
 from autoresearch.paths import Paths
-from autoresearch.research import plan_as_it_stands
+from autoresearch.run.experiment import plan_as_it_stands
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import START_MS, TRAIN, Filled, measured, write_folder
 from tests.cli.test_completion import completed
@@ -48,60 +41,62 @@ def second(filled: Filled, paths: Paths, tmp_path: Path) -> str:
 
 
 def test_a_starred_run_is_found_again(cli: Cli, filled: Filled) -> None:
-    assert "nothing is starred" in cli("log", "--starred").stderr
+    assert "nothing is starred" in cli("node", "records", "--starred").stderr
     for changed in (True, False):
-        answer = strictly(cli("star", "@", "--json").stdout, StarAnswer)
+        answer = strictly(cli("run", "star", "@", "--json").stdout, StarAnswer)
         assert (answer.id, answer.starred, answer.changed) == (filled.best, True, changed)
-    assert cli("star", filled.ids[0]).exit_code == 0
-    starred = strictly(cli("log", "--starred", "--json").stdout, LogAnswer).records
+    assert cli("run", "star", filled.ids[0]).exit_code == 0
+    starred = strictly(cli("node", "records", "--starred", "--json").stdout, LogAnswer).records
     assert [record.id for record in starred] == [filled.best, filled.ids[0]]
     assert all(record.starred for record in starred)
     assert strictly(cli("show", "@", "--json").stdout, ShowAnswer).record.starred
     assert "starred\ton this machine" in cli("show", "@").stdout
-    lines = cli("log").stdout.splitlines()
+    lines = cli("node", "records").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines if line.endswith("\tstarred")] == [filled.best, filled.ids[0]]
-    assert cli("log", "--starred", "--kind", "note").stdout == ""
-    assert cli("unstar", "@").exit_code == 0
+    assert cli("node", "records", "--starred", "--kind", "note").stdout == ""
+    assert cli("run", "unstar", "@").exit_code == 0
     assert not strictly(cli("show", "@", "--json").stdout, ShowAnswer).record.starred
-    assert cli("star", "aaaaaaaa").exit_code == 4
+    assert cli("run", "star", "aaaaaaaa").exit_code == 4
 
 
 def test_a_damaged_file_of_stars_is_a_sentence(cli: Cli, filled: Filled, paths: Paths) -> None:
-    paths.choices.parent.mkdir(parents=True, exist_ok=True)
-    paths.choices.write_bytes(b"no database " * 100)
-    shown = cli("log")
-    assert shown.exit_code == 2
+    paths.home_local.parent.mkdir(parents=True, exist_ok=True)
+    paths.home_local.write_bytes(b"no database " * 100)
+    shown = cli("node", "records")
+    assert shown.exit_code == 6
     assert "move it away" in shown.stderr
 
 
 def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli: Cli, filled: Filled) -> None:
-    assert "no note" in cli("notes").stderr
-    first = strictly(cli("note", "@", "Lower X always helps", "--json").stdout, NoteAnswer).note
+    assert "no note" in cli("note", "list").stderr
+    first = strictly(cli("note", "add", "@", "Lower X always helps", "--json").stdout, NoteAnswer).note
     assert (first.topic, first.evidence) == ("insight", [filled.best])
-    said = cli("note", filled.ids[0], "a larger step would help", "--topic", "hypothesis")
+    said = cli("note", "add", filled.ids[0], "a larger step would help", "--topic", "hypothesis")
     assert (said.exit_code, "is published: hypothesis" in said.stderr) == (0, True)
-    both = strictly(cli("notes", "--json").stdout, NotesAnswer)
+    both = strictly(cli("note", "list", "--json").stdout, NotesAnswer)
     assert [(note.topic, note.text) for note in both.notes] == [
         ("hypothesis", "a larger step would help"),
         ("insight", "Lower X always helps"),
     ]
-    assert [note.id for note in strictly(cli("notes", "HELPS", "x", "--json").stdout, NotesAnswer).notes] == [first.id]
-    assert "no note on my-task has these words" in cli("notes", "nothing").stderr
+    assert [note.id for note in strictly(cli("note", "list", "HELPS", "x", "--json").stdout, NotesAnswer).notes] == [
+        first.id
+    ]
+    assert "no note on my-task has these words" in cli("note", "list", "nothing").stderr
     assert "insight: Lower X always helps" in cli("show", "@").stdout
-    assert cli("withdraw", first.id).exit_code == 0
-    assert [note.topic for note in strictly(cli("notes", "--json").stdout, NotesAnswer).notes] == ["hypothesis"]
+    assert cli("run", "withdraw", first.id).exit_code == 0
+    assert [note.topic for note in strictly(cli("note", "list", "--json").stdout, NotesAnswer).notes] == ["hypothesis"]
 
 
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("note", "@", "  "), 2, "the note has no text"),
-        (("note", "@", "x" * 2049), 2, "2049 characters, of 2048 at most"),
-        (("note", "aaaaaaaa", "text"), 4, "aaaaaaaa"),
-        (("note", "@", "text", "--topic", "history"), 2, "'history' is not one of"),
-        (("notes", "--task", "nothing"), 4, "There is no task nothing here"),
+        (("note", "add", "@", "  "), 2, "the note has no text"),
+        (("note", "add", "@", "x" * 2049), 2, "2049 characters, of 2048 at most"),
+        (("note", "add", "aaaaaaaa", "text"), 4, "aaaaaaaa"),
+        (("note", "add", "@", "text", "--topic", "history"), 2, "'history' is not one of"),
+        (("note", "list", "--task", "nothing"), 4, "There is no task nothing here"),
         (("task", "archive", "nothing"), 4, "There is no task nothing here"),
-        (("credit", "--task", "nothing"), 4, "There is no task nothing here"),
+        (("network", "credit", "--task", "nothing"), 4, "There is no task nothing here"),
         (("status", "--task", "nothing"), 4, "There is no task nothing here"),
     ],
 )
@@ -114,8 +109,8 @@ def test_wrong_words_are_refused_with_a_sentence(
 
 
 def test_a_note_needs_a_run(cli: Cli, filled: Filled) -> None:
-    note = strictly(cli("note", "@", "text", "--json").stdout, NoteAnswer).note.id
-    done = cli("note", note, "a note on a note")
+    note = strictly(cli("note", "add", "@", "text", "--json").stdout, NoteAnswer).note.id
+    done = cli("note", "add", note, "a note on a note")
     assert (done.exit_code, "is a note, not a run" in done.stderr) == (2, True)
 
 
@@ -131,9 +126,9 @@ def test_commands_follow_the_task_worked_on_last_and_name_it_and_the_others(
     assert strictly(cli("status", *first).stdout, StatusAnswer).task.name == "my-task"  # type: ignore[union-attr]
     assert strictly(cli("show", "@", "--json").stdout, ShowAnswer).record.id == second
     assert strictly(cli("show", "@", *first).stdout, ShowAnswer).record.id == filled.best
-    assert [row["runs"] for row in json.loads(cli("credit", "--json").stdout)["participants"]] == [6, 1]
-    assert [row["runs"] for row in json.loads(cli("credit", *first).stdout)["participants"]] == [5, 1]
-    steps = json.loads(cli("lineage", "@", *first).stdout)["steps"]
+    assert [row["runs"] for row in json.loads(cli("network", "credit", "--json").stdout)["participants"]] == [6, 1]
+    assert [row["runs"] for row in json.loads(cli("network", "credit", *first).stdout)["participants"]] == [5, 1]
+    steps = json.loads(cli("run", "lineage", "@", *first).stdout)["steps"]
     assert [step["run"]["id"] for step in steps] == [filled.ids[0], filled.ids[1], filled.best]
 
 
@@ -170,15 +165,15 @@ def daemon(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) ->
     """A daemon with a task of its own; its folder."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
-    assert process("config", "set", "work.task", str(folder)).returncode == 0
-    assert process("config", "set", "work.nice", "15").returncode == 0
+    assert process("node", "config", "set", "work.task", str(folder)).returncode == 0
+    assert process("node", "config", "set", "work.nice", "15").returncode == 0
     assert process("up").returncode == 0
     yield folder
     assert process("down").returncode == 0
 
 
 def events(process: Process) -> list[Event]:
-    return [msgspec.json.decode(line, type=Event) for line in process("events", "--json").stdout.splitlines()]
+    return [msgspec.json.decode(line, type=Event) for line in process("node", "events", "--json").stdout.splitlines()]
 
 
 @pytest.mark.slow
@@ -186,18 +181,18 @@ def test_beside_a_daemon_it_is_the_same(process: Process, daemon: Path) -> None:
     assert process("work").returncode == 0
     wait_for(lambda: process("show", "@").returncode == 0)
     node = psutil.Process(strictly(process("status", "--json").stdout, StatusAnswer).pid)
-    workers = [child for child in node.children() if "autoresearch_daemon.workers.child" in child.cmdline()]
+    workers = [child for child in node.children() if "autoresearch_daemon.workers.assignment" in child.cmdline()]
     assert {worker.nice() for worker in workers} == {15}
     ended = [event for event in events(process) if event.kind == "run_finished"]
     assert {event.data["task"] for event in ended} == {"toy"}
     first, *later = ended
     assert (first.data["parent"], first.data["status"]) == (None, "ok")
     assert all(event.data["parent_value"] is not None for event in later)
-    logged = process("logs", "-n", "1000").stdout
+    logged = process("node", "logs", "-n", "1000").stdout
     assert all(f'"event": "{kind}"' in logged for kind in ("started", "run_started", "run_finished"))
-    assert process("note", "@", "it runs").returncode == 0
-    assert process("star", "@").returncode == 0
-    assert "it runs" in process("notes").stdout
+    assert process("note", "add", "@", "it runs").returncode == 0
+    assert process("run", "star", "@").returncode == 0
+    assert "it runs" in process("note", "list").stdout
     assert process("task", "archive", "toy").returncode == 0
     wait_for(lambda: strictly(process("status", "--json").stdout, StatusAnswer).state == "idle")
     refused = process("work")

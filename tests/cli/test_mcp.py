@@ -20,17 +20,19 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from autoresearch.installing import install_command
-from autoresearch.networks import Manifest, save_manifest
+from autoresearch.errors import install_command
 from autoresearch.paths import Paths
-from autoresearch.records import Run, Task, format_id
-from autoresearch.tasks import pin_baseline
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Run, Task
+from autoresearch.task.folders import pin_baseline
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.conftest import Process
 from tests.cli.hostile import fill
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.nasty import FORGED, harms
-from tests.records.making import NETWORK
+from tests.record.making import NETWORK
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-a-coding-agent.md"
 OTHERS = "written_by_participants"
@@ -147,12 +149,12 @@ def test_an_agent_reads_and_writes_notes_and_claims_what_it_tries(daemon: Daemon
         assert "either edits or" in await refusal(client, "claim", hypothesis="?")
         claimed = await answer(client, "claim", hypothesis="nearer", edits=edits, minutes=20)
         assert claimed[OTHERS]["title"] == "nearer"
-        assert json.loads(cli_json("claims"))["claims"][0]["is_own"]
+        assert json.loads(cli_json("run", "claims"))["claims"][0]["is_own"]
         again = await answer(client, "claim", hypothesis="nearer", edits=edits, minutes=5)
         assert (again["id"], again["until_ms"]) == (claimed["id"], claimed["until_ms"])
         second = await answer(client, "run", hypothesis="nearer", edits=edits)
         assert second["status"] == "ok"
-        assert json.loads(cli_json("claims"))["claims"] == []  # its own run took the claim over
+        assert json.loads(cli_json("run", "claims"))["claims"] == []  # its own run took the claim over
 
         assert (await answer(client, "notes"))["rows"] == []
         told = await answer(client, "note", text=f"X helps. {ORDER}", evidence=[first["id"], second["id"]])

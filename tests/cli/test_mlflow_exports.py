@@ -9,8 +9,8 @@ import msgspec
 import pytest
 import yaml
 
-from autoresearch.api import RunView
-from autoresearch.mlflow_files import run_files
+from autoresearch.face.exports.tables import run_files
+from autoresearch.log.standing.answers import RunView
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.usefixtures("filled")
@@ -23,10 +23,10 @@ def runs(folder: Path) -> dict[str, Path]:
 
 def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "mlruns"
-    written = cli("export", "--format", "mlflow", "-o", str(place))
+    written = cli("run", "export", "--format", "mlflow", "-o", str(place))
     assert written.exit_code == 0, written.output
     assert "mlflow ui --backend-store-uri" in written.stderr
-    records = [json.loads(line) for line in cli("export", "--json").stdout.splitlines()]
+    records = [json.loads(line) for line in cli("run", "export", "--json").stdout.splitlines()]
     found = runs(place)
     assert found.keys() == {each["run"]["id"] for each in records}
     for each in records:
@@ -58,13 +58,13 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
 def test_a_folder_that_is_there_is_left_alone(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mlruns").mkdir()
     (tmp_path / "mlruns/mine").write_text("")
-    refused = cli("export", "--format", "mlflow", "-o", str(tmp_path / "mlruns"))
+    refused = cli("run", "export", "--format", "mlflow", "-o", str(tmp_path / "mlruns"))
     assert refused.exit_code == 6
     assert list((tmp_path / "mlruns").iterdir()) == [tmp_path / "mlruns/mine"]
-    assert cli("export", "--format", "mlflow").exit_code == 2
-    assert cli("export", "--format", "mlflow", "-o", str(tmp_path / "x"), "--task", "nonsense").exit_code == 4
+    assert cli("run", "export", "--format", "mlflow").exit_code == 2
+    assert cli("run", "export", "--format", "mlflow", "-o", str(tmp_path / "x"), "--task", "nonsense").exit_code == 4
     one = json.loads(cli("task", "list", "--json").stdout)["tasks"][0]["name"]
-    assert cli("export", "--format", "mlflow", "-o", str(tmp_path / "one"), "--task", one).exit_code == 0
+    assert cli("run", "export", "--format", "mlflow", "-o", str(tmp_path / "one"), "--task", one).exit_code == 0
 
 
 def test_names_that_others_chose_are_plain_names_of_files(cli: Cli) -> None:

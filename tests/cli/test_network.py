@@ -1,4 +1,4 @@
-"""``network``: founding, joining and editing, without another node. Asking one is in ``tests/network``."""
+"""``network``: founding, joining and editing, without another node. Asking one is in ``tests/daemon/net``."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import NetworkAnswer
 
-from autoresearch.identity import load_identity
-from autoresearch.networks import load_manifest, read_invite, read_manifest, save_manifest, write_invite
+from autoresearch.judging.committee import network_rules
 from autoresearch.paths import Paths
-from autoresearch.records import DAY_MS
+from autoresearch.record.record import DAY_MS
 from autoresearch.settings import load_settings
-from autoresearch.verification import network_rules
+from autoresearch.trust.identity import load_identity
+from autoresearch.trust.invite import read_invite, write_invite
+from autoresearch.trust.manifest_file import load_manifest, read_manifest, save_manifest
 from tests.cli.conftest import Cli
 from tests.cli.test_json import strictly
-from tests.networks.making import TEA
+from tests.trust.networks.making import TEA
 
 KEY = "ab" * 32
 
@@ -134,7 +135,18 @@ def test_keys_are_trusted_and_distrusted(cli: Cli, paths: Paths) -> None:
 def test_a_damaged_manifest_is_a_sentence_everywhere(cli: Cli, paths: Paths) -> None:
     paths.create()
     paths.manifest.write_text('name = "tea"\nid = "00"')
-    for words in (("log",), ("network", "show"), ("network", "trust", KEY), ("doctor",)):
+    for words in (
+        (
+            "node",
+            "records",
+        ),
+        ("network", "show"),
+        ("network", "trust", KEY),
+        (
+            "node",
+            "doctor",
+        ),
+    ):
         result = cli(*words)
         assert "network.toml" in result.output
         assert "Traceback" not in result.output

@@ -14,19 +14,23 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer
 
-from autoresearch.api import ShowAnswer
-from autoresearch.identity import KeyPair
-from autoresearch.log import BlobStore, Log
-from autoresearch.networks import load_manifest, save_manifest, write_invite
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.context import is_own_run, own_keys
 from autoresearch.paths import NETWORK_VARIABLE, Paths
-from autoresearch.records import DEFAULT_NETWORK, Record, Run, Withdrawal, format_id, parse_id
-from autoresearch.research import plan_as_it_stands
-from autoresearch.views import is_own_run, own_keys
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import Run, Withdrawal
+from autoresearch.record.record import DEFAULT_NETWORK, Record
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.trust.invite import write_invite
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, TRAIN, Filled, measured
 from tests.cli.test_json import strictly
-from tests.networks.making import TEA
+from tests.trust.networks.making import TEA
 
 OTHER_TEA = TEA.__class__(TEA.network.__class__(name=TEA.network.name, nonce=bytes(16)))
 
@@ -89,10 +93,10 @@ def test_joining_adds_a_network_and_leaves_the_other_as_it_is(
     assert "tea is now the network in use; back to the other one: autoresearch network use commons" in told.stderr
     assert (used().log.parent, used().keys) == (paths.data / "networks" / used().folder, paths.keys)
     assert listed(cli) == {"commons": False, "tea": True}
-    assert cli("log").stdout == ""
+    assert cli("node", "records").stdout == ""
     assert cli("network", "use", "commons").exit_code == 0
     assert paths.log.read_bytes() == before
-    assert filled.best in cli("log").stdout
+    assert filled.best in cli("node", "records").stdout
     assert "is already the network in use" in cli("network", "use", "commons").stderr
     assert cli("network", "join", write_invite(TEA)).exit_code == 0
     assert listed(cli) == {"commons": False, "tea": True}
@@ -119,7 +123,19 @@ def test_the_built_in_network_can_be_used_by_a_home_that_began_in_another(cli: C
 @pytest.mark.parametrize("content", [b"nothing-here\n", b"../..\n", b"\xff\n", b"a/b"])
 def test_a_damaged_choice_is_a_sentence(cli: Cli, in_tea: Paths, content: bytes) -> None:
     in_tea.in_use.write_bytes(content)
-    for words in (("log",), ("network", "list"), ("network", "use", "tea"), ("up",), ("paths",)):
+    for words in (
+        (
+            "node",
+            "records",
+        ),
+        ("network", "list"),
+        ("network", "use", "tea"),
+        ("up",),
+        (
+            "node",
+            "paths",
+        ),
+    ):
         result = cli(*words)
         assert (result.exit_code, "delete that file" in result.stderr) == (2, True), words
         assert "Traceback" not in result.output
@@ -142,7 +158,7 @@ def test_the_same_key_signs_in_two_networks_with_numbers_of_their_own(cli: Cli, 
         numbers = {record.seq for record in second.records.by_author(author)}
         assert numbers == set(range(1, second.devices.head(author).seq + 1))
     assert {file.name for file in in_tea.heads.iterdir()} >= {author.hex()}
-    assert "older copy" not in cli("doctor").output
+    assert "older copy" not in cli("node", "doctor").output
 
 
 def test_an_old_copy_of_one_log_stops_that_network_alone(cli: Cli, in_tea: Paths, paths: Paths, tmp_path: Path) -> None:
@@ -153,9 +169,9 @@ def test_an_old_copy_of_one_log_stops_that_network_alone(cli: Cli, in_tea: Paths
     for end in ("", "-wal", "-shm"):
         in_tea.log.with_name(in_tea.log.name + end).unlink(missing_ok=True)
     shutil.copy(copy, in_tea.log)
-    assert "an older copy was put back" in cli("doctor").output
+    assert "an older copy was put back" in cli("node", "doctor").output
     cli("network", "use", "commons")
-    assert "an older copy was put back" not in cli("doctor").output
+    assert "an older copy was put back" not in cli("node", "doctor").output
 
 
 def test_own_finished_runs_are_brought_with_their_files_once(
@@ -267,11 +283,11 @@ def test_an_encrypted_root_key_names_the_device_before_runs_are_brought(
     cli: Cli, filled: Filled, tea: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "correct horse battery staple")
-    assert cli("id", "passphrase").exit_code == 0
+    assert cli("node", "id", "passphrase").exit_code == 0
     refused = cli("network", "join", str(tea), "--bring")
-    assert (refused.exit_code, "autoresearch id renew" in refused.stderr) == (6, True)
+    assert (refused.exit_code, "autoresearch node id renew" in refused.stderr) == (6, True)
     assert (runs(used()), listed(cli)["tea"]) == ([], True)
-    assert cli("id", "renew").exit_code == 0
+    assert cli("node", "id", "renew").exit_code == 0
     assert "4 runs of commons brought here" in cli("network", "bring", "commons").stderr
 
 
@@ -328,9 +344,9 @@ def test_the_first_network_of_a_home_can_be_forgotten_too(
 
 def test_a_bundle_of_another_network_says_what_to_do(cli: Cli, in_tea: Paths, filled: Filled, tmp_path: Path) -> None:
     cli("network", "use", "commons")
-    cli("export", "--bundle", str(tmp_path / "log.car"))
+    cli("run", "export", "--bundle", str(tmp_path / "log.car"))
     cli("network", "use", "tea")
-    refused = cli("import", str(tmp_path / "log.car"))
+    refused = cli("node", "import", str(tmp_path / "log.car"))
     assert refused.exit_code == 6
     for words in ("network list", "network use", "--bring"):
         assert words in refused.stderr

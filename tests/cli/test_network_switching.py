@@ -13,13 +13,17 @@ import psutil
 import pytest
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, ImportAnswer, NetworkAnswer
 
-from autoresearch.api import BringRequest, LogAnswer, StatusAnswer, operations
-from autoresearch.client import Client
-from autoresearch.log import Log
-from autoresearch.networks import load_manifest
+from autoresearch.ask import operations
+from autoresearch.ask.client import Client
+from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.records import LogAnswer
+from autoresearch.ask.requests import BringRequest
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import Run, format_id
-from autoresearch.tasks import pin_baseline
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Run
+from autoresearch.task.folders import pin_baseline
+from autoresearch.trust.manifest_file import load_manifest
 from tests.cli.conftest import Process
 from tests.cli.test_importing import HEADER, ROWS
 from tests.cli.test_json import strictly
@@ -35,7 +39,7 @@ def toy(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     folder = write_toy_task(tmp_path / "toy")
     pin_baseline(folder)
-    assert process("config", "set", "work.task", str(folder)).returncode == 0
+    assert process("node", "config", "set", "work.task", str(folder)).returncode == 0
     return folder
 
 
@@ -51,7 +55,7 @@ def alone(toy: Path, process: Process) -> Iterator[Path]:
 
 def runs(process: Process) -> list[str]:
     """The runs in the network in use, oldest first."""
-    answer = strictly(process("log", "--kind", "run", "--json").stdout, LogAnswer)
+    answer = strictly(process("node", "records", "--kind", "run", "--json").stdout, LogAnswer)
     return [record.id for record in sorted(answer.records, key=lambda record: record.seq)]
 
 
@@ -113,7 +117,7 @@ def test_a_daemon_that_is_killed_while_it_brings_goes_on_without_duplicates(
 def test_what_is_in_hand_and_what_waits_stays_in_its_network(process: Process, alone: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow.py"
     slow.write_text(SLOW_TRAIN)
-    assert process("propose", str(slow), "--seeds", "2").returncode == 0
+    assert process("run", "propose", str(slow), "--seeds", "2").returncode == 0
     wait_for(lambda: any(worker.run and worker.run.loss for worker in status(process).workers))
     daemon = psutil.Process(status(process).pid)
     before = daemon.children(recursive=True)
@@ -134,7 +138,7 @@ def test_past_work_is_imported_while_the_daemon_works(process: Process, alone: P
     file.write_text(HEADER + ROWS)
     process("work")
     for added in (3, 0):
-        answer = strictly(process("import", str(file), "--task", str(alone), "--json").stdout, ImportAnswer)
+        answer = strictly(process("node", "import", str(file), "--task", str(alone), "--json").stdout, ImportAnswer)
         assert (answer.added, answer.known) == (added, 3 - added)
-    assert len(strictly(process("log", "--kind", "note", "--json").stdout, LogAnswer).records) == 3
+    assert len(strictly(process("node", "records", "--kind", "note", "--json").stdout, LogAnswer).records) == 3
     assert status(process).state == "working"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.tasks import load_task
+from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
 from tests.cli.programs import CLASSIFIER, CPP, MODEL, POINTS, write_files
 from tests.cli.test_ideas import ran

@@ -26,11 +26,11 @@ def pager(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("words", "lines", "is_paged"),
     [
-        (["config", "show"], "10", True),
-        (["config", "show", "--no-pager"], "10", False),
-        (["config", "show"], "1000", False),
+        (["node", "config", "show"], "10", True),
+        (["node", "config", "show", "--no-pager"], "10", False),
+        (["node", "config", "show"], "1000", False),
         (["diff", "@"], "5", True),
-        (["log"], "5", True),
+        (["node", "records"], "5", True),
         (["show", "@"], "5", True),
     ],
 )
@@ -44,20 +44,20 @@ def test_only_what_is_longer_than_the_screen_is_paged(
 
 @pytest.mark.parametrize("pager", ["", "cat", "no-such-program", "'never closed"])
 def test_without_a_pager_everything_is_printed(filled: Filled, pager: str) -> None:
-    shown = on_terminal([*COMMAND, "config", "show"], PAGER=pager, LINES="5", COLUMNS="100", NO_COLOR="1")
+    shown = on_terminal([*COMMAND, "node", "config", "show"], PAGER=pager, LINES="5", COLUMNS="100", NO_COLOR="1")
     assert "work.nice" in shown
 
 
 def test_a_pager_that_ends_early_is_no_failure(filled: Filled, tmp_path: Path) -> None:
-    shown = on_terminal([*COMMAND, "config", "show"], PAGER="true", LINES="5", COLUMNS="100")
+    shown = on_terminal([*COMMAND, "node", "config", "show"], PAGER="true", LINES="5", COLUMNS="100")
     assert "Traceback" not in shown
 
 
 def test_a_pipe_is_never_paged(process: Process, filled: Filled, pager: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGER", pager)
     monkeypatch.setenv("LINES", "2")
-    assert "PAGED" not in process("config", "show").stdout
+    assert "PAGED" not in process("node", "config", "show").stdout
 
 
 def test_no_pager_may_stand_anywhere(cli: Cli, filled: Filled) -> None:
-    assert cli("--no-pager", "log").stdout == cli("log", "--no-pager").stdout
+    assert cli("--no-pager", "node", "records").stdout == cli("node", "records", "--no-pager").stdout

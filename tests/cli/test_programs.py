@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.api import ShowAnswer, TopAnswer
-from autoresearch.tasks import pin_baseline, started_from
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.runs.answers import TopAnswer
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import started_from
 from tests.cli.conftest import Process
 from tests.cli.programs import CPP, MODEL, SHELL, cpp_task, python_task, shell_task
 from tests.cli.test_ideas import ran
@@ -50,7 +52,7 @@ def test_a_cpp_program_is_built_run_edited_compared_and_taken_back(process: Proc
     assert process("task", "get", "bench", str(again), "--run", "@").returncode == 0
     assert (again / "bench.cpp").read_text() == CPP.replace("BLOCK = 8", "BLOCK = 18")
     assert started_from(again) == started_from(folder) != ""
-    assert process("export", "--git", str(tmp_path / "repo")).returncode == 0
+    assert process("task", "export", "--git", str(tmp_path / "repo")).returncode == 0
     assert (tmp_path / "repo" / "bench.cpp").read_text() == CPP.replace("BLOCK = 8", "BLOCK = 18")
     assert (tmp_path / "repo" / "run.sh").exists()
     (folder / "bench.cpp").write_text("int main( {}\n")
@@ -86,7 +88,7 @@ def test_doctor_names_a_compiler_that_is_not_there(process: Process, tmp_path: P
     folder = made(cpp_task, tmp_path / "bench")
     manifest = folder / "task.toml"
     manifest.write_text(manifest.read_text().replace("g++ -O1", "no-such-compiler -O1"))
-    told = process("doctor", "task", str(folder))
+    told = process("node", "doctor", "task", str(folder))
     assert told.returncode == 1
     assert "no-such-compiler is not on this machine" in told.stdout
     assert "install no-such-compiler" in told.stdout
@@ -109,9 +111,9 @@ def test_the_search_improves_a_cpp_program_and_the_daemon_takes_proposed_files(
         wait_for(lambda: best() < 1.0)
         other = tmp_path / "other.sh"
         other.write_text(SHELL.replace("SIZE=3", "SIZE=7"))
-        told = process("propose", str(other), "--task", str(script))
+        told = process("run", "propose", str(other), "--task", str(script))
         assert told.returncode == 0, told.stderr
-        wrong = process("propose", str(other), "--task", str(folder))
+        wrong = process("run", "propose", str(other), "--task", str(folder))
         assert (wrong.returncode, "the program of bench has several files" in wrong.stderr) == (2, True)
     finally:
         process("down")

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_cli.project_models import GotAnswer, ProjectAnswer, ProjectRunAnswer
+from autoresearch_cli.agent.models import GotAnswer, ProjectAnswer, ProjectRunAnswer
 
-from autoresearch.api import ShowAnswer, TopAnswer
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.paths import Paths
-from autoresearch.projects import load_project, mark_fetched
-from autoresearch.records import Run, format_id, parse_id
-from autoresearch.tasks import seed_for
+from autoresearch.project.components.trusting import mark_fetched
+from autoresearch.project.model import load_project
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import Run
+from autoresearch.task.model import seed_for
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 from tests.daemon.toy import write_toy_task
-from tests.projects.making import learner
+from tests.project.making import learner
 
 
 @pytest.fixture
@@ -77,7 +80,7 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     assert (frozen.mode, frozen.parent, frozen.replicate, frozen.curve) == ("bench", child.id, child.replicate, [])
     board = msgspec.json.decode(ok(cli, "top", "--task", "corridor", "--json"), type=TopAnswer)
     assert [(row.id, row.runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
-    assert json.loads(ok(cli, "runs", "--json"))["runs"][0]["headline"] == frozen.title
+    assert json.loads(ok(cli, "run", "list", "--json"))["runs"][0]["headline"] == frozen.title
 
     using = ok(cli, "top", "--task", "corridor", "--component", "policy/q_table", "--json")
     assert msgspec.json.decode(using, type=TopAnswer).programs == board.programs
@@ -128,7 +131,7 @@ def test_what_can_not_be_published_is_said_and_nothing_is_sent(cli: Cli, place: 
     assert failed.exit_code == 1
     assert "can't be measured" in failed.stderr
     assert "Traceback" not in failed.output
-    assert not any(json.loads(ok(cli, "log", "--json"))["records"])
+    assert not any(json.loads(ok(cli, "node", "records", "--json"))["records"])
 
 
 def test_another_participants_project_is_marked(cli: Cli, place: Path) -> None:
@@ -142,7 +145,9 @@ def test_the_run_of_another_task_is_a_task_folder(cli: Cli, filled: Filled, tmp_
     got = msgspec.json.decode(ok(cli, "get", best, str(tmp_path / "edit"), "--json"), type=GotAnswer)
     assert got.run == ""
     assert (tmp_path / "edit/task.toml").is_file()
-    note = next(each["id"] for each in json.loads(ok(cli, "log", "--json"))["records"] if each["kind"] == "task")
+    note = next(
+        each["id"] for each in json.loads(ok(cli, "node", "records", "--json"))["records"] if each["kind"] == "task"
+    )
     refused = cli("get", note)
     assert refused.exit_code == 6
     assert "is a task, no run" in refused.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_cli.project_models import ProjectAnswer, ProjectFigures, ProjectRunAnswer, SweepAnswer
+from autoresearch_cli.agent.models import ProjectAnswer, ProjectFigures, ProjectRunAnswer, SweepAnswer
 
 from tests.cli.conftest import Cli
 from tests.terminals import on_terminal
@@ -200,9 +200,9 @@ def test_a_sweep_keeps_the_best(cli: Cli) -> None:
     found = {run.id: run for run in listed(cli, "--runs").runs}
     assert listed(cli).head == rows[0].bench
     assert {found[row.train].parent for row in rows} == {first.id}
-    ok(cli, "reset")
+    ok(cli, "agent reset")
     assert listed(cli).head == ""
-    ok(cli, f"reset --to {first.id[:5]}")
+    ok(cli, f"agent reset --to {first.id[:5]}")
     assert listed(cli).head == first.id
 
 

@@ -12,7 +12,22 @@ from autoresearch.paths import Paths
 from tests.cli.conftest import Cli
 from tests.cli.filling import NASTY, TRAIN, Filled
 
-READING = (("status",), ("best",), ("top",), ("log",), ("show", "@"), ("diff", "@"), ("lineage", "@"), ("export",))
+READING = (
+    ("status",),
+    ("best",),
+    ("top",),
+    (
+        "node",
+        "records",
+    ),
+    ("show", "@"),
+    ("diff", "@"),
+    ("run", "lineage", "@"),
+    (
+        "run",
+        "export",
+    ),
+)
 LINES = ("status", "log", "top", "export")
 
 
@@ -25,13 +40,26 @@ def test_status_says_that_the_daemon_is_down_and_what_the_notebook_holds(cli: Cl
     assert "autoresearch up --work" in result.stderr
 
 
-@pytest.mark.parametrize("words", [("status",), ("log",), ("export",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        (
+            "node",
+            "records",
+        ),
+        (
+            "run",
+            "export",
+        ),
+    ],
+)
 def test_an_empty_home_is_no_error_and_stays_empty(cli: Cli, home: Path, words: tuple[str, ...]) -> None:
     assert cli(*words).exit_code == 0
     assert not home.exists()
 
 
-@pytest.mark.parametrize("words", [("best",), ("top",), ("show", "@"), ("diff", "@"), ("lineage", "@mine")])
+@pytest.mark.parametrize("words", [("best",), ("top",), ("show", "@"), ("diff", "@"), ("run", "lineage", "@mine")])
 def test_an_empty_notebook_says_how_to_begin(cli: Cli, words: tuple[str, ...]) -> None:
     result = cli(*words)
     assert result.exit_code == 4
@@ -58,11 +86,11 @@ def test_top_ranks_and_can_be_cut(cli: Cli, filled: Filled) -> None:
 
 
 def test_log_is_newest_first_and_can_be_narrowed(cli: Cli, filled: Filled) -> None:
-    rows = [line.split("\t") for line in cli("log").stdout.splitlines()]
+    rows = [line.split("\t") for line in cli("node", "records").stdout.splitlines()]
     assert rows[0][0] == filled.stranger
     assert {row[1] for row in rows} == {"run", "task", "identity"}
-    assert len(cli("log", "--kind", "run", "-n", "3").stdout.splitlines()) == 3
-    mine = cli("log", "--kind", "run", "--mine").stdout
+    assert len(cli("node", "records", "--kind", "run", "-n", "3").stdout.splitlines()) == 3
+    mine = cli("node", "records", "--kind", "run", "--mine").stdout
     assert filled.stranger not in mine
     assert all(run in mine for run in filled.ids)
 
@@ -109,7 +137,7 @@ def test_diff_is_against_the_parent_or_between_two(cli: Cli, filled: Filled) -> 
 
 
 def test_lineage_goes_from_the_baseline_to_the_run(cli: Cli, filled: Filled) -> None:
-    rows = [line.split("\t") for line in cli("lineage", "@").stdout.splitlines()]
+    rows = [line.split("\t") for line in cli("run", "lineage", "@").stdout.splitlines()]
     assert [row[0] for row in rows] == [filled.ids[0], filled.ids[1], filled.best]
     assert [row[2] for row in rows] == ["", "-0.1", "-0.1"]
 
@@ -143,7 +171,7 @@ def test_a_stranger_can_be_shown_too(cli: Cli, filled: Filled) -> None:
 
 
 def test_export_has_the_columns_of_results_tsv_first_and_says_what_was_kept(cli: Cli, filled: Filled) -> None:
-    lines = cli("export").stdout.splitlines()
+    lines = cli("run", "export").stdout.splitlines()
     assert lines[0].split("\t")[:5] == ["commit", "val_bpb", "memory_gb", "status", "description"]
     rows = [line.split("\t") for line in lines[1:]]
     assert [row[3] for row in rows] == ["keep", "keep", "crash", "keep", "discard", "discard"]
@@ -153,20 +181,20 @@ def test_export_has_the_columns_of_results_tsv_first_and_says_what_was_kept(cli:
 
 
 def test_export_as_csv_holds_the_same(cli: Cli, filled: Filled) -> None:
-    rows = list(csv.reader(io.StringIO(cli("export", "--format", "csv").stdout, newline="")))
-    tsv = [line.split("\t") for line in cli("export").stdout.splitlines()]
+    rows = list(csv.reader(io.StringIO(cli("run", "export", "--format", "csv").stdout, newline="")))
+    tsv = [line.split("\t") for line in cli("run", "export").stdout.splitlines()]
     assert rows == tsv
 
 
 def test_export_replaces_a_file_as_a_whole(cli: Cli, filled: Filled, tmp_path: Path) -> None:
     target = tmp_path / "runs.tsv"
     target.write_text("old")
-    assert cli("export", "-o", str(target)).stdout == ""
-    assert target.read_text() == cli("export").stdout
+    assert cli("run", "export", "-o", str(target)).stdout == ""
+    assert target.read_text() == cli("run", "export").stdout
     assert [path.name for path in tmp_path.iterdir() if "runs" in path.name] == ["runs.tsv"]
-    refused = cli("export", "-o", str(tmp_path))
+    refused = cli("run", "export", "-o", str(tmp_path))
     assert refused.exit_code == 2
-    assert cli("export", "-o", str(tmp_path / "none" / "runs.tsv")).exit_code == 1
+    assert cli("run", "export", "-o", str(tmp_path / "none" / "runs.tsv")).exit_code == 1
 
 
 def test_reading_changes_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:

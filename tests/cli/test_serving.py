@@ -14,32 +14,25 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from autoresearch_cli.project_models import (
-    ActedAnswer,
-    ProjectAnswer,
-    ProjectRunAnswer,
-    ServiceAnswer,
-    ServiceKeyAnswer,
-)
-from autoresearch_daemon.api_handlers import ApiHandlers
+from autoresearch_cli.agent.models import ActedAnswer, ProjectAnswer, ProjectRunAnswer, ServiceAnswer, ServiceKeyAnswer
+from autoresearch_daemon.handlers import ApiHandlers
 
-from autoresearch.api import ServicesAnswer, ServiceView
+from autoresearch.ask.node import ServicesAnswer, ServiceView
 from autoresearch.errors import ServiceRefused
 from autoresearch.paths import Paths
 from autoresearch.services import (
     ActionClient,
     ActionConfig,
-    ClientKeys,
     GymEnvClient,
     InferenceClient,
-    KeyPair,
-    ReplayBuffer,
-    TrainerClient,
-    TrainerConfig,
     client_keys,
     find_service,
     running_services,
 )
+from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.links.sockets import ClientKeys, KeyPair
+from autoresearch.services.trainer_client import TrainerClient
+from autoresearch.services.trainer_server import TrainerConfig
 from tests.cli.conftest import Cli
 from tests.services.serving import waited
 
@@ -81,7 +74,7 @@ class Served:
 @contextmanager
 def serve(*words: str) -> Iterator[Served]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "autoresearch_cli", "serve", *words, "--json"],
+        [sys.executable, "-m", "autoresearch_cli", "agent", "serve", *words, "--json"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -98,7 +91,7 @@ def serve(*words: str) -> Iterator[Served]:
 
 def test_an_environment_of_a_project_is_a_gymnasium_environment_elsewhere(cli: Cli, paths: Paths) -> None:
     pytest.importorskip("gymnasium")
-    assert "no service runs here" in cli("services").stderr
+    assert "no service runs here" in cli("agent", "services").stderr
     with serve("env") as served:
         view = served.view
         assert (view.name, view.kind, view.component) == ("corridor", "env", "environment.corridor")
@@ -110,11 +103,11 @@ def test_an_environment_of_a_project_is_a_gymnasium_environment_elsewhere(cli: C
                 steps += 1
             assert (observation, reward, steps) == (9, -1.0, 9)
         assert waited(lambda: running_services(paths.services)[0].requests >= 11)
-        for words in (("services", "--json"), ("serve", "--status", "--json")):
+        for words in (("agent", "services", "--json"), ("agent", "serve", "--status", "--json")):
             (listed,) = msgspec.json.decode(cli(*words).stdout, type=ServicesAnswer).services
             assert (listed.name, listed.port, listed.since_ms) == (view.name, view.port, view.since_ms)
-        assert cli("services").stdout.split("\t")[:3] == ["corridor", "env", "environment.corridor"]
-        again = cli("serve", "env")
+        assert cli("agent", "services").stdout.split("\t")[:3] == ["corridor", "env", "environment.corridor"]
+        again = cli("agent", "serve", "env")
         assert (again.exit_code, "a service corridor runs already" in again.stderr) == (6, True)
         with serve("env", "environment", "corridor", "--name", "second"):
             assert [each.name for each in running_services(paths.services)] == ["corridor", "second"]
@@ -229,7 +222,7 @@ class QLearning(Trainer):
 def test_a_trainer_learns_from_the_transitions_of_actors(cli: Cli, project: Path) -> None:
     (project / "learner.py").write_text(LEARNER)
     assert cli("install", "policy", "q_table", "--default").exit_code == 0
-    assert cli("serve", "trainer").exit_code == 4  # there is none
+    assert cli("agent", "serve", "trainer").exit_code == 4  # there is none
     for words in ("trainer ./learner.py --class QLearning", "dataset ./learner.py --class Memory"):
         assert cli("install", *words.split()).exit_code == 0
     with serve("trainer") as served:
@@ -278,7 +271,7 @@ def test_a_trainer_learns_from_the_transitions_of_actors(cli: Cli, project: Path
 def test_actors_join_a_served_trainer(cli: Cli, paths: Paths) -> None:
     for words in ("policy q_table", "trainer q_learning", "dataset replay"):
         assert cli("install", *words.split(), "--default").exit_code == 0
-    pair = cli("services", "--key", "--json")
+    pair = cli("agent", "services", "--key", "--json")
     public = msgspec.json.decode(pair.stdout, type=ServiceKeyAnswer).public_key
     with serve("trainer", "--name", "school", "--allow", public) as served:
         for words in ("train 100 --join school", f"train 50 --join localhost:{served.view.port} --server-key {public}"):
@@ -302,9 +295,9 @@ def test_actors_join_a_served_trainer(cli: Cli, paths: Paths) -> None:
 @pytest.mark.slow
 def test_other_machines_need_a_key(cli: Cli, tmp_path: Path, paths: Paths) -> None:
     pytest.importorskip("gymnasium")
-    refused = cli("serve", "env", "--address", "0.0.0.0")
+    refused = cli("agent", "serve", "env", "--address", "0.0.0.0")
     assert (refused.exit_code, "needs keys" in refused.stderr) == (6, True)
-    own = msgspec.json.decode(cli("services", "--key", "--json").stdout, type=ServiceKeyAnswer)
+    own = msgspec.json.decode(cli("agent", "services", "--key", "--json").stdout, type=ServiceKeyAnswer)
     assert Path(own.file) == paths.service_key
     assert paths.service_key.stat().st_mode & 0o077 == 0
     assert paths.service_key in paths.secrets()
@@ -327,16 +320,16 @@ def test_other_machines_need_a_key(cli: Cli, tmp_path: Path, paths: Paths) -> No
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("serve", 2, "name the kind of service"),
-        ("serve robot", 2, "there is no kind of service"),
-        ("serve env environment nothing", 4, "no environment nothing"),
-        ("serve inference environment corridor", 2, "lacks decide"),
-        ("serve trainer", 4, "this project has no trainer"),
-        ("serve env --name ../x", 2, "can't be a service's name"),
-        ("serve env --port 70000", 2, "65535"),
-        ("serve env --allow abc", 2, "public key"),
-        ("serve env --set environment.length=x", 2, "length"),
-        ("serve env -f elsewhere/agent.ini", 4, "there is no"),
+        ("agent serve", 2, "name the kind of service"),
+        ("agent serve robot", 2, "there is no kind of service"),
+        ("agent serve env environment nothing", 4, "no environment nothing"),
+        ("agent serve inference environment corridor", 2, "lacks decide"),
+        ("agent serve trainer", 4, "this project has no trainer"),
+        ("agent serve env --name ../x", 2, "can't be a service's name"),
+        ("agent serve env --port 70000", 2, "65535"),
+        ("agent serve env --allow abc", 2, "public key"),
+        ("agent serve env --set environment.length=x", 2, "length"),
+        ("agent serve env -f elsewhere/agent.ini", 4, "there is no"),
     ],
 )
 def test_what_cannot_be_served_is_told(cli: Cli, words: str, code: int, said: str, paths: Paths) -> None:
@@ -349,6 +342,6 @@ def test_a_component_that_fails_is_told(cli: Cli, project: Path) -> None:
     (project / "bad.py").write_text("class Bad:\n    def __init__(self):\n        raise ValueError('no motor')\n")
     installed = cli("install", "environment", "./bad.py", "--name", "bad")
     assert installed.exit_code == 0, (installed.output, installed.exception)
-    result = cli("serve", "env", "environment", "bad")
+    result = cli("agent", "serve", "env", "environment", "bad")
     assert result.exit_code == 1
     assert "environment.bad: bad.py, line 3: ValueError: no motor" in result.stderr

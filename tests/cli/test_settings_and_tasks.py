@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.paths import Paths
-from autoresearch.tasks import load_task, shipped_task
+from autoresearch.task.loading import load_task, shipped_task
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled, write_folder
 
@@ -16,26 +16,26 @@ from tests.cli.filling import Filled, write_folder
 def test_a_setting_is_written_and_read_back_with_its_origin(
     cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli("config", "get", "work.workers").stdout == "1\n"
-    assert cli("config", "set", "work.workers", "2").exit_code == 0
-    assert cli("config", "get", "work.workers").stdout == "2\n"
-    assert "work.workers\t2\tfile\tAUTORESEARCH_WORK_WORKERS" in cli("config", "show", "--origin").stdout
+    assert cli("node", "config", "get", "work.workers").stdout == "1\n"
+    assert cli("node", "config", "set", "work.workers", "2").exit_code == 0
+    assert cli("node", "config", "get", "work.workers").stdout == "2\n"
+    assert "work.workers\t2\tfile\tAUTORESEARCH_WORK_WORKERS" in cli("node", "config", "show", "--origin").stdout
     monkeypatch.setenv("AUTORESEARCH_WORK_WORKERS", "3")
-    assert cli("config", "get", "work.workers").stdout == "3\n"
-    warned = cli("config", "set", "work.workers", "4")
+    assert cli("node", "config", "get", "work.workers").stdout == "3\n"
+    warned = cli("node", "config", "set", "work.workers", "4")
     assert "AUTORESEARCH_WORK_WORKERS is set and wins" in warned.stderr
 
 
 def test_changing_a_setting_keeps_comments_and_a_wrong_value_changes_nothing(cli: Cli, paths: Paths) -> None:
     paths.create()
     paths.settings.write_text("# mine\n[work]\nworkers = 1  # one is enough\n")
-    assert cli("config", "set", "storage.keep_checkpoints", "true").exit_code == 0
+    assert cli("node", "config", "set", "storage.keep_checkpoints", "true").exit_code == 0
     text = paths.settings.read_text()
     assert "# mine" in text
     assert "# one is enough" in text
-    assert cli("config", "set", "work.workers", "999").exit_code == 2
+    assert cli("node", "config", "set", "work.workers", "999").exit_code == 2
     assert paths.settings.read_text() == text
-    assert cli("config", "get", "storage.keep_checkpoints").stdout == "true\n"
+    assert cli("node", "config", "get", "storage.keep_checkpoints").stdout == "true\n"
 
 
 @pytest.mark.parametrize(
@@ -51,51 +51,51 @@ def test_changing_a_setting_keeps_comments_and_a_wrong_value_changes_nothing(cli
 def test_a_value_with_which_no_daemon_starts_is_refused_and_not_written(
     cli: Cli, paths: Paths, name: str, value: str
 ) -> None:
-    refused = cli("config", "set", name, value)
+    refused = cli("node", "config", "set", name, value)
     assert refused.exit_code in (2, 4)
     assert "→" in refused.stderr
     assert not paths.settings.exists() or value not in paths.settings.read_text()
 
 
 def test_every_setting_is_explained(cli: Cli) -> None:
-    rows = [line.split("\t") for line in cli("config", "show").stdout.splitlines()]
+    rows = [line.split("\t") for line in cli("node", "config", "show").stdout.splitlines()]
     assert len(rows) > 5
     assert all(len(row) == 3 and row[2] for row in rows)
 
 
 def test_an_unknown_setting_gets_a_suggestion(cli: Cli) -> None:
-    assert "work.workers" in cli("config", "get", "work.worker").stderr
+    assert "work.workers" in cli("node", "config", "get", "work.worker").stderr
 
 
 def test_paths_are_all_below_the_home(cli: Cli, home: Path) -> None:
-    for line in cli("paths").stdout.splitlines():
+    for line in cli("node", "paths").stdout.splitlines():
         name, place = line.split("\t")
         assert place.startswith(str(home)) or name == "socket"
-    assert cli("paths", "log").stdout.strip() == str(home / "data" / "log.sqlite")
-    assert (cli("paths", "nowhere").exit_code, cli("paths", "nowhere").stdout) == (4, "")
-    assert cli("config", "path").stdout.strip() == str(home / "config" / "config.toml")
+    assert cli("node", "paths", "log").stdout.strip() == str(home / "data" / "log.sqlite")
+    assert (cli("node", "paths", "nowhere").exit_code, cli("node", "paths", "nowhere").stdout) == (4, "")
+    assert cli("node", "config", "path").stdout.strip() == str(home / "config" / "config.toml")
 
 
 def test_keys_are_made_once_and_only_shown_in_public(cli: Cli, paths: Paths) -> None:
-    missing = cli("id", "show")
+    missing = cli("node", "id", "show")
     assert (missing.exit_code, missing.stdout) == (4, "")
-    made = cli("id", "new", "--no-passphrase")
+    made = cli("node", "id", "new", "--no-passphrase")
     assert made.exit_code == 0
-    assert cli("id", "show").stdout == made.stdout
-    assert cli("id", "new", "--no-passphrase").exit_code == 6
+    assert cli("node", "id", "show").stdout == made.stdout
+    assert cli("node", "id", "new", "--no-passphrase").exit_code == 6
     for file in paths.keys.glob("*.key"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert file.read_text().split()[-1] not in made.output
 
 
 def test_keys_that_others_can_read_are_refused_with_the_remedy(cli: Cli, paths: Paths) -> None:
-    cli("id", "new", "--no-passphrase")
+    cli("node", "id", "new", "--no-passphrase")
     key = paths.keys / "device.key"
     key.chmod(0o644)
-    refused = cli("id", "show")
+    refused = cli("node", "id", "show")
     assert refused.exit_code == 6
     assert "chmod 600" in refused.stderr
-    assert f"chmod 600 {key}" in cli("doctor").stdout
+    assert f"chmod 600 {key}" in cli("node", "doctor").stdout
 
 
 def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_folder_without_a_program_is_left_alone(cli: Cli, tmp_path: Path) -> N
 
 
 def test_the_task_in_the_settings_is_the_one_that_is_shown(cli: Cli, filled: Filled) -> None:
-    cli("config", "set", "work.task", str(filled.task.folder))
+    cli("node", "config", "set", "work.task", str(filled.task.folder))
     assert filled.task.digest.hex() in cli("task", "show").stdout
 
 
@@ -140,23 +140,23 @@ def test_a_task_above_a_ceiling_is_shown_beside_it_and_runs_nowhere(
     shown = cli("task", "show")
     assert "limits\tseconds 900, memory_mib 2048," in shown.stdout
     assert "allowed here\tseconds 7, memory_mib 1024," in shown.stdout
-    wanted = "config set work.max_seconds 900 && autoresearch config set work.max_memory_mib 2048"
+    wanted = "config set work.max_seconds 900 && autoresearch node config set work.max_memory_mib 2048"
     assert wanted in shown.stderr
     refused = cli("run")
     assert (refused.exit_code, wanted in refused.stderr) == (6, True)
     assert not paths.task_data.exists() or not any(paths.task_data.iterdir())
-    assert cli("doctor").exit_code == 1
+    assert cli("node", "doctor").exit_code == 1
 
 
 def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli, filled: Filled) -> None:
-    healthy = cli("doctor")
+    healthy = cli("node", "doctor")
     assert healthy.exit_code == 0, healthy.output
     rows = {line.split("\t")[0]: line.split("\t") for line in healthy.stdout.splitlines()}
     assert rows["daemon"][1:] == ["warning", "it is not running", "autoresearch up"]
     assert rows["log"][1] == rows["keys"][1] == rows["task"][1] == "ok"
-    cli("config", "set", "work.task", str(filled.task.folder))
+    cli("node", "config", "set", "work.task", str(filled.task.folder))
     (filled.task.folder / "prepare.py").write_text("BUDGET = 2\n")
-    broken = cli("doctor")
+    broken = cli("node", "doctor")
     assert broken.exit_code == 1
     assert "prepare.py" in broken.stdout
 
@@ -164,19 +164,19 @@ def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli,
 def test_doctor_sees_that_an_older_log_was_put_back(cli: Cli, filled: Filled, paths: Paths) -> None:
     for file in paths.data.glob("log.sqlite*"):
         file.unlink()
-    cli("id", "show")
-    from autoresearch.log import Log
-    from autoresearch.records import DEFAULT_NETWORK
+    cli("node", "id", "show")
+    from autoresearch.log.log import Log
+    from autoresearch.record.record import DEFAULT_NETWORK
 
     Log.open(paths.log, DEFAULT_NETWORK).close()
-    result = cli("doctor")
+    result = cli("node", "doctor")
     assert result.exit_code == 1
     assert "older copy was put back" in result.stdout
 
 
 def test_the_log_file_is_shown_from_its_end(cli: Cli, paths: Paths) -> None:
-    assert cli("logs").exit_code == 4
+    assert cli("node", "logs").exit_code == 4
     paths.create()
     paths.daemon_log.write_text('{"event": "one"}\n{"event": "two"}\nnot json \x1b[2J\n')
-    assert cli("logs", "-n", "2").stdout == '{"event": "two"}\nnot json \ufffd[2J\n'
-    assert cli("logs", "--json", "-n", "3").stdout.splitlines()[0] == '{"event": "one"}'
+    assert cli("node", "logs", "-n", "2").stdout == '{"event": "two"}\nnot json \ufffd[2J\n'
+    assert cli("node", "logs", "--json", "-n", "3").stdout.splitlines()[0] == '{"event": "one"}'

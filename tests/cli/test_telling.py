@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from autoresearch.api import EffectsAnswer, LogAnswer, ShowAnswer, TopAnswer
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.records import LogAnswer, ShowAnswer
+from autoresearch.ask.runs.answers import EffectsAnswer, TopAnswer
 from autoresearch.paths import Paths
-from autoresearch.records import format_id
-from autoresearch.research import plan_as_it_stands
+from autoresearch.record.encoding import format_id
+from autoresearch.run.experiment import plan_as_it_stands
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, TRAIN, Filled, measured
 from tests.cli.test_json import strictly
@@ -42,8 +43,18 @@ def test_a_run_of_the_search_is_told_by_its_change_wherever_it_has_one_line(cli:
     assert shown.because.startswith("Muon for the matrices of the blocks")
     top = strictly(cli("top", "--json").stdout, TopAnswer)
     assert top.programs[0].headline.startswith(HEADLINE)
-    assert strictly(cli("log", "--kind", "run", "--json").stdout, LogAnswer).records[0].summary.startswith(HEADLINE)
-    for command in (("best",), ("top",), ("lineage", found), ("log", "--kind", "run"), ("show", found)):
+    assert (
+        strictly(cli("node", "records", "--kind", "run", "--json").stdout, LogAnswer)
+        .records[0]
+        .summary.startswith(HEADLINE)
+    )
+    for command in (
+        ("best",),
+        ("top",),
+        ("run", "lineage", found),
+        ("node", "records", "--kind", "run"),
+        ("show", found),
+    ):
         done = cli(*command)
         assert HEADLINE in done.stdout, command
         assert not harms(done.stdout)
@@ -57,10 +68,10 @@ def test_a_person_s_run_keeps_its_title_in_a_line_and_show_tells_its_change(cli:
 
 
 def test_effects_are_those_of_pairs(cli: Cli, filled: Filled, paths: Paths) -> None:
-    (effect,) = strictly(cli("effects", "--json").stdout, EffectsAnswer).effects
+    (effect,) = strictly(cli("task", "effects", "--json").stdout, EffectsAnswer).effects
     assert (effect.name, effect.pairs, effect.better) == ("X", 4, 0)
     assert effect.mean > 0
     assert effect.low is not None
-    first, *_ = cli("effects").stdout.splitlines()
+    first, *_ = cli("task", "effects").stdout.splitlines()
     assert first.startswith("X\t4\t0\t")
-    assert cli("effects", "--task", "nothing").exit_code == 4
+    assert cli("task", "effects", "--task", "nothing").exit_code == 4

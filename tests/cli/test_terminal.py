@@ -50,7 +50,20 @@ def test_a_diff_is_green_and_red(terminal: Terminal, filled: Filled) -> None:
     assert "\x1b[31m-X = 1.4" in shown
 
 
-@pytest.mark.parametrize("words", [("log",), ("top",), ("show", "0"), ("lineage", "0"), ("status",), ("best",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (
+            "node",
+            "records",
+        ),
+        ("top",),
+        ("show", "0"),
+        ("run", "lineage", "0"),
+        ("status",),
+        ("best",),
+    ],
+)
 def test_a_strangers_text_cannot_steer_the_terminal(terminal: Terminal, filled: Filled, words: tuple[str, ...]) -> None:
     words = tuple(filled.stranger if word == "0" else word for word in words)
     shown = terminal(*words)

@@ -25,16 +25,16 @@ COMMANDS = [
     ("task", "new", "PATH"),
     ("task", "get", "PATH"),
     ("task", "get", "task", "PATH"),
-    ("import", "PATH"),
-    ("import", "/dev/null", "--task", "PATH"),
-    ("export", "-o", "PATH"),
-    ("export", "--bundle", "PATH"),
+    ("node", "import", "PATH"),
+    ("node", "import", "/dev/null", "--task", "PATH"),
+    ("run", "export", "-o", "PATH"),
+    ("run", "export", "--bundle", "PATH"),
     ("show", "@", "--checkpoint", "PATH"),
     ("network", "join", "PATH"),
     ("network", "new", "tea", "-o", "PATH"),
-    ("id", "backup", "PATH"),
-    ("id", "restore", "PATH"),
-    ("id", "confirm", "K7QXM-3PDTF-A2WZN-6HRYB", "--dkim", "PATH"),
+    ("node", "id", "backup", "PATH"),
+    ("node", "id", "restore", "PATH"),
+    ("node", "id", "confirm", "K7QXM-3PDTF-A2WZN-6HRYB", "--dkim", "PATH"),
 ]
 
 
@@ -54,9 +54,16 @@ def test_a_sentence_and_no_file(
 
 
 def test_a_setting_may_hold_one_too(cli: Cli, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cli("config", "set", "work.task", "x" * 300).exit_code == 2
+    assert cli("node", "config", "set", "work.task", "x" * 300).exit_code == 2
     monkeypatch.setenv("AUTORESEARCH_WORK_TASK", "x" * 300)
-    for words in (("task", "show"), ("run",), ("doctor",)):
+    for words in (
+        ("task", "show"),
+        ("run",),
+        (
+            "node",
+            "doctor",
+        ),
+    ):
         result = cli(*words)
         assert "can't be a path: it is too long" in result.output
         assert "bug in autoresearch" not in result.output

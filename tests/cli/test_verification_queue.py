@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from autoresearch_cli.rendering.verifications import print_awaited
+from autoresearch_cli.rendering.answers import print_awaited
 
-from autoresearch.api import AwaitedView, ParticipantView, VerificationsAnswer
-from autoresearch.identity import create_identity
+from autoresearch.ask.people.participants import AwaitedView, VerificationsAnswer
+from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.paths import Paths
-from autoresearch.records import format_id
+from autoresearch.record.encoding import format_id
+from autoresearch.trust.identity import create_identity
 from tests.cli.conftest import Cli
+from tests.log.standing.village import ANN, BEN, CEM, DOT, Village
 from tests.nasty import NASTY, harms
-from tests.views.village import ANN, BEN, CEM, DOT, Village
 
 
 def test_it_lists_each_run_with_who_measured_it(cli: Cli, village: Village) -> None:

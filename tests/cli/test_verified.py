@@ -6,13 +6,11 @@ import re
 
 import pytest
 from autoresearch_cli.here import now_ms
-from autoresearch_cli.rendering.peers import print_peers, remarks
-from autoresearch_cli.rendering.status import status_lines
+from autoresearch_cli.rendering.status import print_peers, remarks, status_lines
 
-from autoresearch.api import (
-    MarkView,
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import (
     NetworkStatus,
-    ParticipantView,
     PeersAnswer,
     PeerView,
     RunInHand,
@@ -21,17 +19,21 @@ from autoresearch.api import (
     WaitingStatus,
     WorkerStatus,
 )
-from autoresearch.identity import Trust, create_identity
-from autoresearch.log import Log
-from autoresearch.networks import Manifest, save_manifest
-from autoresearch.notebook import Notebook
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import MarkView, ParticipantView
 from autoresearch.paths import Paths
-from autoresearch.records import Identity, Verification, Withdrawal, format_id, short_id
-from autoresearch.verification import ecvrf, question
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Identity, Verification, Withdrawal
+from autoresearch.trust.identity import create_identity
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
+from autoresearch.trust.roster import Trust
 from tests.cli.conftest import Cli
-from tests.records.making import NETWORK, commitment
-from tests.views.test_evidence import fork
-from tests.views.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
+from tests.log.standing.test_evidence import fork
+from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
+from tests.record.making import NETWORK, commitment
 
 
 def rows(text: str) -> list[list[str]]:
@@ -99,8 +101,8 @@ def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cl
     assert "copier: published another participant's run as its own\n" in said
     assert "copy: another participant published it before\n" in said
     assert said.count("fraud: ") == 1
-    shorts = [cli("credit", root.public.hex()[:8]) for root in (ROOTS[2], ROOTS[5])]
-    assert all(f"autoresearch credit {root.public.hex()[:8]}" in said for root in (ROOTS[2], ROOTS[5]))
+    shorts = [cli("network", "credit", root.public.hex()[:8]) for root in (ROOTS[2], ROOTS[5])]
+    assert all(f"autoresearch network credit {root.public.hex()[:8]}" in said for root in (ROOTS[2], ROOTS[5]))
     assert all(page.exit_code == 0 for page in shorts)
     best = cli("best")
     shown = dict(row[:2] for row in rows(best.stdout))
@@ -134,17 +136,30 @@ def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, vil
     village.confirm(run, 2.0, 1.22)
     short = ROOTS[1].public.hex()[:8]
     said = f"{short} “ann 9”"
-    pages = [("top",), ("best",), ("log",), ("show", "@"), ("credit",), ("credit", short)]
+    pages = [
+        ("top",),
+        ("best",),
+        (
+            "node",
+            "records",
+        ),
+        ("show", "@"),
+        (
+            "network",
+            "credit",
+        ),
+        ("network", "credit", short),
+    ]
     for words in pages:
         page = " ".join(cli("--color", "always", *words).stdout.split())
         assert said in page, words
-    assert said in cli("--color", "always", "lineage", "@").stdout
+    assert said in cli("--color", "always", "run", "lineage", "@").stdout
     assert ANN.public.hex() in cli("show", "@").stdout, "the device is a detail"
     assert rows(cli("top").stdout)[0][15:17] == [ROOTS[1].public.hex(), "ann 9"]
-    by_device, by_name = cli("credit", ANN.public.hex()[:12]), cli("credit", "ann 9")
-    assert by_device.stdout == by_name.stdout == cli("credit", short).stdout
+    by_device, by_name = cli("network", "credit", ANN.public.hex()[:12]), cli("network", "credit", "ann 9")
+    assert by_device.stdout == by_name.stdout == cli("network", "credit", short).stdout
     verifier = rows(cli("show", "@").stdout)[-1][3]
-    assert cli("credit", verifier.split()[0]).exit_code == 0
+    assert cli("network", "credit", verifier.split()[0]).exit_code == 0
 
 
 def test_a_name_that_two_have_is_no_way_to_find_one(cli: Cli, village: Village) -> None:
@@ -152,7 +167,7 @@ def test_a_name_that_two_have_is_no_way_to_find_one(cli: Cli, village: Village) 
     village.run(1.23, "other", by=STRANGER)
     for who, root in ((ANN, ROOTS[1]), (STRANGER, STRANGER)):
         village.append(who, "identity", Identity(action="profile", root=root.public, name="ann"))
-    result = cli("credit", "ann")
+    result = cli("network", "credit", "ann")
     assert result.exit_code == 5
     assert ROOTS[1].public.hex()[:8] in result.stderr
     assert STRANGER.public.hex()[:8] in result.stderr
@@ -167,16 +182,20 @@ def test_show_says_that_a_run_was_withdrawn_and_where_its_author_s_deeds_are(cli
     assert "“a mistake”; it does not rank" in shown
     false = village.run(0.9, "false", by=BEN)
     village.refute(false, 1.9)
-    said = f"with the records: autoresearch credit {ROOTS[2].public.hex()[:8]}"
+    said = f"with the records: autoresearch network credit {ROOTS[2].public.hex()[:8]}"
     assert said in cli("show", format_id(false.id)).stdout
 
 
 def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     steady = village.run(1.22, "steady", by=ANN)
     village.confirm(steady, 2.0, 1.22)
-    assert {row[0]: row[6] for row in rows(cli("log", "--kind", "run").stdout)}[format_id(steady.id)] == "confirmed"
-    assert "steady: 1.22 · confirmed" in " ".join(cli("--color", "always", "log", "--kind", "run").stdout.split())
-    steps = rows(cli("lineage", "@").stdout)
+    assert {row[0]: row[6] for row in rows(cli("node", "records", "--kind", "run").stdout)}[
+        format_id(steady.id)
+    ] == "confirmed"
+    assert "steady: 1.22 · confirmed" in " ".join(
+        cli("--color", "always", "node", "records", "--kind", "run").stdout.split()
+    )
+    steps = rows(cli("run", "lineage", "@").stdout)
     assert [row[6] for row in steps] == ["reported", "confirmed"]
     assert steps[1][8:13] == ["1.225", "0.0256749", "-0.78", "4", "3"]
 
@@ -196,22 +215,22 @@ def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli
     run = village.run(1.22, "steady", by=ANN, cpu_ms=24_000, duration_ms=30_000, metrics={"work": 1e12})
     checks = village.confirm(run, 2.0, 1.22)
     village.run(0.5, "incredible", by=STRANGER)
-    table = {row[0]: row for row in rows(cli("credit").stdout)}
+    table = {row[0]: row for row in rows(cli("network", "credit").stdout)}
     ann = next(row for row in table.values() if row[4] == "1")
     assert ann[1:4] == ["attested", "1", "1"]
     assert (ann[8], ann[9], ann[17]) == ("24", "1e+12", "val_bpb 0.7800")
     assert table[STRANGER.public.hex()][1] == "not attested"
-    whole = dict(row[:2] for row in rows(cli("credit", ann[0][:8]).stdout))
+    whole = dict(row[:2] for row in rows(cli("network", "credit", ann[0][:8]).stdout))
     assert whole["confirmed"] == f"1: {short_id(run.id)}"
     assert whole["compute"].startswith("24 s of processor, 1e+12 units of work")
     verifier = next(row[0] for row in table.values() if row[13] == "2" or row[11] == "1")
-    passed = dict(row[:2] for row in rows(cli("credit", verifier).stdout))["passes"]
+    passed = dict(row[:2] for row in rows(cli("network", "credit", verifier).stdout))["passes"]
     assert any(short_id(check.id) in passed for check in checks)
-    person = cli("--color", "always", "credit").stdout
+    person = cli("--color", "always", "network", "credit").stdout
     assert "by unattested participants" in person
     assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", person).splitlines())) <= 80
-    assert cli("credit", "no such key").exit_code == 2
-    assert cli("credit", "0" * 16).exit_code == 4
+    assert cli("network", "credit", "no such key").exit_code == 2
+    assert cli("network", "credit", "0" * 16).exit_code == 4
 
 
 def test_status_says_what_was_verified_today_and_what_it_took() -> None:
@@ -318,7 +337,7 @@ def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: py
     until = "banned until 1970-01-02T00:00:00Z"
     assert rows_shown[0][10:] == [bad.participant.key, "eve\ufffd[2J", "fabricator, fraud ×2", until]
     assert rows_shown[1][10:] == ["", "", "", ""]
-    assert remarks(bad, 1000) == f"fabricator, fraud ×2, {until} → autoresearch credit 3fa9bc12"
+    assert remarks(bad, 1000) == f"fabricator, fraud ×2, {until} → autoresearch network credit 3fa9bc12"
     assert "banned" not in remarks(bad, 90_000_000), "it is over, the mark stays"
 
 
@@ -334,24 +353,24 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
         ),
     ):
         save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
-        named = cli("id", "name", "ann")
+        named = cli("node", "id", "name", "ann")
         assert named.exit_code == 0, named.stderr
         assert said in dict(row[:2] for row in rows(cli("status").stdout))["you"]
     assert cli("status").stdout.count(f"{root.hex()[:8]} “ann”") == 1
-    assert dict(row[:2] for row in rows(cli("id", "show").stdout))["name"] == "ann"
-    for words in (("id", "name"), ("id", "name", ""), ("id", "name", "ann", "--remove")):
+    assert dict(row[:2] for row in rows(cli("node", "id", "show").stdout))["name"] == "ann"
+    for words in (("node", "id", "name"), ("node", "id", "name", ""), ("node", "id", "name", "ann", "--remove")):
         refused = cli(*words)
         assert refused.exit_code == 2
         assert "--remove" in refused.stderr
-    assert cli("id", "name", "--remove").exit_code == 0
-    assert "name" not in dict(row[:2] for row in rows(cli("id", "show").stdout))
+    assert cli("node", "id", "name", "--remove").exit_code == 0
+    assert "name" not in dict(row[:2] for row in rows(cli("node", "id", "show").stdout))
     assert f"{root.hex()[:8]} · unattested" in cli("status").stdout
-    before = cli("log", "--json").stdout
-    assert cli("id", "name", "--remove").exit_code == 0
-    assert cli("log", "--json").stdout == before, "there was nothing to take away"
-    assert cli("id", "name", "ben").exit_code == 0
-    assert dict(row[:2] for row in rows(cli("id", "show").stdout))["name"] == "ben"
+    before = cli("node", "records", "--json").stdout
+    assert cli("node", "id", "name", "--remove").exit_code == 0
+    assert cli("node", "records", "--json").stdout == before, "there was nothing to take away"
+    assert cli("node", "id", "name", "ben").exit_code == 0
+    assert dict(row[:2] for row in rows(cli("node", "id", "show").stdout))["name"] == "ben"
     for wrong in ("x" * 25, "two\nlines", "“quoted”", " "):
-        refused = cli("id", "name", wrong)
+        refused = cli("node", "id", "name", wrong)
         assert refused.exit_code == 2
         assert "1 to 24 characters" in refused.stderr

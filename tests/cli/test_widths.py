@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from autoresearch_cli.catalogue import COMMANDS
+from autoresearch_cli.catalogue import COMMANDS, NOUNS
 from autoresearch_cli.rendering.layout import cells, table, wrapped
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.paths import Paths
-from autoresearch.records import parse_id, short_id
+from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.services import Announcement, Service, reserved
 from tests.cli.crowded import NAMES, Crowded, fill
 from tests.cli.test_help import EVERY
@@ -26,11 +26,11 @@ from tests.terminals import on_terminal
 
 # Runs in hand as `run`, `work --follow`, `verify` and both kinds of `demo` show them, and events.
 WATCHING = """
-from autoresearch.api import Event
-from autoresearch_cli.demo_cluster.display import DemoDisplay
-from autoresearch_cli.demo_cluster.state import DemoState
-from autoresearch_cli.rendering.events import EventLines
-from autoresearch_cli.rendering.progress import TerminalDisplay
+from autoresearch.ask.node import Event
+from autoresearch_cli.demo.display import DemoDisplay
+from autoresearch_cli.demo.display import DemoState
+from autoresearch_cli.watching import EventLines
+from autoresearch_cli.watching import TerminalDisplay
 from autoresearch_cli.watching import Watch
 title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
 data = {"assignment": "one", "title": title, "status": "ok", "value": 1.155, "delta": -0.0123, "is_best": True}
@@ -55,9 +55,14 @@ for event in events:
 """
 SCREEN_LINES = 24
 WRITING = {
-    *("demo", "run", "next", "propose", "work", "verify", "note", "star", "unstar", "withdraw"),
-    *("pause", "resume", "finish", "up", "down", "attestor", "export", "import", "mcp", "open", "claim"),
-    *("init", "install", "uninstall", "use", "list", "train", "reset", "serve", "publish", "get", "yank"),
+    *("demo", "run", "work", "verify", "up", "down", "mcp", "open"),
+    *("run checkout", "run propose", "run claim", "run star", "run unstar", "run withdraw", "run export"),
+    *("note add", "node pause", "node resume", "node finish", "node import", "network attestor"),
+    *("task new", "task get", "task pin", "task lock", "task allow", "task archive", "task restore", "task export"),
+    *("network new", "network join", "network invite", "network invites", "network admit", "network dismiss"),
+    *("network trust", "network distrust", "network use", "network bring", "network forget"),
+    *("init", "install", "uninstall", "use", "list", "train", "publish", "get"),
+    *("agent reset", "agent serve", "agent yank"),
 }
 PARENT = "1.2250 ± 0.0257"
 BEST = "1.1550 ± 0.0257"
@@ -98,45 +103,66 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("best",): (BEST, best, "1.1000", "0.7000"),
         ("top",): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
         ("top", "-n", "2"): (best, parent),
-        ("log", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
-        ("lineage", "@"): (best, parent, BEST, PARENT, "-0.0700", "-0.7800"),
+        ("node", "records", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
+        ("run", "lineage", "@"): (best, parent, BEST, PARENT, "-0.0700", "-0.7800"),
         ("diff", "@"): ("-LR = 0.01", "+LR = 0.02"),
         ("diff", parent, "@"): ("-LR = 0.01",),
         ("show", "@", "--log"): (),
-        ("credit",): ("0.7800", "0.0700", "1 of 2"),
-        ("credit", NAMES[2]): (best,),
-        ("credit", "eve"): (lucky,),
-        ("notes",): (),
+        (
+            "network",
+            "credit",
+        ): ("0.7800", "0.0700", "1 of 2"),
+        ("network", "credit", NAMES[2]): (best,),
+        ("network", "credit", "eve"): (lucky,),
+        (
+            "note",
+            "list",
+        ): (),
         ("search",): ("corridor", "2.0.0"),
         ("search", "--yanked"): ("yanked",),
         ("search", "environment", "pair"): ("corridor",),
-        ("claims",): (),
-        ("services",): ("192.168.100.200:65535", "inference"),
-        ("effects",): (),
-        ("runs",): (best, parent, refuted, lucky),
-        ("runs", "--state", "refuted", "--sort", "value"): (refuted,),
-        ("ask", "which", "LR", "was", "tried?"): (best,),
-        ("evidence",): (refuted, lucky),
-        ("evidence", lucky): ("banned",),
-        ("evidence", parent): (parent,),
+        (
+            "run",
+            "claims",
+        ): (),
+        (
+            "agent",
+            "services",
+        ): ("192.168.100.200:65535", "inference"),
+        (
+            "task",
+            "effects",
+        ): (),
+        (
+            "run",
+            "list",
+        ): (best, parent, refuted, lucky),
+        ("run", "list", "--state", "refuted", "--sort", "value"): (refuted,),
+        ("note", "ask", "which", "LR", "was", "tried?"): (best,),
+        (
+            "run",
+            "evidence",
+        ): (refuted, lucky),
+        ("run", "evidence", lucky): ("banned",),
+        ("run", "evidence", parent): (parent,),
         ("task", "list"): ("1.1550",),
         ("task", "show"): ("0.7629", "0.0200"),
-        ("config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),
-        ("config", "show", "--origin"): ("AUTORESEARCH_WORK_MAX_OUTPUT_KIB",),
+        ("node", "config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),
+        ("node", "config", "show", "--origin"): ("AUTORESEARCH_WORK_MAX_OUTPUT_KIB",),
     }
     found |= {("show", record): (record,) for record in crowded.kinds}
     found |= {("show", crowded.refuted): (crowded.refuted, "1.9000"), ("show", crowded.lucky): ("0.5000",)}
     found[("show", crowded.best)] = (crowded.best, BEST, "1.2200 → 1.1500", parent)
     plain = (
-        "id show",
-        "id devices",
+        "node id show",
+        "node id devices",
         "network show",
         "network list",
-        "paths",
-        "logs",
-        "doctor network",
-        "peers",
-        "events",
+        "node paths",
+        "node logs",
+        "node doctor network",
+        "network peers",
+        "node events",
         "nonsense",
     )
     return found | {tuple(words.split()): () for words in plain}
@@ -187,12 +213,13 @@ def test_runs_in_hand_fit_too(width: int) -> None:
 
 
 def test_a_wide_table_is_one_line_a_row(crowded: Crowded, tmp_path: Path) -> None:
-    [lines] = screens(tmp_path, [["lineage", "@"]], 200).values()
+    [lines] = screens(tmp_path, [["run", "lineage", "@"]], 200).values()
     assert len([line for line in lines if line and not line.startswith("→")]) == 1 + 3
 
 
 def test_every_command_that_reads_is_among_them(crowded: Crowded) -> None:
-    assert {words[0] for words in reading(crowded)} - {"nonsense"} == set(COMMANDS) - WRITING
+    named = {" ".join(words[:2]) if words[0] in NOUNS else words[0] for words in reading(crowded)}
+    assert named - {"nonsense"} == set(COMMANDS) - WRITING
 
 
 words = st.text("abc ·±→1", min_size=0, max_size=80)

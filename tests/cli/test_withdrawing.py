@@ -10,9 +10,10 @@ import sys
 
 import pytest
 
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import Note, Verification, format_id
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Note, Verification
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, Filled
 from tests.nasty import NASTY, harms
@@ -24,7 +25,7 @@ def best(cli: Cli) -> str:
 
 def test_a_withdrawn_run_ranks_nowhere_and_says_why(cli: Cli, filled: Filled) -> None:
     assert best(cli) == filled.best
-    result = cli("withdraw", filled.best[7:15], "--reason", f"wrong data {NASTY}", "--json")
+    result = cli("run", "withdraw", filled.best[7:15], "--reason", f"wrong data {NASTY}", "--json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert (answer["schema"], answer["id"], answer["kind"]) == ("autoresearch.withdrawn/1", filled.best, "run")
@@ -53,22 +54,22 @@ def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled,
         (format_id(task.id), "is a task, which can't be withdrawn: others may work on it"),
         (filled.stranger, "was published by another participant"),
     ):
-        refused = cli("withdraw", record, "--yes")
+        refused = cli("run", "withdraw", record, "--yes")
         assert refused.exit_code == 6, refused.output
         assert why in refused.stderr
-    assert cli("withdraw", "ezzzzzzz").exit_code == 4
-    assert cli("withdraw", filled.crash, "--reason", "x" * 3000).exit_code == 2
+    assert cli("run", "withdraw", "ezzzzzzz").exit_code == 4
+    assert cli("run", "withdraw", filled.crash, "--reason", "x" * 3000).exit_code == 2
     with Notebook(paths) as notebook:
         assert notebook.log.records.count() == count
-    assert cli("withdraw", format_id(note.id)).exit_code == 0
-    again = cli("withdraw", format_id(note.id))
+    assert cli("run", "withdraw", format_id(note.id)).exit_code == 0
+    again = cli("run", "withdraw", format_id(note.id))
     assert (again.exit_code, "is withdrawn already" in again.stderr) == (6, True)
 
 
 @pytest.mark.parametrize(("typed", "code"), [("n\n", 130), ("y\n", 0)])
 def test_on_a_terminal_it_asks_first(cli: Cli, filled: Filled, typed: str, code: int) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "autoresearch_cli", "withdraw", filled.crash]
+    command = [sys.executable, "-m", "autoresearch_cli", "run", "withdraw", filled.crash]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     os.write(ours, typed.encode())
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment) as asking:

@@ -16,10 +16,11 @@ import msgspec
 import psutil
 from autoresearch_cli.starting import stop_with_parent
 
-from autoresearch.api import StatusAnswer
-from autoresearch.log import Log
+from autoresearch.ask.node import StatusAnswer
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, Run
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import DEFAULT_NETWORK
 
 READY_SECONDS = 60.0
 

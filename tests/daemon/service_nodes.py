@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from autoresearch_daemon import service
-from autoresearch_daemon.service import Order, Service
+from autoresearch_daemon.service.effects import Effect
+from autoresearch_daemon.service.inputs import Order, WorkAsked, WorkerReady
+from autoresearch_daemon.service.machine import Service
 
-from autoresearch.api import RunInHand
+from autoresearch.ask.node import RunInHand
 from autoresearch.words import Why, WorkState
 
 RUN = RunInHand(title="LR 0.001 -> 0.002")
@@ -17,13 +18,13 @@ def key(number: int) -> tuple[bytes, bytes, int]:
 
 def started(workers: int = 2, order: Order | None = None) -> Service:
     node = Service(workers_wanted=workers)
-    node.handle(service.WorkAsked(order or Order()), 0)
+    node.handle(WorkAsked(order or Order()), 0)
     for number in range(1, workers + 1):
-        node.handle(service.WorkerReady(f"w{number}", "cpu"), 0)
+        node.handle(WorkerReady(f"w{number}", "cpu"), 0)
     return node
 
 
-def of(kind: type, effects: list[service.Effect]) -> list[service.Effect]:
+def of(kind: type, effects: list[Effect]) -> list[Effect]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 

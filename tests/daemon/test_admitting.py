@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.admitting import Admitting
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.events import Events
-from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.events import Events, now_ms
+from autoresearch_daemon.ingesting import LogThread
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.watches import Admitting
 
-from autoresearch.identity import Trust, create_identity
-from autoresearch.networks import Invitations, Manifest, join_with, save_manifest
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.log.standing.cache import roster_of
 from autoresearch.paths import Paths
-from autoresearch.records import DAY_MS, Network
-from autoresearch.views import roster_of
+from autoresearch.record.record import DAY_MS, Network
+from autoresearch.trust.identity import create_identity
+from autoresearch.trust.invite import Invitations, join_with
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
+from autoresearch.trust.roster import Trust
 
 NETWORK = Network(name="lab", nonce=bytes(16))
 

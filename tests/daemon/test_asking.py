@@ -8,25 +8,33 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon import service
 from autoresearch_daemon.events import Events
+from autoresearch_daemon.service.effects import Verify
+from autoresearch_daemon.service.inputs import Blocked, Input, JobReady, PauseAsked, ResumeAsked, RunAsked
+from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification import controller as verifying_room
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.log import BlobStore
-from autoresearch.records import BlobRef, Record, Verification, format_id
-from autoresearch.research import Ceiling, plan_as_it_stands
-from autoresearch.running import Level
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question
+from autoresearch.judging.states import EVALUATE
+from autoresearch.log.blobs import BlobStore
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import BlobRef, Verification
+from autoresearch.record.record import Record
+from autoresearch.run.bench import Ceiling
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Work
-from autoresearch.tasks import Task, load_task
-from autoresearch.verification import EVALUATE, ecvrf, question
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
 from autoresearch.words import Why
 from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
 from tests.daemon.toy import write_toy_task
-from tests.records.making import commitment, run_body
-from tests.records.making import task_body as published
+from tests.record.making import commitment, run_body
+from tests.record.making import task_body as published
 
 
 @pytest.fixture
@@ -48,8 +56,8 @@ class Elsewhere:
         self.has = True
         self.configured = ""
         self.ceiling = Ceiling.of(Work())
-        self.taken: list[service.Input] = []
-        self.machine = service.Service(workers_wanted=1)
+        self.taken: list[Input] = []
+        self.machine = Service(workers_wanted=1)
         harness = {name: self.blobs.put(text) for name, text in self.task.harness.items()}
         body = published(self.task.definition())
         baseline = self.blobs.put(self.task.baseline)
@@ -98,7 +106,7 @@ def test_the_files_of_run_and_task_come_from_others(tmp_path: Path, place: Place
     record = elsewhere.says("fail")
     name = asyncio.run(elsewhere.verifying().ask_again(format_id(record.id), None))
     (queued,) = elsewhere.taken
-    assert isinstance(queued, service.RunAsked)
+    assert isinstance(queued, RunAsked)
     assert queued.assignment.name == name
     assert load_task(Path(queued.assignment.task)).digest == elsewhere.task.digest
     assert len(elsewhere.asked) == 2, "the source, which is the baseline too, and the harness"
@@ -112,8 +120,8 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     verifying = elsewhere.verifying()
     ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
-    elsewhere.machine.handle(service.JobReady(*ready), 0)
-    wanted = service.Verify(task=None, ready=ready[0])
+    elsewhere.machine.handle(JobReady(*ready), 0)
+    wanted = Verify(task=None, ready=ready[0])
     asyncio.run(verifying.look(wanted))
     assert elsewhere.taken == []
     for who in OTHERS:
@@ -121,7 +129,7 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
         body = Verification(run=elsewhere.run.id, stage=EVALUATE, verdict="pass", value=0.61, proof=proof)
         place.comes(who, commitment(who, body), "commitment", seq=2)
     asyncio.run(verifying.look(wanted))
-    assert elsewhere.taken == [service.JobReady(None)]
+    assert elsewhere.taken == [JobReady(None)]
 
 
 def test_who_tells_first_says_how_many_are_to_tell(
@@ -165,7 +173,7 @@ def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
     verifying = elsewhere.verifying()
     accepted = asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
     (queued,) = elsewhere.taken
-    assert isinstance(queued, service.RunAsked)
+    assert isinstance(queued, RunAsked)
     assert (queued.assignment.name, accepted.note) == (accepted.assignment, "")
     assert queued.assignment.shown is not None
     assert queued.assignment.shown.checked == format_id(elsewhere.run.id)
@@ -178,8 +186,8 @@ def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
 def test_a_node_that_is_paused_or_blocked_says_so_before_anything_is_fetched(tmp_path: Path, place: Place) -> None:
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
-    blocked = service.Blocked(Why.DISK_LOW, "the disk is full")
-    for event, said in ((service.PauseAsked(), "paused"), (service.ResumeAsked(), ""), (blocked, "the disk is full")):
+    blocked = Blocked(Why.DISK_LOW, "the disk is full")
+    for event, said in ((PauseAsked(), "paused"), (ResumeAsked(), ""), (blocked, "the disk is full")):
         elsewhere.machine.handle(event, 0)
         if said:
             with pytest.raises(Refused, match=said):
@@ -195,16 +203,16 @@ def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
     elsewhere.ceiling = Ceiling.of(Work(max_seconds=30))
     with pytest.raises(Refused, match="seconds 60, allowed are 30") as caught:
         asyncio.run(elsewhere.verifying().ask(format_id(elsewhere.run.id)))
-    assert "autoresearch config set work.max_seconds 60" in caught.value.hint
+    assert "autoresearch node config set work.max_seconds 60" in caught.value.hint
     assert elsewhere.taken == []
 
     elsewhere.configured = str(elsewhere.task.folder)
-    wanted = service.Verify(task="", ready=None)
+    wanted = Verify(task="", ready=None)
     fetched = len(elsewhere.asked)
     asyncio.run(elsewhere.verifying().look(wanted))
-    assert elsewhere.taken == [service.Blocked(Why.TASK_BROKEN, f"{caught.value} {caught.value.hint}")]
+    assert elsewhere.taken == [Blocked(Why.TASK_BROKEN, f"{caught.value} {caught.value.hint}")]
     assert len(elsewhere.asked) == fetched
     elsewhere.ceiling = Ceiling.of(Work())
     elsewhere.taken.clear()
     asyncio.run(elsewhere.verifying().look(wanted))
-    assert [type(event) for event in elsewhere.taken] == [service.JobReady], "it is there to be done otherwise"
+    assert [type(event) for event in elsewhere.taken] == [JobReady], "it is there to be done otherwise"

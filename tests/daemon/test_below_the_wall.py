@@ -9,27 +9,33 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from autoresearch_daemon import service
 from autoresearch_daemon.events import Events
+from autoresearch_daemon.service.effects import Verify
+from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.assignment import Workplace, carry_out
 
-from autoresearch import single_run
-from autoresearch.answers import published_task
+from autoresearch.ask.acts import ideas as single_run
+from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import Refused
-from autoresearch.ideas import Idea
-from autoresearch.records import BlobRef, Record, Run, format_id
-from autoresearch.research import Ceiling, plan_as_it_stands
-from autoresearch.running import Level
+from autoresearch.judging.states import EVALUATE, REPLICATE
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import BlobRef, Run
+from autoresearch.record.record import Record
+from autoresearch.run.bench import Ceiling
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Work
-from autoresearch.tasks import Task, load_task, shipped_task, source_digest
-from autoresearch.verification import EVALUATE, REPLICATE
+from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
 from tests.daemon.test_reveals import AUTHOR, LATER_MS, Place
 from tests.daemon.toy import HARNESS, write_toy_task
-from tests.records.making import run_body
-from tests.records.making import task_body as published
+from tests.record.making import run_body
+from tests.record.making import task_body as published
 
 
 class Yes:
@@ -129,7 +135,7 @@ class Machine:
         async def fetch(_: BlobRef) -> None:
             raise AssertionError("nothing is fetched that can't be run")
 
-        machine = service.Service(workers_wanted=1)
+        machine = Service(workers_wanted=1)
         return VerificationController(
             self.place.notebook,
             VerificationQueue(self.place.notebook, self.place.thread, fetch),
@@ -205,7 +211,7 @@ def test_ones_own_task_runs(machine: Machine, given: bool) -> None:
     folder = own_task(machine, machine.trap.replace("0.9", "0.8"))
     talk = machine.carry_out(folder, given=given)
     assert isinstance(talk.said[-1], protocol.Result), talk.said[-1]
-    assert talk.said[-1].measurement.status == "ok"
+    assert talk.said[-1].outcome.status == "ok"
     assert machine.seen.read_bytes() == b"secret"
 
 
@@ -241,7 +247,7 @@ def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Ma
     verifying = machine.verifying()
     with pytest.raises(Refused, match="nothing that others wrote"):
         asyncio.run(verifying.ask(format_id(machine.run.id)))
-    asyncio.run(verifying.look(service.Verify(task="", ready=None)))
+    asyncio.run(verifying.look(Verify(task="", ready=None)))
 
 
 def _idea(folder: Path) -> Idea:

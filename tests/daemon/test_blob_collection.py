@@ -7,19 +7,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.blob_collection import Keeper
-from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.blobs import Keeper
+from autoresearch_daemon.events import now_ms
 
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import Refused
-from autoresearch.identity import Trust
-from autoresearch.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.records import DEFAULT_NETWORK, BlobRef, Run, seal
-from autoresearch.research import abandoned, plan_as_it_stands, run_body
-from autoresearch.tasks import load_task
+from autoresearch.record.kinds import BlobRef, Run
+from autoresearch.record.record import DEFAULT_NETWORK, seal
+from autoresearch.run.experiment import abandoned, plan_as_it_stands, run_body
+from autoresearch.task.loading import load_task
+from autoresearch.trust.roster import Trust
 from autoresearch.words import RunStatus
 from tests.daemon.toy import write_toy_task
-from tests.records.making import key
+from tests.record.making import key
 
 MIB = 1 << 20
 

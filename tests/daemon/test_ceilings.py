@@ -11,9 +11,10 @@ from autoresearch_daemon.workers.assignment import Workplace, carry_out
 
 from autoresearch.errors import Refused
 from autoresearch.paths import Paths
-from autoresearch.research import Ceiling, limits_of
+from autoresearch.run.bench import Ceiling, limits_of
 from autoresearch.settings import environment_variable, load_settings, write_setting
-from autoresearch.tasks import load_task, shipped_task, write_task
+from autoresearch.task.folders import write_task
+from autoresearch.task.loading import load_task, shipped_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
 
@@ -103,7 +104,7 @@ def test_the_command_that_the_refusal_names_allows_the_task(limit: str, place: W
     with pytest.raises(Refused) as refused:
         place.ceiling.check(task)
 
-    found = re.search(r"autoresearch config set (\S+) (\S+)$", refused.value.hint)
+    found = re.search(r"autoresearch node config set (\S+) (\S+)$", refused.value.hint)
     assert found is not None
     write_setting(place.paths.settings, found[1], found[2])
 
@@ -147,7 +148,7 @@ def test_a_daemon_refuses_it_says_why_and_publishes_nothing(tmp_path: Path) -> N
         for answer in (daemon.post("/v1/proposals", task=task, program="x = 1"), daemon.post("/v1/work", task=task)):
             assert answer.status_code == 409
             assert f"{limit} {amount}" in answer.text
-            assert f"autoresearch config set work.max_{limit} {amount}" in answer.text
+            assert f"autoresearch node config set work.max_{limit} {amount}" in answer.text
     assert daemon.status().state == "idle"
     daemon.stop()
     assert daemon.runs() == []
@@ -169,6 +170,6 @@ def test_a_node_whose_ceiling_was_lowered_waits_and_says_why(tmp_path: Path) -> 
     status = daemon.status()
     assert status.state == "waiting"
     assert "seconds 60, allowed are 30" in status.reason
-    assert "autoresearch config set work.max_seconds 60" in status.reason
+    assert "autoresearch node config set work.max_seconds 60" in status.reason
     daemon.stop()
     assert len(daemon.runs()) == before

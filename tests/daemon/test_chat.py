@@ -6,10 +6,9 @@ import asyncio
 import json
 
 import pytest
-from autoresearch_daemon.minds.chat import Endpoint, Message, ask
-from autoresearch_daemon.minds.chat_formats import Answer
-from autoresearch_daemon.minds.ledger import ModelFailed
+from autoresearch_daemon.minds.chat import Answer, Endpoint, Message, ask
 
+from autoresearch.log.local import ModelFailure
 from tests.daemon.scripted_model import Said, Script, anthropic, events, in_turn, ollama, openai, serving
 
 KEY = "sk-very-secret-key"
@@ -25,8 +24,8 @@ def endpoint(url: str, api: str = "openai", seconds: float = 20.0) -> Endpoint:
     return Endpoint(api, url, "some-model", KEY, answer_tokens=500, seconds=seconds, context_tokens=9000)
 
 
-def failure(script: Script, api: str = "openai", seconds: float = 20.0) -> ModelFailed:
-    with pytest.raises(ModelFailed) as raised:
+def failure(script: Script, api: str = "openai", seconds: float = 20.0) -> ModelFailure:
+    with pytest.raises(ModelFailure) as raised:
         answer(script, api, seconds)
     assert KEY not in str(raised.value) + raised.value.hint
     return raised.value
@@ -98,7 +97,7 @@ def test_a_server_that_stays_busy_is_left_alone_for_as_long_as_it_says() -> None
 def test_a_wrong_key_is_no_reason_to_try_again() -> None:
     with (
         serving(in_turn(Said(f"your key {KEY} is wrong".encode(), status=401))) as model,
-        pytest.raises(ModelFailed) as raised,
+        pytest.raises(ModelFailure) as raised,
     ):
         asyncio.run(ask(endpoint(model.url), [Message("user", "?")]))
     assert len(model.asked) == 1
@@ -163,5 +162,5 @@ def test_an_endless_answer_is_not_read_to_its_end() -> None:
 
 
 def test_nobody_there_is_said() -> None:
-    with pytest.raises(ModelFailed, match="can't be reached"):
+    with pytest.raises(ModelFailure, match="can't be reached"):
         asyncio.run(ask(endpoint("http://127.0.0.1:9"), [Message("user", "?")]))

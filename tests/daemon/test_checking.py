@@ -10,11 +10,17 @@ import pytest
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.research import Bench, Model, drawn_world, measure, plan_as_it_stands
-from autoresearch.tasks import Task, source_digest
-from autoresearch.verification import Findings, ecvrf, passes, seeds, text_seeds
-from tests.refereeing.conftest import Trained, trained
-from tests.refereeing.small_task import TRAIN, small_task
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import seeds, text_seeds
+from autoresearch.judging.statistics import Findings, passes
+from autoresearch.run.bench import Bench
+from autoresearch.run.evaluating import Model
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.texts import drawn_world
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
+from tests.run.refereeing.conftest import Trained, trained
+from tests.run.refereeing.small_task import TRAIN, small_task
 
 __all__ = ["trained"]  # the fixture
 
@@ -155,6 +161,6 @@ def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Benc
     )
 
     plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=seeds(output, 1)[0])
-    again, _ = measure(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here))
+    again = measure(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here))
     assert (found.verdict, len(found.parent_values)) == ("pass", 1), found.reason
     assert found.values == [again.value] != found.parent_values

@@ -10,10 +10,15 @@ import pytest
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.research import Bench, Model, measure, plan_as_it_stands
-from autoresearch.running import detect_level
-from autoresearch.tasks import Task, load_task, source_digest
-from autoresearch.verification import ecvrf, seeds
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import seeds
+from autoresearch.run.bench import Bench
+from autoresearch.run.evaluating import Model
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
 from tests.cli.programs import FIT, FORESEEING, TOSSES, evaluated_task
 
 PROOF = ecvrf.prove(bytes(32), b"")
@@ -44,16 +49,16 @@ def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more
 
 def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench) -> None:
     value = measure(task, plan_as_it_stands(task, FIT), bench, own=True)
-    found = checked(task, bench, FIT, value[1].checkpoint)
+    found = checked(task, bench, FIT, value.checkpoint)
 
-    assert (found.verdict, found.value, found.metrics) == ("pass", value[0].value, {"evaluated": 1.0})
+    assert (found.verdict, found.value, found.metrics) == ("pass", value.value, {"evaluated": 1.0})
 
 
 def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_run(tmp_path: Path, bench: Bench) -> None:
     found: dict[tuple[bool, int], float | None] = {}
     for fresh in (False, True):
         task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
-        _, outcome = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)
+        outcome = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)
         for seed in (99, 100):
             done = checked(task, bench, FORESEEING, outcome.checkpoint, seeds=[seed])
             assert (done.verdict, done.metrics) == ("pass", {"evaluated": 1.0, "standard_error": 0.05})
@@ -94,4 +99,4 @@ def test_a_pair_is_measured_with_a_seed_that_no_program_knows(task: Task, bench:
     assert all(child > parent for parent, child in zip(pairs.parent_values, pairs.values, strict=True))
     here = replace(bench, scratch=bench.scratch / "known")
     plans = [msgspec.structs.replace(plan_as_it_stands(task, CHILD), seed=seed) for seed in drawn]
-    assert [measure(task, plan, here, own=True)[0].value for plan in plans] != pairs.values
+    assert [measure(task, plan, here, own=True).value for plan in plans] != pairs.values

@@ -6,15 +6,25 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.minds.choosing import COMMAND, LLM, MIX, SEARCH, Standing, check_proposer, next_proposer
-from autoresearch_daemon.minds.ledger import DAY_MS, Asked, Ledger, Spent, not_before_ms
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.proposers import Brought, choose, shares
-from autoresearch.proposers.draws import Draws
-from autoresearch.proposers.mixing import LEAST_SHARE
+from autoresearch.log.local import DAY_MS, ModelCall, ModelCost, ModelLedger, not_before_ms
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.search.sharing import (
+    COMMAND,
+    LEAST_SHARE,
+    LLM,
+    MIX,
+    SEARCH,
+    Brought,
+    Standing,
+    check_proposer,
+    choose,
+    next_proposer,
+    shares,
+)
 from autoresearch.settings import AgentCommand, LanguageModel, Settings
 
 BOTH = Settings(llm=LanguageModel(model="some-model"), agent=AgentCommand(command="agent {prompt}"))
@@ -55,14 +65,14 @@ def ask(wanted: str, settings: Settings = BOTH, now_ms: int = 0, **standings: St
 
 def test_the_search_takes_the_place_of_who_is_at_a_limit() -> None:
     assert ask(LLM) == (LLM, "")
-    assert ask(LLM, llm=Standing(Spent(tokens=2_000_000))) == (
+    assert ask(LLM, llm=Standing(ModelCost(tokens=2_000_000))) == (
         SEARCH,
         "2,000,000 tokens in 24 hours: the limit llm.day_tokens is reached",
     )
-    assert "llm.day_cost" in ask(LLM, llm=Standing(Spent(cost=5.0)))[1]
-    assert "agent.day_starts" in ask(COMMAND, command=Standing(Spent(starts=100)))[1]
-    assert "agent.day_cost" in ask(COMMAND, command=Standing(Spent(cost=5.5)))[1]
-    assert ask(COMMAND, command=Standing(Spent(starts=99))) == (COMMAND, "")
+    assert "llm.day_cost" in ask(LLM, llm=Standing(ModelCost(cost=5.0)))[1]
+    assert "agent.day_starts" in ask(COMMAND, command=Standing(ModelCost(starts=100)))[1]
+    assert "agent.day_cost" in ask(COMMAND, command=Standing(ModelCost(cost=5.5)))[1]
+    assert ask(COMMAND, command=Standing(ModelCost(starts=99))) == (COMMAND, "")
 
 
 def test_who_failed_is_left_alone_for_a_while() -> None:
@@ -72,7 +82,7 @@ def test_who_failed_is_left_alone_for_a_while() -> None:
 
 
 def test_a_mix_leaves_out_who_can_not_be_asked() -> None:
-    out = Standing(Spent(cost=9.0))
+    out = Standing(ModelCost(cost=9.0))
     drawn = {next_proposer(MIX, BOTH, {"llm": out}, {}, Draws(str(number).encode()), 0)[0] for number in range(50)}
     assert drawn == {SEARCH, COMMAND}
 
@@ -80,19 +90,19 @@ def test_a_mix_leaves_out_who_can_not_be_asked() -> None:
 def test_a_proposer_that_is_not_set_up_is_refused() -> None:
     with pytest.raises(UsageError, match="no language model yet") as refused:
         check_proposer(LLM, Settings())
-    assert refused.value.hint == "autoresearch config set llm.model NAME"
+    assert refused.value.hint == "autoresearch node config set llm.model NAME"
     with pytest.raises(UsageError, match="nothing to mix"):
         check_proposer(MIX, Settings())
     check_proposer(MIX, BOTH)
     check_proposer(SEARCH, Settings())
 
 
-def failures(*times_ms: int, retry_ms: int = 0) -> list[Asked]:
-    return [Asked(time_ms=at, proposer=LLM, failure="no", retry_ms=retry_ms) for at in times_ms]
+def failures(*times_ms: int, retry_ms: int = 0) -> list[ModelCall]:
+    return [ModelCall(time_ms=at, proposer=LLM, failure="no", retry_ms=retry_ms) for at in times_ms]
 
 
 def test_pauses_double_up_to_an_hour_and_end_with_a_success() -> None:
-    good = Asked(time_ms=1, proposer=LLM)
+    good = ModelCall(time_ms=1, proposer=LLM)
     assert not_before_ms([]) == 0
     assert not_before_ms([good, *failures(0)]) == 0
     assert not_before_ms([*failures(1000), good]) == 61_000
@@ -103,12 +113,12 @@ def test_pauses_double_up_to_an_hour_and_end_with_a_success() -> None:
 
 def test_the_ledger_sums_what_was_spent_in_a_time(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
-    with Ledger(file) as one, Ledger(file) as other:
-        one.note(Asked(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0))
-        other.note(Asked(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25))
-        other.note(Asked(time_ms=2_000, proposer=COMMAND))
-        assert one.spent(LLM, since_ms=0) == Spent(starts=2, failures=1, tokens=12, cost=0.75, seconds=2.0)
+    with ModelLedger(file) as one, ModelLedger(file) as other:
+        one.note(ModelCall(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0))
+        other.note(ModelCall(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25))
+        other.note(ModelCall(time_ms=2_000, proposer=COMMAND))
+        assert one.spent(LLM, since_ms=0) == ModelCost(starts=2, failures=1, tokens=12, cost=0.75, seconds=2.0)
         assert one.spent(LLM, since_ms=1_500).tokens == 7
         assert [each.time_ms for each in one.last(LLM)] == [2_000, 1_000]
-        one.note(Asked(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
+        one.note(ModelCall(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
         assert one.spent(LLM, since_ms=0).starts == 1

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.local import LocalState
 
-from autoresearch.log import BlobStore
+from autoresearch.log.blobs import BlobStore
 from autoresearch.words import RunStatus
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
@@ -133,7 +133,7 @@ def test_a_killed_worker_is_replaced_and_its_run_closed(daemon: Daemon, tmp_path
     daemon.start()
     daemon.post("/v1/work", task=str(task))
     wait_for(lambda: any(worker.run for worker in daemon.status().workers))
-    worker = next(p for p in daemon.tree() if "autoresearch_daemon.workers.child" in " ".join(p.cmdline()))
+    worker = next(p for p in daemon.tree() if "autoresearch_daemon.workers.assignment" in " ".join(p.cmdline()))
     worker.kill()
 
     [abandoned] = daemon.paths.spool.iterdir()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from autoresearch_daemon.dropped_keys import DroppedKeys
+from autoresearch_daemon.ingesting import DroppedKeys
 
-from autoresearch.identity import Trust
-from autoresearch.log import Log
-from autoresearch.records import Network
-from autoresearch.sync import Finished, KeyIndex, Leader, Opener
-from tests.records.making import NOW_MS, key, run_body, sealed
-from tests.sync.test_session import Side, exchange
+from autoresearch.log.log import Log
+from autoresearch.log.sync.index import KeyIndex
+from autoresearch.log.sync.session import Finished, Leader, Opener
+from autoresearch.record.record import Network
+from autoresearch.trust.roster import Trust
+from tests.log.sync.test_session import Side, exchange
+from tests.record.making import NOW_MS, key, run_body, sealed
 
 
 def test_the_oldest_go_when_there_is_no_room():

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 import autoresearch_daemon.ingesting as module
 import pytest
-from autoresearch_daemon.ingesting import Ingester
-from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.ingesting import Ingester, LogThread
 
 from autoresearch.errors import Refused
-from autoresearch.log import Log, State
-from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State
+from tests.record.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
 
 class Place:

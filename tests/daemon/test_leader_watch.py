@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.leader_watch import LeaderWatch
-from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.ingesting import LogThread
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.status import LeaderWatch
 
-from autoresearch.records import format_id
-from tests.views.village import ANN, BEN, EVE, Village
+from autoresearch.record.encoding import format_id
+from tests.log.standing.village import ANN, BEN, EVE, Village
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch_daemon import local_state as local_module
-from autoresearch_daemon.local_state import InHand, LocalState
-from autoresearch_daemon.service import Asked, Order
+from autoresearch_daemon import local as local_module
+from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.service.effects import Asked
+from autoresearch_daemon.service.inputs import Order
 
-from autoresearch.research import Plan
+from autoresearch.run.experiment import Plan
 
 PLAN = Plan(
     task=bytes(32),

@@ -6,9 +6,10 @@ import hashlib
 
 import msgspec
 import pytest
-from autoresearch_daemon.machine_faults import SAME_CAUSE, MachineFaults
+from autoresearch_daemon.events import SAME_CAUSE, MachineFaults
 
-from autoresearch.research import Measurement, Plan, abandoned
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.experiment import Plan, abandoned
 from autoresearch.words import RunStatus
 
 OUT_OF_MEMORY = "the program stopped: CUDA out of memory"
@@ -19,7 +20,7 @@ def plan(number: int) -> Plan:
     return Plan(task=bytes(32), source="", source_digest=digest, replicate=0, seed=1, budget=1.0)
 
 
-def ending(status: RunStatus, reason: str = "") -> Measurement:
+def ending(status: RunStatus, reason: str = "") -> RunOutcome:
     return msgspec.structs.replace(abandoned(reason), status=status)
 
 

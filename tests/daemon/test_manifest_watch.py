@@ -10,16 +10,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.local import LocalState
 
-from autoresearch.api import BestAnswer, Event, TopAnswer, TrustAnswer
-from autoresearch.identity import Trust, load_identity
-from autoresearch.log import Log
-from autoresearch.networks import Manifest, load_manifest, save_manifest
+from autoresearch.ask.node import Event, TrustAnswer
+from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
+from autoresearch.log.log import Log
+from autoresearch.trust.identity import load_identity
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import load_manifest, save_manifest
+from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, wait_for
-from tests.networks.making import TEA
-from tests.records.making import NETWORK
-from tests.views.village import ANN, ROOTS, TRUST, Village
+from tests.log.standing.village import ANN, ROOTS, TRUST, Village
+from tests.record.making import NETWORK
+from tests.trust.networks.making import TEA
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from autoresearch.records import Run, parse_id, short_id
-from autoresearch.tasks import pin_baseline
+from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.record.kinds import Run
+from autoresearch.task.folders import pin_baseline
 from tests.cli.programs import cpp_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.scripted_model import Said, in_turn, openai, serving

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autoresearch_daemon import service
+from autoresearch_daemon.service.effects import Assign
+from autoresearch_daemon.service.inputs import Failed, Order, WorkAsked, WorkerReady
+from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.words import WorkState
@@ -23,16 +25,16 @@ def test_a_worker_proposes_nothing_and_says_what_to_do(machine: Machine) -> None
 
 
 def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
-    node = service.Service(workers_wanted=1)
-    node.handle(service.WorkAsked(service.Order()), 0)
-    node.handle(service.WorkerReady("w1", "cpu"), 0)
+    node = Service(workers_wanted=1)
+    node.handle(WorkAsked(Order()), 0)
+    node.handle(WorkerReady("w1", "cpu"), 0)
 
-    effects = node.handle(service.Failed("w1", SENTENCE), 1)
+    effects = node.handle(Failed("w1", SENTENCE), 1)
 
     assert (node.status().state, node.status().reason) == (WorkState.WAITING, SENTENCE)
-    assert not any(isinstance(effect, service.Assign) for effect in effects)
-    again = node.handle(service.WorkAsked(service.Order()), 2)
-    assert any(isinstance(effect, service.Assign) for effect in again)
+    assert not any(isinstance(effect, Assign) for effect in effects)
+    again = node.handle(WorkAsked(Order()), 2)
+    assert any(isinstance(effect, Assign) for effect in again)
 
 
 def test_a_run_by_hand_and_a_range_in_a_comment_both_work(machine: Machine) -> None:  # noqa: F811

@@ -11,13 +11,18 @@ from typing import Any
 
 import pytest
 
-from autoresearch.log import BlobStore, Log
-from autoresearch.records import DEFAULT_NETWORK, Claim, Note, Record, Run
-from autoresearch.tasks import load_task, pin_baseline, seed_for, source_digest
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.record.kinds import Claim, Note, Run
+from autoresearch.record.record import DEFAULT_NETWORK, Record
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import seed_for
+from autoresearch.task.program import source_digest
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.scripted_model import Said, openai, serving
 from tests.daemon.toy import TRAIN, write_toy_task
-from tests.records.making import NOW_MS, key
+from tests.record.making import NOW_MS, key
 
 pytestmark = pytest.mark.slow
 STRANGER = key(77)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from autoresearch_daemon.peer_lookup import check_dialled, named_peer
+from autoresearch_daemon.sessions import check_dialled, named_peer
 
-from autoresearch.api import PeerView
+from autoresearch.ask.node import PeerView
 from autoresearch.errors import AmbiguousId, AutoresearchError, Refused, UsageError
 
 OWN = "12D3KooWFsJnPpEiCQGwxEbRFaZzjXJ3TYommAXWaH5CiZuNB6Yi"
@@ -36,7 +36,7 @@ def test_a_peer_that_nobody_met_is_named_by_its_whole_id() -> None:
 def test_what_names_no_other_peer_is_refused_with_a_hint(typed: str) -> None:
     with pytest.raises(Refused) as refused:
         named_peer(typed, KNOWN, own=OWN)
-    assert "autoresearch peers" in refused.value.hint
+    assert "autoresearch network peers" in refused.value.hint
     assert len(str(refused.value)) < 200
 
 

@@ -6,13 +6,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.workers import Pool, protocol
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.pool import Pool
 
-from autoresearch.notebook import Notebook
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
-from autoresearch.research import plan_as_it_stands
-from autoresearch.running import detect_level
-from autoresearch.tasks import load_task
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
 from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
 
@@ -25,7 +26,7 @@ def test_what_is_cancelled_right_after_it_was_approved_is_a_run_that_was_cancell
     answers = protocol.Approve(assignment="a"), protocol.Cancel(assignment="a")
     heard = asyncio.run(scene(tmp_path, monkeypatch, *answers, train=SLOW_TRAIN))
     assert isinstance(heard[-1], protocol.Result)
-    assert heard[-1].measurement.status == RunStatus.CANCELLED
+    assert heard[-1].outcome.status == RunStatus.CANCELLED
 
 
 def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
@@ -33,7 +34,7 @@ def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
 ) -> None:
     heard = asyncio.run(scene(tmp_path, monkeypatch, protocol.Approve(assignment="a")))
     assert isinstance(heard[-1], protocol.Result)
-    assert heard[-1].measurement.status == RunStatus.OK
+    assert heard[-1].outcome.status == RunStatus.OK
 
 
 async def scene(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.events import Events
-from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.progress import ProgressEvents, left_ms
+from autoresearch_daemon.events import Events, ProgressEvents, left_ms
+from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.workers import protocol
 
-from autoresearch.api import RunInHand
+from autoresearch.ask.node import RunInHand
 
 NOW_MS = 1_000_000
 

@@ -11,25 +11,36 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.api import EvidenceAnswer
-from autoresearch.identity import KeyPair, Trust, create_identity
-from autoresearch.networks import Manifest, save_manifest
-from autoresearch.notebook import Notebook
-from autoresearch.records import BlobRef, Identity, Network, Record, Run, Verification, format_id
-from autoresearch.research import Bench, Model, measure, plan_as_it_stands
-from autoresearch.running import detect_level
-from autoresearch.tasks import Task, load_task
-from autoresearch.verification import EVALUATE, REPLICATE, ecvrf, question
-from autoresearch.views import judgement, repeated_job
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.people.participants import EvidenceAnswer
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question
+from autoresearch.judging.states import EVALUATE, REPLICATE
+from autoresearch.log.standing.jobs import repeated_job
+from autoresearch.log.standing.verification import judgement
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import BlobRef, Identity, Run, Verification
+from autoresearch.record.record import Network, Record
+from autoresearch.run.bench import Bench
+from autoresearch.run.evaluating import Model
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
+from autoresearch.trust.identity import create_identity
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
+from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState, Why
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
-from tests.records.making import commitment, key, opened
-from tests.refereeing.small_task import small_task
+from tests.record.making import commitment, key, opened
+from tests.run.refereeing.small_task import small_task
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +77,16 @@ class Home:
 
     def evidence(self, record: Record, *options: str) -> tuple[int, EvidenceAnswer]:
         """What the command says, with the daemon running."""
-        command = [sys.executable, "-m", "autoresearch_cli", "evidence", format_id(record.id), "--json", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "autoresearch_cli",
+            "run",
+            "evidence",
+            format_id(record.id),
+            "--json",
+            *options,
+        ]
         environment = {
             **os.environ,
             "AUTORESEARCH_HOME": str(self.daemon.home),
@@ -165,10 +185,10 @@ def trained(tmp_path: Path) -> Trained:
     task = replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
     (tmp_path / "bench").mkdir()
     bench = Bench(detect_level()[0], 1, "cpu", tmp_path / "cache", tmp_path / "bench")
-    measurement, outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)
+    outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)
     assert outcome.checkpoint is not None
-    assert measurement.value is not None
-    return Trained(task, bench, outcome.checkpoint.rename(tmp_path / "model.safetensors"), measurement.value)
+    assert outcome.value is not None
+    return Trained(task, bench, outcome.checkpoint.rename(tmp_path / "model.safetensors"), outcome.value)
 
 
 def test_what_is_stopped_in_the_middle_is_in_no_record(home: Home, tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from autoresearch_daemon.refused_records import RefusedRecords
+from autoresearch_daemon.ingesting import RefusedRecords
 
-from autoresearch.log import State, Verdict
-from autoresearch.records import Refusal
+from autoresearch.log.rows import State, Verdict
+from autoresearch.record.record import Refusal
 
 
 def verdict(number: int, code: str = "body", state: State = State.REFUSED) -> Verdict:

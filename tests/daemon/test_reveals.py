@@ -7,19 +7,25 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from autoresearch_daemon.local_state import LocalState, Unrevealed
+from autoresearch_daemon.local import LocalState, Unrevealed
 from autoresearch_daemon.verification.reveals import Reveals
 
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import Refused
-from autoresearch.identity import KeyPair, Trust, create_identity
-from autoresearch.log import Log
-from autoresearch.networks import Manifest, save_manifest
-from autoresearch.notebook import Notebook
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question
+from autoresearch.judging.states import EVALUATE
+from autoresearch.log.log import Log
+from autoresearch.log.standing.verification import counted_reports
 from autoresearch.paths import Paths
-from autoresearch.records import Identity, Network, Record, Verification
-from autoresearch.verification import EVALUATE, ecvrf, question
-from autoresearch.views import counted_reports
-from tests.records.making import NOW_MS, commitment, key, run_body, sealed, task_body
+from autoresearch.record.kinds import Identity, Verification
+from autoresearch.record.record import Network, Record
+from autoresearch.trust.identity import create_identity
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
+from autoresearch.trust.roster import Trust
+from tests.record.making import NOW_MS, commitment, key, run_body, sealed, task_body
 
 NETWORK = Network(name="friends", nonce=bytes(16))
 AUTHOR, *OTHERS = (key(number) for number in range(1, 5))

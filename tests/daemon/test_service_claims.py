@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from autoresearch_daemon import service
-from autoresearch_daemon.service import Assignment, Service, machine
+from autoresearch_daemon.service import machine
+from autoresearch_daemon.service.effects import Announce, Approve, Cancel, Decline, Effect, WithdrawClaim
+from autoresearch_daemon.service.inputs import (
+    Assignment,
+    Dropped,
+    Finished,
+    Input,
+    Outrun,
+    PauseAsked,
+    Proposed,
+    RunAsked,
+    Settled,
+    StopAsked,
+    WorkerLost,
+    WorkerReady,
+)
+from autoresearch_daemon.service.machine import Service
 
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 
@@ -12,49 +27,49 @@ from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 def test_what_another_node_tries_is_proposed_anew_and_a_person_gets_what_was_asked_for() -> None:
     node = started(1)
     search = assignment_of(node, "w1")
-    effects = node.handle(service.Proposed("w1", search, key(1), RUN, taken=True), 0)
-    assert effects == [service.Decline("w1", search)]
-    assert of(service.Approve, node.handle(service.Proposed("w1", search, key(2), RUN), 0))
-    node.handle(service.Finished("w1"), 1)
+    effects = node.handle(Proposed("w1", search, key(1), RUN, taken=True), 0)
+    assert effects == [Decline("w1", search)]
+    assert of(Approve, node.handle(Proposed("w1", search, key(2), RUN), 0))
+    node.handle(Finished("w1"), 1)
 
     given = Service(workers_wanted=1)
-    given.handle(service.RunAsked(Assignment("given", "folder", given=True)), 0)
-    given.handle(service.WorkerReady("w1", "cpu"), 0)
-    assert of(service.Approve, given.handle(service.Proposed("w1", "given", key(1), RUN, taken=True), 0))
-    assert given.handle(service.Outrun(key(1)), 1) == []
+    given.handle(RunAsked(Assignment("given", "folder", given=True)), 0)
+    given.handle(WorkerReady("w1", "cpu"), 0)
+    assert of(Approve, given.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0))
+    assert given.handle(Outrun(key(1)), 1) == []
 
 
 def test_a_run_that_another_node_began_earlier_gives_way_early_and_never_twice_in_a_row() -> None:
     node = started(2)
     one = assignment_of(node, "w1")
-    node.handle(service.Proposed("w1", one, key(1), RUN), 1000)
-    assert node.handle(service.Outrun(key(9)), 1001) == []
-    assert node.handle(service.Outrun(key(1)), 1002) == [service.Cancel("w1", one)]
-    assert node.handle(service.Outrun(key(1)), 1003) == []
+    node.handle(Proposed("w1", one, key(1), RUN), 1000)
+    assert node.handle(Outrun(key(9)), 1001) == []
+    assert node.handle(Outrun(key(1)), 1002) == [Cancel("w1", one)]
+    assert node.handle(Outrun(key(1)), 1003) == []
 
-    node.handle(service.Finished("w1", counted=False), 1004)
+    node.handle(Finished("w1", counted=False), 1004)
     again = assignment_of(node, "w1")
-    node.handle(service.Proposed("w1", again, key(2), RUN), 1005)
-    assert node.handle(service.Outrun(key(2)), 1006) == []
+    node.handle(Proposed("w1", again, key(2), RUN), 1005)
+    assert node.handle(Outrun(key(2)), 1006) == []
 
-    node.handle(service.Finished("w1"), 2000)
+    node.handle(Finished("w1"), 2000)
     third = assignment_of(node, "w1")
-    node.handle(service.Proposed("w1", third, key(3), RUN), 3000)
-    assert node.handle(service.Outrun(key(3)), 60_000) == []
+    node.handle(Proposed("w1", third, key(3), RUN), 3000)
+    assert node.handle(Outrun(key(3)), 60_000) == []
 
 
-def with_peers(node: Service, number: int, now_ms: int) -> list[service.Effect]:
+def with_peers(node: Service, number: int, now_ms: int) -> list[Effect]:
     name = assignment_of(node, "w1")
-    return node.handle(service.Proposed("w1", name, key(number), RUN, has_peers=True), now_ms)
+    return node.handle(Proposed("w1", name, key(number), RUN, has_peers=True), now_ms)
 
 
 def test_with_peers_a_claim_is_out_for_a_moment_before_its_run_begins() -> None:
     node = started(1)
     name = assignment_of(node, "w1")
-    assert with_peers(node, 1, 0) == [service.Announce("w1", name, key(1), machine.SETTLE_MS)]
-    assert node.handle(service.Settled("w1", key(2)), 999) == []
-    assert node.handle(service.Settled("w1", key(1)), 1000) == [service.Approve("w1", name)]
-    assert node.handle(service.Settled("w1", key(1)), 1001) == []
+    assert with_peers(node, 1, 0) == [Announce("w1", name, key(1), machine.SETTLE_MS)]
+    assert node.handle(Settled("w1", key(2)), 999) == []
+    assert node.handle(Settled("w1", key(1)), 1000) == [Approve("w1", name)]
+    assert node.handle(Settled("w1", key(1)), 1001) == []
     assert machine.SETTLE_MS <= 1000
 
 
@@ -63,32 +78,32 @@ def test_what_another_node_claimed_earlier_is_left_to_it_before_it_costs_anythin
     name = assignment_of(node, "w1")
     for number in range(machine.PROPOSALS_PER_ASSIGNMENT):
         with_peers(node, number, number)
-        gone = [service.WithdrawClaim(name), service.Decline("w1", name)]
-        assert node.handle(service.Outrun(key(number)), number) == gone
-        assert node.handle(service.Settled("w1", key(number)), number) == []
+        gone = [WithdrawClaim(name), Decline("w1", name)]
+        assert node.handle(Outrun(key(number)), number) == gone
+        assert node.handle(Settled("w1", key(number)), number) == []
     # Who always claims the same earlier is a liar: no more waiting.
-    assert with_peers(node, 9, 10) == [service.Approve("w1", name)]
+    assert with_peers(node, 9, 10) == [Approve("w1", name)]
 
 
-@pytest.mark.parametrize("event", [service.PauseAsked(), service.StopAsked()])
-def test_what_is_stopped_while_its_claim_is_out_leaves_no_claim(event: service.Input) -> None:
+@pytest.mark.parametrize("event", [PauseAsked(), StopAsked()])
+def test_what_is_stopped_while_its_claim_is_out_leaves_no_claim(event: Input) -> None:
     node = started(1)
     name = assignment_of(node, "w1")
     with_peers(node, 1, 0)
-    assert service.Cancel("w1", name) in node.handle(event, 500)
-    assert node.handle(service.Settled("w1", key(1)), 1000) == []
-    assert service.WithdrawClaim(name) in node.handle(service.Dropped("w1"), 1001)
+    assert Cancel("w1", name) in node.handle(event, 500)
+    assert node.handle(Settled("w1", key(1)), 1000) == []
+    assert WithdrawClaim(name) in node.handle(Dropped("w1"), 1001)
 
 
 def test_a_worker_lost_while_its_claim_is_out_leaves_no_claim() -> None:
     node = started(1)
     name = assignment_of(node, "w1")
     with_peers(node, 1, 0)
-    assert of(service.WithdrawClaim, node.handle(service.WorkerLost("w1"), 1)) == [service.WithdrawClaim(name)]
+    assert of(WithdrawClaim, node.handle(WorkerLost("w1"), 1)) == [WithdrawClaim(name)]
 
 
 def test_what_a_person_asked_for_does_not_wait_for_others() -> None:
     node = Service(workers_wanted=1)
-    node.handle(service.RunAsked(Assignment("given", "folder", given=True)), 0)
-    node.handle(service.WorkerReady("w1", "cpu"), 0)
-    assert with_peers(node, 1, 0) == [service.Approve("w1", "given")]
+    node.handle(RunAsked(Assignment("given", "folder", given=True)), 0)
+    node.handle(WorkerReady("w1", "cpu"), 0)
+    assert with_peers(node, 1, 0) == [Approve("w1", "given")]

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from autoresearch_daemon import service
-from autoresearch_daemon.service import Order, Service
+from autoresearch_daemon.service.effects import Assign, CloseAbandoned, Verify, WantWorkers
+from autoresearch_daemon.service.inputs import (
+    Finished,
+    JobReady,
+    Order,
+    Proposed,
+    Tick,
+    VerificationsChanged,
+    WorkAsked,
+    WorkerLost,
+    WorkerReady,
+)
+from autoresearch_daemon.service.machine import Service
 
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 
@@ -12,8 +23,8 @@ def spend(node: Service, worker: str, end_ms: int) -> str:
     """Have the worker end what it has in hand; returns what kind of assignment it was."""
     name = assignment_of(node, worker)
     if name.startswith("search"):
-        node.handle(service.Proposed(worker, name, key(end_ms), RUN), end_ms)
-    node.handle(service.Finished(worker), end_ms)
+        node.handle(Proposed(worker, name, key(end_ms), RUN), end_ms)
+    node.handle(Finished(worker), end_ms)
     return name.partition("-")[0]
 
 
@@ -22,7 +33,7 @@ def test_verification_gets_its_share_of_the_time_and_no_more() -> None:
     spent = {"search": 0, "verify": 0}
     now = 0
     for number in range(400):
-        node.handle(service.JobReady(f"job-{number}", RUN), now)
+        node.handle(JobReady(f"job-{number}", RUN), now)
         took = 10 + number % 7
         spent[spend(node, "w1", now + took)] += took
         now += took
@@ -31,40 +42,40 @@ def test_verification_gets_its_share_of_the_time_and_no_more() -> None:
 
 def test_a_node_may_only_verify_or_never() -> None:
     node = started(1, Order(verify_share=0))
-    node.handle(service.Finished("w1"), 10)
-    node.handle(service.JobReady("job", RUN), 10)
+    node.handle(Finished("w1"), 10)
+    node.handle(JobReady("job", RUN), 10)
     assert assignment_of(node, "w1").startswith("search")
     node = Service(workers_wanted=1)
-    assert of(service.WantWorkers, node.handle(service.WorkAsked(Order(verify_share=1)), 0)) == []
-    assert of(service.WantWorkers, node.handle(service.JobReady("job", RUN), 0)) == [service.WantWorkers(1)]
-    assert of(service.Assign, node.handle(service.WorkerReady("w1", "cpu"), 0))[0].assignment.job == "job"
+    assert of(WantWorkers, node.handle(WorkAsked(Order(verify_share=1)), 0)) == []
+    assert of(WantWorkers, node.handle(JobReady("job", RUN), 0)) == [WantWorkers(1)]
+    assert of(Assign, node.handle(WorkerReady("w1", "cpu"), 0))[0].assignment.job == "job"
 
 
 def test_a_duty_is_given_to_one_worker_only_and_does_not_count_as_a_run() -> None:
     node = Service(workers_wanted=2)
-    node.handle(service.WorkAsked(Order(runs_left=1)), 0)
-    node.handle(service.JobReady("job", RUN), 0)
-    effects = node.handle(service.WorkerReady("w1", "cpu"), 0) + node.handle(service.WorkerReady("w2", "cpu"), 0)
-    assert sorted(effect.assignment.job for effect in of(service.Assign, effects)) == ["", "job"]
+    node.handle(WorkAsked(Order(runs_left=1)), 0)
+    node.handle(JobReady("job", RUN), 0)
+    effects = node.handle(WorkerReady("w1", "cpu"), 0) + node.handle(WorkerReady("w2", "cpu"), 0)
+    assert sorted(effect.assignment.job for effect in of(Assign, effects)) == ["", "job"]
     verifier = next(name for name, worker in node.workers.items() if worker.assignment and worker.assignment.job)
-    node.handle(service.Finished(verifier), 1)
+    node.handle(Finished(verifier), 1)
     assert node.asked.order.runs_left == 1
 
 
 def test_a_lost_verifier_leaves_no_abandoned_run() -> None:
     node = started(1, Order(verify_share=1))
-    node.handle(service.JobReady("job", RUN), 0)
+    node.handle(JobReady("job", RUN), 0)
     assert assignment_of(node, "w1").startswith("verify")
-    assert of(service.CloseAbandoned, node.handle(service.WorkerLost("w1"), 1)) == []
+    assert of(CloseAbandoned, node.handle(WorkerLost("w1"), 1)) == []
 
 
 def test_what_is_wanted_of_verification_is_said_at_every_tick_and_change() -> None:
     node = Service(workers_wanted=1)
-    assert service.Verify(task=None, ready=None) in node.handle(service.Tick(), 0)
-    node.handle(service.WorkAsked(Order(task="/task")), 0)
-    assert service.Verify(task="/task", ready=None) in node.handle(service.VerificationsChanged(), 0)
-    node.handle(service.JobReady("job", RUN), 0)
-    assert service.Verify(task=None, ready="job") in node.handle(service.Tick(), 0)
-    node.handle(service.WorkAsked(Order(verify_share=0)), 0)
-    node.handle(service.JobReady(None), 0)
-    assert service.Verify(task=None, ready=None) in node.handle(service.Tick(), 0)
+    assert Verify(task=None, ready=None) in node.handle(Tick(), 0)
+    node.handle(WorkAsked(Order(task="/task")), 0)
+    assert Verify(task="/task", ready=None) in node.handle(VerificationsChanged(), 0)
+    node.handle(JobReady("job", RUN), 0)
+    assert Verify(task=None, ready="job") in node.handle(Tick(), 0)
+    node.handle(WorkAsked(Order(verify_share=0)), 0)
+    node.handle(JobReady(None), 0)
+    assert Verify(task=None, ready=None) in node.handle(Tick(), 0)

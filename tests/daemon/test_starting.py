@@ -6,14 +6,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon import service
 from autoresearch_daemon.node import Node
+from autoresearch_daemon.service.inputs import Order, WorkAsked
 
-from autoresearch.log import Log
-from autoresearch.networks import load_manifest
+from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.records import Run
+from autoresearch.record.kinds import Run
 from autoresearch.settings import NetworkSection, Settings
+from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus, Why, WorkState
 from tests.daemon.daemons import wait_for
 from tests.daemon.toy import write_toy_task
@@ -36,7 +36,7 @@ def test_work_that_is_asked_for_while_the_node_starts_is_done_in_the_sandbox(tmp
 async def _ask_early(paths: Paths, task: Path) -> None:
     node = Node(paths, Settings(network=NetworkSection(enabled=False)), ["cpu"])
     try:
-        node.take(service.WorkAsked(service.Order(str(task), runs_left=1)))
+        node.take(WorkAsked(Order(str(task), runs_left=1)))
         assert (node.service.status().state, node.service.status().why) == (WorkState.WAITING, Why.TESTING_SANDBOX)
         await node.start()
         await asyncio.to_thread(wait_for, lambda: node.service.status().state == WorkState.IDLE)

@@ -12,10 +12,14 @@ from autoresearch_daemon.verification.queue import AGAIN_MS, VerificationQueue
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.records import BlobRef, Record, Verification, format_id, parse_id
-from autoresearch.verification import EVALUATE, ecvrf, question, seeds
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question, seeds
+from autoresearch.judging.states import EVALUATE
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import BlobRef, Verification
+from autoresearch.record.record import Record
 from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
-from tests.records.making import DEFINITION, commitment, key, run_body, task_body
+from tests.record.making import DEFINITION, commitment, key, run_body, task_body
 
 
 def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_path: Path) -> None:
@@ -168,12 +172,12 @@ def test_a_person_is_told_that_a_run_can_t_be_had_and_what_to_do(tmp_path: Path)
     place = Place(tmp_path)
 
     async def fetch(_: BlobRef) -> None:
-        raise NotFound("none of 2 connected peers has it", hint="autoresearch peers")
+        raise NotFound("none of 2 connected peers has it", hint="autoresearch network peers")
 
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
     with pytest.raises(NotFound, match="can't be measured here now: none of 2 connected peers has it") as caught:
         asyncio.run(jobs.ask(place.run.id, LATER_MS))
-    assert "must be connected: autoresearch peers" in caught.value.hint
+    assert "must be connected: autoresearch network peers" in caught.value.hint
 
 
 def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path) -> None:

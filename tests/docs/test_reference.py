@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from autoresearch.settings import Settings
-from autoresearch.tasks import model
+from autoresearch.task import model
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference"
 

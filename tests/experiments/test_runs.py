@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load
 
-from autoresearch.tasks import parse_summary
+from autoresearch.task.program import parse_summary
 
 from .conftest import TRAIN, Finished, Run
 

@@ -14,19 +14,21 @@ from typing import Any
 import psutil
 import pytest
 import trio
-from autoresearch_daemon.net.protocols import SYNC
+from autoresearch_daemon.net.host.serving import SYNC
 from libp2p import new_host
 from libp2p.peer.peerinfo import info_from_p2p_addr
 from multiaddr import Multiaddr
 
-from autoresearch.log import Log
-from autoresearch.records import DAY_MS, DEFAULT_NETWORK, Network, Note, Record, seal
-from autoresearch.sync import NONCE_BYTES, Fetch, KeyIndex, Opener, Send, Session, Store
-from autoresearch.sync.frames import Pair, Type, frame
+from autoresearch.log.log import Log
+from autoresearch.log.sync.index import NONCE_BYTES, KeyIndex
+from autoresearch.log.sync.messages import Pair, Type, frame
+from autoresearch.log.sync.session import Fetch, Opener, Send, Session, Store
+from autoresearch.record.kinds import Note
+from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK, Network, Record, seal
 from tests.daemon.daemons import Daemon, wait_for
-from tests.network.hosts import LOOPBACK, in_trio, now_ms
-from tests.network.test_daemons import address_of, ids, peers_of
-from tests.records.making import key
+from tests.daemon.net.hosts import LOOPBACK, in_trio, now_ms
+from tests.daemon.net.test_daemons import address_of, ids, peers_of
+from tests.record.making import key
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,16 @@ import socket
 
 import pytest
 import trio
-from autoresearch_daemon.net import guards, streams
-from autoresearch_daemon.net.framing import varint
-from autoresearch_daemon.net.protocols import BLOB, PEERS, SYNC
+from autoresearch_daemon.net.host import guards, streams
+from autoresearch_daemon.net.host.serving import BLOB, PEERS, SYNC
+from autoresearch_daemon.net.host.streams import varint
 from libp2p.peer.id import ID
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.utils.varint import encode_uvarint
 from multiaddr import Multiaddr
 
-from autoresearch.records import Network
-from tests.network.hosts import Heard, in_mesh, in_trio, now_ms, record, running, stranger, until, works
+from autoresearch.record.record import Network
+from tests.daemon.net.hosts import Heard, in_mesh, in_trio, now_ms, record, running, stranger, until, works
 
 GOSSIP = "/meshsub/1.1.0"
 HANDSHAKE = b"\x13/multistream/1.0.0\n\x07/noise\n"
@@ -246,7 +246,7 @@ async def test_a_message_sent_again_is_taken_once(tmp_path):
 @in_trio
 async def test_a_flood_of_one_peer_is_slowed_and_others_are_heard_meanwhile(tmp_path, monkeypatch):
     heard = Heard()
-    monkeypatch.setattr("autoresearch_daemon.net.meters.MESSAGES", (10.0, 50.0))
+    monkeypatch.setattr("autoresearch_daemon.net.host.streams.MESSAGES", (10.0, 50.0))
     async with running(tmp_path / "a", heard) as a, stranger(a) as other, trio.open_nursery() as nursery:
         records = [record(number) for number in range(1, 401)]
         flood = [message(other, a, made.signature + made.raw, number) for number, made in enumerate(records, 1)]
@@ -321,7 +321,7 @@ async def test_many_peers_that_flood_hold_little_memory_together(tmp_path):
 
 
 def test_a_port_that_somebody_listens_on_is_not_free():
-    from autoresearch_daemon.net.addresses import port_is_free
+    from autoresearch_daemon.net.host.guards import port_is_free
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert not port_is_free("127.0.0.1", server.getsockname()[1])

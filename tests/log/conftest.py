@@ -1,7 +1,8 @@
 import pytest
 
-from autoresearch.log import BlobStore, Log
-from tests.records.making import NETWORK
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from tests.record.making import NETWORK
 
 
 @pytest.fixture

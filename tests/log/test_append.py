@@ -6,10 +6,12 @@ import sqlite3
 import pytest
 
 from autoresearch.errors import LogBehind, Refused, UsageError
-from autoresearch.log import Log, State
-from autoresearch.records import DAY_MS, Identity, Merge, Network, Note, admit
-from autoresearch.views import best, leaderboard
-from tests.records.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, task_body
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State
+from autoresearch.log.standing.queries import best, leaderboard
+from autoresearch.record.kinds import Identity, Merge, Note
+from autoresearch.record.record import DAY_MS, Network, admit
+from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, task_body
 
 AUTHOR = key(1)
 
@@ -177,7 +179,7 @@ def test_a_read_only_database_is_refused_cleanly(log):
 
 
 def other_record():
-    from tests.records.making import sealed
+    from tests.record.making import sealed
 
     return sealed(key(5), run_body())
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.log import CHUNK_BYTES, BlobStore, decode_manifest, encode_manifest
-from autoresearch.records import encode
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.chunks import CHUNK_BYTES, decode_manifest, encode_manifest
+from autoresearch.record.encoding import encode
 
 BIG = b"0123456789abcdef" * (CHUNK_BYTES // 16 * 2) + b"rest"
 

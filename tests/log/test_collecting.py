@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import Locked, NotFound, Refused
-from autoresearch.log import CHUNK_BYTES, BlobStore, KeptBlob, decode_manifest, excess, victims
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.chunks import CHUNK_BYTES, KeptBlob, decode_manifest, excess, victims
 
 BIG = os.urandom(2 * CHUNK_BYTES + 100)
 NOW_MS = 2_000_000_000_000
@@ -96,17 +96,6 @@ def test_what_this_node_made_stays_its_own_when_it_comes_again(blobs):
     blobs.put(b"theirs")
     blobs.put_stream([b"loose"], fetched=True)
     assert [blob.size for blob in blobs.kept() if blob.fetched] == [5]
-
-
-def test_a_store_of_an_earlier_version_is_all_its_own(tmp_path):
-    (tmp_path / "blobs").mkdir()
-    with sqlite3.connect(tmp_path / "blobs" / "index.sqlite") as connection:
-        connection.execute(
-            "CREATE TABLE blob(sha256 BLOB PRIMARY KEY, size INTEGER NOT NULL, manifest BLOB) WITHOUT ROWID"
-        )
-    with BlobStore(tmp_path / "blobs") as store:
-        store.put(b"x")
-        assert [blob.fetched for blob in store.kept()] == [False]
 
 
 def test_a_deleted_file_that_a_crash_left_is_swept(blobs):

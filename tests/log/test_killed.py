@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.log import BlobStore, Log, decode_manifest
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.chunks import decode_manifest
+from autoresearch.log.log import Log
 from tests.log.dumping import dump
 from tests.log.victim import BATCH, batches, chunked
-from tests.records.making import NETWORK, key
+from tests.record.making import NETWORK, key
 
 KILLS = 200
 REPOSITORY = Path(__file__).parents[2]

@@ -4,15 +4,19 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from autoresearch.errors import Locked, NotFound, Refused
-from autoresearch.log import Log, lock_device
-from autoresearch.records import Network
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.connection import lock_device
+from autoresearch.log.local import LocalFile
+from autoresearch.log.log import Log
+from autoresearch.record.record import Network
 from tests.log.dumping import dump
-from tests.records.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
+from tests.record.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
 
 
 def append(log, value=1.0):
@@ -49,20 +53,36 @@ def test_reading_works_while_another_connection_writes(log):
                 write()
 
 
-def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
-    path = tmp_path / "log.sqlite"
-    with Log.open(path, NETWORK) as log:
-        append(log)
-    newer = sqlite3.connect(path)
-    newer.execute("PRAGMA user_version = 99")
-    newer.close()
+def open_log(path, *, read_only):
+    return Log.open(path, NETWORK, read_only=read_only)
+
+
+def open_blobs(path, *, read_only):
+    return BlobStore(path.parent, read_only=read_only)
+
+
+@pytest.mark.parametrize("opened", [open_log, open_blobs, LocalFile])
+def test_a_newer_format_is_refused_and_left_alone(opened, tmp_path):
+    path = tmp_path / "index.sqlite"
+    opened(path, read_only=False).close()
+    with closing(sqlite3.connect(path)) as newer:
+        newer.execute("PRAGMA user_version = 99")
+        tables = newer.execute("SELECT * FROM sqlite_master").fetchall()
     for read_only in (True, False):
-        with pytest.raises(Refused, match="newer version"):
-            Log.open(path, NETWORK, read_only=read_only)
-    check = sqlite3.connect(path)
-    assert check.execute("PRAGMA user_version").fetchone()[0] == 99
-    assert check.execute("SELECT count(*) FROM record").fetchone()[0] == 1
-    check.close()
+        with pytest.raises(Refused, match=f"{path} was written by a newer version") as refused:
+            opened(path, read_only=read_only)
+        assert "install that version" in refused.value.hint
+    with closing(sqlite3.connect(path)) as check:
+        assert check.execute("PRAGMA user_version").fetchone()[0] == 99
+        assert check.execute("SELECT * FROM sqlite_master").fetchall() == tables
+
+
+def test_a_database_of_something_else_keeps_what_it_holds(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "log.sqlite")) as other:
+        other.execute("CREATE TABLE theirs(x)")
+    Log.open(tmp_path / "log.sqlite", NETWORK).close()
+    with closing(sqlite3.connect(tmp_path / "log.sqlite")) as other:
+        assert other.execute("SELECT count(*) FROM theirs").fetchone() == (0,)
 
 
 def test_a_log_of_another_network_is_refused(tmp_path):
@@ -84,27 +104,38 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
         Log.open(tmp_path / "file" / "log.sqlite", NETWORK)
 
 
-def test_another_projection_version_rebuilds_the_views_at_the_next_opening(tmp_path):
+def test_an_older_format_is_rebuilt_from_the_records_at_the_next_opening(tmp_path):
     path = tmp_path / "log.sqlite"
     with Log.open(path, NETWORK) as log:
         log.writer.append(key(1), "task", task_body(), now_ms=NOW_MS)
         append(log)
         contents = dump(log)
-        log.reader.connection.execute("UPDATE meta SET value = 0 WHERE key = 'projection_version'")
-        log.reader.connection.execute("DELETE FROM run")
-        log.reader.connection.execute("UPDATE program SET mean = 7")
+        for statement in (
+            "PRAGMA user_version = 1",
+            "DELETE FROM run",
+            "ALTER TABLE run DROP COLUMN cpu_ms",
+            "UPDATE program SET mean = 7",
+            "DROP TABLE text_index",
+            "DROP INDEX record_time",
+            "CREATE TABLE gone(x)",
+        ):
+            log.reader.connection.execute(statement)
     with pytest.raises(Refused, match="up to date"):
         Log.open(path, NETWORK, read_only=True)
     with Log.open(path, NETWORK) as log:
         assert dump(log) == contents
         assert len(log.programs.ranked(digest_of())) == 1
+        names = {name for (name,) in log.reader.connection.execute("SELECT name FROM sqlite_master")}
+        assert ("record_time" in names, "gone" in names) == (True, False)
 
 
 BEGINNER = """
 import sys
+from contextlib import closing
 from pathlib import Path
-from autoresearch.log import BlobStore, Log
-from tests.records.making import NETWORK, NOW_MS, key, run_body
+from autoresearch.log.log import Log
+from autoresearch.log.blobs import BlobStore
+from tests.record.making import NETWORK, NOW_MS, key, run_body
 print("ready", flush=True)
 sys.stdin.readline()
 folder = Path(sys.argv[1])
@@ -143,8 +174,11 @@ def test_processes_that_make_a_log_at_the_same_moment_all_succeed(tmp_path):
 
 HOLDER = """
 import sys
+from contextlib import closing
 from pathlib import Path
-from autoresearch.log import lock_device
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.connection import lock_device
+from autoresearch.log.local import LocalFile
 with lock_device(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

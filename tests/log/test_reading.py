@@ -5,10 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
-from autoresearch.log import Log, State
-from autoresearch.records import Note, Verification, Withdrawal, format_id, short_id
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Note, Verification, Withdrawal
 from tests.log.dumping import dump
-from tests.records.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
+from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
 
 RUNS = [
     sealed(key(seq % 2), run_body(seq * 1.0, source=b"%d" % seq), seq=seq, time_ms=NOW_MS + seq * 1000)
@@ -148,7 +150,7 @@ scalars = st.integers(-(2**63), 2**63 - 1) | finite | st.text(max_size=5) | st.b
     amount=st.integers() | finite | st.lists(st.integers(), max_size=1),
     time_ms=st.integers(NETWORK.start_ms, NOW_MS),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_hostile_values_break_nothing(tmp_path_factory, value, budget, replicate, genome, noise, amount, time_ms):
     definition = {"metric": {"direction": "minimize", "noise": noise}, "budget": {"amount": amount}}
     from autoresearch.errors import AutoresearchError

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from autoresearch.log import Log, State
-from autoresearch.records import DAY_MS
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State
+from autoresearch.record.record import DAY_MS
 from tests.log.dumping import dump
 from tests.log.universe import AMPLE, SMALL, records
-from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
+from tests.record.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
 # In memory where the system has such a folder: these logs are many, and what a disk does is tested elsewhere.
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -62,7 +63,7 @@ def entry(record):
 
 
 @given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
-@settings(max_examples=120, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
 def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
     with fresh(AMPLE) as one, fresh(AMPLE) as other:
         fill(one, made)
@@ -74,7 +75,7 @@ def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
 
 
 @given(records(SMALL), st.randoms(use_true_random=False), st.integers(1, 8))
-@settings(max_examples=120, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
 def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):
     with fresh(SMALL) as one, fresh(SMALL) as other:
         fill(one, made)
@@ -94,14 +95,14 @@ entries = st.tuples(
 
 
 @given(st.sets(entries, max_size=60), st.sets(entries, max_size=60))
-@settings(max_examples=1000)
+@settings(max_examples=200)
 def test_what_peers_keep_does_not_depend_on_who_saw_what_first(one, other):
     kept = keep(keep(one, SMALL) | keep(other, SMALL), SMALL)
     assert kept == keep(one | other, SMALL)
 
 
 @given(records(SMALL), st.data())
-@settings(max_examples=60, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
 def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):
     """f(f(S) ∪ f(T)) = f(S ∪ T), with logs."""
     left = [record for record in made if data.draw(st.booleans())]

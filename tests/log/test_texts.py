@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.log import Log
-from autoresearch.records import Note
+from autoresearch.log.log import Log
+from autoresearch.record.kinds import Note
 from tests.log.test_set_functions import UNSHRUNK, fill, fresh
 from tests.log.universe import AMPLE, SMALL, records
-from tests.records.making import NETWORK, NOW_MS, digest_of, key
+from tests.record.making import NETWORK, NOW_MS, digest_of, key
 
 KINDS = ("note", "worked", "failed")
 
@@ -22,7 +22,7 @@ def everything(log):
 
 @pytest.mark.parametrize("network", [AMPLE, SMALL])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=15, deadline=None, phases=UNSHRUNK)
 def test_what_is_found_is_a_function_of_the_records(network, data):
     made = data.draw(records(network))
     with fresh(network) as one, fresh(network) as other:
@@ -36,7 +36,7 @@ def test_what_is_found_is_a_function_of_the_records(network, data):
 
 
 @given(st.text(max_size=80), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_text_is_a_wrong_question(words, every):
     with fresh(NETWORK) as log:
         log.writer.append(key(1), "note", Note(topic="insight", text="a plain note", task=digest_of()), now_ms=NOW_MS)

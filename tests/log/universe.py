@@ -2,19 +2,12 @@
 
 from hypothesis import strategies as st
 
-from autoresearch.records import (
-    DAY_MS,
-    BlobRef,
-    Claim,
-    Identity,
-    Merge,
-    Network,
-    Note,
-    Verification,
-    Withdrawal,
-)
-from autoresearch.verification import EVALUATE, ecvrf, question
-from tests.records.making import NOW_MS, commitment, digest_of, key, opened, run_body, sealed, task_body
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import question
+from autoresearch.judging.states import EVALUATE
+from autoresearch.record.kinds import BlobRef, Claim, Identity, Merge, Note, Verification, Withdrawal
+from autoresearch.record.record import DAY_MS, Network
+from tests.record.making import NOW_MS, commitment, digest_of, key, opened, run_body, sealed, task_body
 
 SMALL = Network(name="small", per_day_seq=2, per_day=5, per_author=8)
 AMPLE = Network(name="ample")

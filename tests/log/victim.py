@@ -10,9 +10,11 @@ import random
 import sys
 from pathlib import Path
 
-from autoresearch.log import CHUNK_BYTES, BlobStore, Log, decode_manifest, encode_manifest
-from autoresearch.records import Note
-from tests.records.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.chunks import CHUNK_BYTES, decode_manifest, encode_manifest
+from autoresearch.log.log import Log
+from autoresearch.record.kinds import Note
+from tests.record.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
 BATCH, BATCHES = 20, 6
 

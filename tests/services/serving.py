@@ -13,8 +13,10 @@ from typing import Any
 
 import zmq
 
-from autoresearch.messages import encode
-from autoresearch.services.links import Publisher, RequestServer, ServerKeys
+from autoresearch.services.links.newest import Publisher
+from autoresearch.services.links.server import RequestServer
+from autoresearch.services.links.sockets import ServerKeys
+from autoresearch.services.messages import encode
 
 PATIENCE = 20.0
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from autoresearch.errors import NoAnswer, Refused, ServiceFailed, ServiceRefused, UsageError
-from autoresearch.services import ActionClient, ActionConfig, ActionServer, ClientKeys, KeyPair, ServerKeys
+from autoresearch.services import ActionClient, ActionConfig, ActionServer
+from autoresearch.services.links.sockets import ClientKeys, KeyPair, ServerKeys
 from tests.services.serving import dead_port, waited
 
 IMAGE = np.random.default_rng(0).integers(0, 255, (256, 256, 3), dtype=np.uint8)

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from autoresearch.services import (
-    DataStoreBase,
-    LatestSampler,
-    ReplayBuffer,
-    TrainerClient,
-    TrainerConfig,
-    TrainerServer,
-    TrajectoryBuffer,
-)
+from autoresearch.services import LatestSampler
+from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.buffers.trajectories import TrajectoryBuffer
+from autoresearch.services.stores import DataStoreBase
+from autoresearch.services.trainer_client import TrainerClient
+from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
 from tests.services.serving import waited
 
 

@@ -12,20 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import BadMessage, NoAnswer, Refused, ServiceFailed, ServiceRefused, UsageError
-from autoresearch.messages import decode, encode
 from autoresearch.services import (
-    ClientKeys,
     GymEnvClient,
     GymEnvClientWrapper,
     GymEnvServer,
     GymEnvServerWrapper,
     GymVectorEnvClient,
     InferenceServer,
-    KeyPair,
-    ServerKeys,
 )
-from autoresearch.services.links import RequestClient
-from autoresearch.spaces import described, made
+from autoresearch.services.links.client import RequestClient
+from autoresearch.services.links.sockets import ClientKeys, KeyPair, ServerKeys
+from autoresearch.services.messages import decode, encode
+from autoresearch.services.spaces import space_description, space_from
 from tests.services.serving import dead_port
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -234,24 +232,24 @@ any_space = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(any_space)
 def test_a_space_comes_as_it_was(space: Any) -> None:
-    found = made(decode([bytes(frame) for frame in encode(described(space))]))
+    found = space_from(decode([bytes(frame) for frame in encode(space_description(space))]))
     assert found == space
     assert space.contains(found.sample())
 
 
 def test_spaces_of_other_libraries_and_none() -> None:
-    from autoresearch.projects import Discrete
+    from autoresearch.services.spaces import Discrete
 
-    assert made(described(Discrete(4))) == spaces.Discrete(4)
-    board = made(described(np.zeros((4, 4), np.int64)))
+    assert space_from(space_description(Discrete(4))) == spaces.Discrete(4)
+    board = space_from(space_description(np.zeros((4, 4), np.int64)))
     assert (board.shape, board.dtype) == ((4, 4), np.int64)
-    assert made(described(np.zeros(2, np.float32))) == spaces.Box(-np.inf, np.inf, (2,))
+    assert space_from(space_description(np.zeros(2, np.float32))) == spaces.Box(-np.inf, np.inf, (2,))
     for wrong in (spaces.Sequence(spaces.Discrete(2)), object(), np.zeros(2, complex)):
         with pytest.raises(UsageError, match="can't be described"):
-            described(wrong)
+            space_description(wrong)
 
 
 KINDS = ["box", "discrete", "dict", "tuple", "text", "multi_discrete", "multi_binary"]
@@ -266,11 +264,11 @@ nonsense = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=80)
 @given(nonsense)
 def test_a_description_of_no_space_is_a_bad_message(description: object) -> None:
     try:
-        found = made(description)
+        found = space_from(description)
     except BadMessage:
         return
     assert isinstance(found, spaces.Space)
@@ -278,7 +276,7 @@ def test_a_description_of_no_space_is_a_bad_message(description: object) -> None
 
 def test_a_server_needs_no_gymnasium() -> None:
     script = (
-        "import sys; sys.modules['gymnasium'] = None; from autoresearch.projects.shipped.corridor import Corridor\n"
+        "import sys; sys.modules['gymnasium'] = None; from autoresearch.project.shipped.corridor import Corridor\n"
         "from autoresearch.services import GymEnvServer; GymEnvServer(Corridor(), 0).stop()\n"
         "from autoresearch.errors import CannotRunHere\n"
         "try:\n    from autoresearch.services import GymEnvClient\n"

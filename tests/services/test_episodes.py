@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.services.buffers import (
+from autoresearch.services.buffers.episodes import (
     EpisodeWriter,
-    ReplayBuffer,
     ReplayBufferDataStore,
-    TrajectoryBuffer,
     TrajectoryBufferDataStore,
     make_datastore,
     populate_datastore,
     read_episodes,
 )
+from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.buffers.trajectories import TrajectoryBuffer
 
 
 def rows(first: int, length: int, *, terminal: bool) -> list[dict[str, object]]:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.services import QueuedDataStore, TrainerClient, TrainerConfig, TrainerServer
+from autoresearch.services.stores import QueuedDataStore
+from autoresearch.services.trainer_client import TrainerClient
+from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
 from tests.services.serving import CuttingProxy, waited
 
 ACTORS = 2
@@ -141,7 +143,7 @@ def test_rows_arrive_once_and_in_order_whatever_breaks(script: list[tuple[Any, .
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(st.lists(STEPS, min_size=5, max_size=25))
 def test_rows_arrive_once_and_in_order_in_long_scripts(script: list[tuple[Any, ...]]) -> None:
     played(script)

@@ -7,17 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autoresearch.services import (
-    ActionClient,
-    ActionConfig,
-    ActionServer,
-    QueuedDataStore,
-    TrainerClient,
-    TrainerConfig,
-    TrainerServer,
-)
-from autoresearch.services.links import RequestClient, RequestServer, Subscriber
-from autoresearch.services.stores import to_columns
+from autoresearch.services import ActionClient, ActionConfig, ActionServer
+from autoresearch.services.links.client import RequestClient
+from autoresearch.services.links.newest import Subscriber
+from autoresearch.services.links.server import RequestServer
+from autoresearch.services.stores import QueuedDataStore, to_columns
+from autoresearch.services.trainer_client import TrainerClient
+from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
 from tests.services.serving import bombard, publishing, waited
 
 MESSAGES = 10_000

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autoresearch.projects import Discrete
 from autoresearch.services import GymEnvServer, InferenceClient, InferenceServer
-from autoresearch.services.links import RequestClient
+from autoresearch.services.links.client import RequestClient
+from autoresearch.services.spaces import Discrete
 from tests.services.serving import bombard
 
 MESSAGES = 10_000

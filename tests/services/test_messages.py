@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from autoresearch.errors import BadMessage
-from autoresearch.messages import MAX_DEPTH, MAX_FRAMES, decode, encode
+from autoresearch.services.messages import MAX_DEPTH, MAX_FRAMES, decode, encode
 
 DTYPES = ("?", "i1", "<i2", ">i4", "<i8", "u1", "<u8", "<f2", ">f4", "<f8", "<c8", "<c16")
 ARRAYS = st.sampled_from(DTYPES).flatmap(
@@ -228,7 +228,7 @@ def test_bytes_that_are_no_message_are_refused(frames: list[bytes]) -> None:
         decode(frames)
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(VALUES, st.data())
 def test_changed_messages_are_values_or_refused(value: object, data: st.DataObject) -> None:
     frames = [bytearray(frame) for frame in encode(value)]
@@ -250,7 +250,8 @@ def test_changed_messages_are_values_or_refused(value: object, data: st.DataObje
 
 def test_numbers_and_words_travel_without_numpy_and_torch() -> None:
     program = (
-        "import sys; from autoresearch.services.links import RequestClient, RequestServer\n"
+        "import sys; from autoresearch.services.links.client import RequestClient\n"
+        "from autoresearch.services.links.server import RequestServer\n"
         "server = RequestServer(lambda value: [value]); server.start(threaded=True)\n"
         "print(RequestClient('localhost', server.port).ask({'a': (1, 2.5)}), server.stop())\n"
         "print({'torch', 'numpy'} & set(sys.modules) or 'none')"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autoresearch.errors import BadMessage
-from autoresearch.services.links import Publisher, Subscriber
+from autoresearch.services.links.newest import Publisher, Subscriber
 from tests.services.serving import CuttingProxy, publishing, waited
 
 

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.services.buffers import DataShape, ReplayBuffer, ReplayBufferDataStore, TrajectoryBuffer
+from autoresearch.services.buffers.episodes import ReplayBufferDataStore
+from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.buffers.rows import DataShape
+from autoresearch.services.buffers.trajectories import TrajectoryBuffer
 
 
 def transition(number: int) -> dict[str, object]:
@@ -153,7 +156,7 @@ def test_a_file_that_is_no_buffer_is_refused(tmp_path: Path) -> None:
         ReplayBuffer.load(path)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.integers(0, 255))
 def test_a_damaged_file_ends_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, place: int, byte: int) -> None:
     path = tmp_path_factory.mktemp("b") / "buffer.npz"

@@ -26,8 +26,10 @@ from autoresearch.errors import (
     ServiceRefused,
     UsageError,
 )
-from autoresearch.messages import encode
-from autoresearch.services.links import ClientKeys, KeyPair, RequestClient, RequestServer, ServerKeys
+from autoresearch.services.links.client import RequestClient
+from autoresearch.services.links.server import RequestServer
+from autoresearch.services.links.sockets import ClientKeys, KeyPair, ServerKeys
+from autoresearch.services.messages import encode
 from tests.services.serving import dead_port, serving
 
 
@@ -108,7 +110,7 @@ def test_a_dead_server_is_answered_in_time() -> None:
 
 def test_a_client_without_room_for_sockets_is_told_so() -> None:
     program = (
-        "import resource, sys; from autoresearch.services.links import RequestClient\n"
+        "import resource, sys; from autoresearch.services.links.client import RequestClient\n"
         "from autoresearch.errors import NoAnswer\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))\n"
         "clients = [RequestClient('127.0.0.1', int(sys.argv[1]), 5000) for _ in range(60)]\n"

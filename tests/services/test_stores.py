@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from autoresearch.errors import BadMessage, ServiceRefused, UsageError
-from autoresearch.messages import decode, encode
-from autoresearch.services import DataStoreBase, QueuedDataStore, SamplesPerInsert
+from autoresearch.services.messages import decode, encode
 from autoresearch.services.stores import (
+    DataStoreBase,
     Ledger,
+    QueuedDataStore,
+    SamplesPerInsert,
     from_columns,
     ledger_of,
     newer_than,

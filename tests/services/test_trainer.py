@@ -12,17 +12,12 @@ import numpy as np
 import pytest
 
 from autoresearch.errors import NoAnswer, Refused, ServiceFailed, ServiceRefused
-from autoresearch.services import (
-    DataShape,
-    QueuedDataStore,
-    ReplayBuffer,
-    SamplesPerInsert,
-    TrainerClient,
-    TrainerConfig,
-    TrainerServer,
-    TrainerSMInterface,
-    TrajectoryBuffer,
-)
+from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.buffers.rows import DataShape
+from autoresearch.services.buffers.trajectories import TrajectoryBuffer
+from autoresearch.services.stores import QueuedDataStore, SamplesPerInsert
+from autoresearch.services.trainer_client import TrainerClient, TrainerSMInterface
+from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
 from tests.services.serving import dead_port, waited
 
 

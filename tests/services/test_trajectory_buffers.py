@@ -8,16 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.services.buffers import (
-    DataShape,
-    FutureSampler,
-    LatestSampler,
-    ReplayBuffer,
-    SequenceSampler,
-    TrajectoryBuffer,
-    TrajectoryBufferDataStore,
-    make_default_trajectory_buffer,
-)
+from autoresearch.services.buffers.episodes import TrajectoryBufferDataStore, make_default_trajectory_buffer
+from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.buffers.rows import DataShape
+from autoresearch.services.buffers.samplers import FutureSampler, LatestSampler, SequenceSampler
+from autoresearch.services.buffers.trajectories import TrajectoryBuffer
 
 
 def make(shortest: int = 2, capacity: int = 100) -> TrajectoryBufferDataStore:
@@ -167,7 +162,7 @@ class Model:
 commands = st.lists(st.one_of(st.integers(1, 9), st.just("end"), st.just("save")), max_size=25)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(capacity=st.integers(3, 12), shortest=st.integers(1, 3), script=commands, span=st.integers(0, 2))
 def test_it_draws_what_the_rules_say(capacity: int, shortest: int, script: list[object], span: int) -> None:
     def fresh(buffer: TrajectoryBuffer) -> TrajectoryBuffer:

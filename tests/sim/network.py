@@ -4,9 +4,9 @@ import heapq
 import random
 from collections import Counter
 
-from autoresearch import views
-from autoresearch.records import DAY_MS, parse_stored
-from tests.records.making import digest_of, key, run_body, sealed
+from autoresearch.log.standing.queries import history, leaderboard, live_claims, statistics
+from autoresearch.record.record import DAY_MS, parse_stored
+from tests.record.making import digest_of, key, run_body, sealed
 from tests.sim.node import NETWORK, Node, synchronise
 
 START_MS = 1_800_000_000_000 // DAY_MS * DAY_MS + DAY_MS // 2
@@ -128,10 +128,10 @@ def answered(log, now_ms):
     """What the node tells people."""
     task = digest_of()
     return (
-        views.leaderboard(log, task),
-        views.history(log, task),
-        views.live_claims(log, task, now_ms),
-        views.statistics(log, task),
+        leaderboard(log, task),
+        history(log, task),
+        live_claims(log, task, now_ms),
+        statistics(log, task),
         log.devices.forks(),
     )
 

@@ -3,11 +3,14 @@
 import shutil
 
 from autoresearch.errors import LogBehind, Refused
-from autoresearch.log import Log, State
-from autoresearch.records import DAY_MS, Claim, Network, Note, Withdrawal
-from autoresearch.sync import Fetch, Finished, KeyIndex, Leader, Opener, Send, Store, Violation
+from autoresearch.log.log import Log
+from autoresearch.log.rows import State
+from autoresearch.log.sync.index import KeyIndex, Violation
+from autoresearch.log.sync.session import Fetch, Finished, Leader, Opener, Send, Store
+from autoresearch.record.kinds import Claim, Note, Withdrawal
+from autoresearch.record.record import DAY_MS, Network
 from tests.log.dumping import dump
-from tests.records.making import digest_of, key, run_body, task_body
+from tests.record.making import digest_of, key, run_body, task_body
 
 # Small quotas, so that they bite.
 NETWORK = Network(name="simulated", per_day_seq=2, per_day=7, per_author=12)

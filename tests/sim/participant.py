@@ -7,23 +7,47 @@ reports that others' runs are worse.
 import math
 
 import msgspec
-from autoresearch_daemon import service
-from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.service.effects import (
+    Announce,
+    Approve,
+    Assign,
+    Cancel,
+    Decline,
+    Verify,
+    WantWorkers,
+    WithdrawClaim,
+)
+from autoresearch_daemon.service.inputs import (
+    Dropped,
+    Finished,
+    JobReady,
+    Order,
+    Outrun,
+    Proposed,
+    Settled,
+    Tick,
+    VerificationsChanged,
+    WorkAsked,
+    WorkerReady,
+)
+from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals
 from autoresearch_daemon.workers import protocol
 
-from autoresearch.api import RunInHand
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import RunInHand
 from autoresearch.errors import NotFound
-from autoresearch.identity.keys import write_key
-from autoresearch.networks import Manifest, save_manifest
-from autoresearch.notebook import Notebook
+from autoresearch.judging.states import REPLICATE
 from autoresearch.paths import Paths
-from autoresearch.records import Claim, Commitment, Verification
-from autoresearch.research import Measurement, abandoned, plan_as_it_stands
-from autoresearch.verification import REPLICATE
+from autoresearch.record.kinds import Claim, Commitment, RunOutcome, Verification
+from autoresearch.run.experiment import abandoned, plan_as_it_stands
+from autoresearch.trust.keys import write_key
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.words import RunStatus
-from tests.records.making import key
+from tests.record.making import key
 
 RUN_MS, CHECK_MS, CLAIM_SECONDS = 900_000, 180_000, 3600
 PROGRAMS = 200
@@ -52,7 +76,7 @@ class Participant:
         self.local = LocalState(self.paths.local)
         self.jobs = VerificationQueue(self.notebook, self, self._fetch)
         self.reveals = Reveals(self.notebook, self.local, draw=self.chance.randbytes)
-        self.machine = service.Service(workers_wanted=1)
+        self.machine = Service(workers_wanted=1)
         self.life = self.world.next_number()
 
     def close(self):
@@ -80,7 +104,7 @@ class Participant:
 
     def work(self):
         """Search, and verify others' runs for half of the time."""
-        self.take(service.WorkAsked(service.Order(verify_share=0.5)))
+        self.take(WorkAsked(Order(verify_share=0.5)))
 
     # --- the machine ---
 
@@ -95,43 +119,43 @@ class Participant:
 
     def _act(self, effect):
         match effect:
-            case service.WantWorkers(count):
+            case WantWorkers(count):
                 if count and "w1" not in self.machine.workers:
-                    self.take(service.WorkerReady("w1", "cpu"))
-            case service.Assign(worker, assignment):
+                    self.take(WorkerReady("w1", "cpu"))
+            case Assign(worker, assignment):
                 if assignment.job:
                     check = self.jobs.check(assignment.job)
                     self.later(CHECK_MS, lambda: self._verified(worker, assignment, check))
                 else:
                     self.later(self._thinking_ms(), lambda: self._proposed(worker, assignment.name, 0))
-            case service.Decline(worker, assignment):
+            case Decline(worker, assignment):
                 attempt = self.attempts[assignment] + 1
                 self.later(1000, lambda: self._proposed(worker, assignment, attempt))
-            case service.Announce() | service.Approve() | service.WithdrawClaim():
+            case Announce() | Approve() | WithdrawClaim():
                 self._act_on_claim(effect)
-            case service.Cancel(worker, assignment):
+            case Cancel(worker, assignment):
                 if (plan := self.begun.pop(assignment, None)) is not None:
                     del self.claims[assignment]
                     self.notebook.publish_run(plan, abandoned("cancelled"), self.now_ms)
-                    self.later(0, lambda: service.Finished(worker, counted=False))
+                    self.later(0, lambda: Finished(worker, counted=False))
                 else:
-                    self.later(0, lambda: service.Dropped(worker))
-            case service.Verify(task, ready):
+                    self.later(0, lambda: Dropped(worker))
+            case Verify(task, ready):
                 self._look(task, ready)
             case _:
                 return
 
     def _act_on_claim(self, effect):
         match effect:
-            case service.Announce(worker, assignment, key_of, settle_ms):
+            case Announce(worker, assignment, key_of, settle_ms):
                 self._claim(assignment)
-                self.later(settle_ms, lambda: service.Settled(worker, key_of))
-            case service.Approve(worker, assignment):
+                self.later(settle_ms, lambda: Settled(worker, key_of))
+            case Approve(worker, assignment):
                 if assignment not in self.claims:
                     self._claim(assignment)
                 self.begun[assignment] = self.plans[assignment]
                 self.later(self._running_ms(), lambda: self._ran(worker, assignment))
-            case service.WithdrawClaim(assignment):
+            case WithdrawClaim(assignment):
                 self.notebook.withdraw(self.claims.pop(assignment), self.now_ms)
 
     def _claim(self, assignment):
@@ -157,16 +181,16 @@ class Participant:
         taken = self.notebook.is_tried_elsewhere(plan, self.now_ms)
         key_of = (plan.task, plan.source_digest, plan.replicate)
         has_peers = bool(self.world.reachable(self))
-        return service.Proposed(worker, assignment, key_of, RunInHand(title=plan.title), taken, has_peers)
+        return Proposed(worker, assignment, key_of, RunInHand(title=plan.title), taken, has_peers)
 
     def _ran(self, worker, assignment):
         plan = self.begun.pop(assignment, None)
         if plan is None:
-            return service.Tick()
+            return Tick()
         del self.claims[assignment]
         value = self.world.value(plan.source_digest) - (GAIN if self.cheats else 0)
         self.notebook.publish_run(plan, measurement(value, plan), self.now_ms)
-        return service.Finished(worker)
+        return Finished(worker)
 
     # --- verification ---
 
@@ -174,18 +198,18 @@ class Participant:
         in_hand = self.machine.status().jobs
         if ready is not None and not self.world.wait(self.jobs.is_next(ready, self.now_ms, in_hand=in_hand)):
             self.jobs.put_back(ready, self.now_ms)
-            self.take(service.JobReady(None))
+            self.take(JobReady(None))
         if task is not None:
             found = self.world.wait(self.jobs.find(self.world.task_digest, self.now_ms, in_hand=in_hand))
             if found is not None:
-                self.take(service.JobReady(*found))
+                self.take(JobReady(*found))
         self.reveals.work(self.now_ms)
 
     def _verified(self, worker, assignment, check):
         body = self.jobs.measured(assignment.job, self._measured(assignment.name, check))
         self.reveals.add(assignment.name, body)
         self.reveals.work(self.now_ms)
-        return service.Finished(worker, counted=False)
+        return Finished(worker, counted=False)
 
     def _measured(self, assignment, check):
         worse = GAIN if self.slanders else 0
@@ -220,28 +244,25 @@ class Participant:
         verdicts = self.log.writer.ingest(pairs, now_ms=now_ms + self.skew_ms)
         records = [verdict.record for verdict in verdicts if verdict.state.name == "STORED"]
         if any(isinstance(record.body, Commitment | Verification) for record in records):
-            self.later(0, service.VerificationsChanged)
+            self.later(0, VerificationsChanged)
         for record in records:
             if isinstance(record.body, Claim):
                 claim = record.body
                 place = (claim.task, claim.source_digest, claim.replicate)
                 if self.machine.status().is_running(place) and self.notebook.is_outrun(record, self.now_ms):
-                    self.take(service.Outrun(place))
+                    self.take(Outrun(place))
         return [(record.time, record.id) for record in records]
 
 
 def measurement(value, plan):
     assert math.isfinite(value)
-    return Measurement(
+    return RunOutcome(
         status=RunStatus.OK,
-        reason="",
         value=value,
-        metrics={},
         curve=[value],
         duration_ms=RUN_MS,
         cpu_ms=RUN_MS,
         peak_memory_bytes=1 << 20,
         sandbox=2,
         device="cpu",
-        environment={},
     )

@@ -2,13 +2,12 @@
 
 import re
 
-from autoresearch_daemon import service
-from autoresearch_daemon.service import Order
+from autoresearch_daemon.service.inputs import Order, Tick, WorkAsked
 
-from autoresearch.proposers import propose
-from autoresearch.recalling import known_as, recall
-from autoresearch.research import plan_as_it_stands
-from autoresearch.tasks import source_digest
+from autoresearch.propose.mind.recall import known_as, recall
+from autoresearch.propose.search.search import propose
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.task.program import source_digest
 from autoresearch.words import RunStatus
 from tests.daemon.toy import TRAIN
 from tests.sim.node import synchronise
@@ -29,7 +28,7 @@ class Racer(Participant):
     """Proposes by the search; with ``world.ideas`` by a model that knows no others than these."""
 
     def work(self):
-        self.take(service.WorkAsked(Order(verify_share=0.0)))
+        self.take(WorkAsked(Order(verify_share=0.0)))
 
     def _thinking_ms(self):
         return self.chance.randrange(*self.world.thinking_ms) if self.world.ideas else 500
@@ -87,7 +86,7 @@ class Race(World):
         return [(run.source_digest, run.replicate) for run in done], len(runs) - len(done)
 
     def _tick(self, node):
-        self.later(5000, lambda: (node.take(service.Tick()), self._tick(node)))
+        self.later(5000, lambda: (node.take(Tick()), self._tick(node)))
 
     def _disturb(self):
         for node in self.nodes:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.log import Log
+from autoresearch.log.log import Log
 from tests.sim.network import Simulation, kept
 from tests.sim.node import NETWORK
 

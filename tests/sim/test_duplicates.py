@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from autoresearch.tasks import source_digest
+from autoresearch.task.program import source_digest
 from tests.sim.race import IDEAS, Race
 from tests.sim.test_convergence import MEMORY
 

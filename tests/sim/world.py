@@ -5,17 +5,24 @@ import heapq
 import itertools
 import random
 
-from autoresearch_daemon import service
+from autoresearch_daemon.service.inputs import Tick
 
-from autoresearch import views
-from autoresearch.identity import Trust
-from autoresearch.log import Log
-from autoresearch.records import DAY_MS, Attestation, Network
-from autoresearch.tasks import load_task, source_digest
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import preferred
+from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.credit import credit
+from autoresearch.log.standing.participants import track_records
+from autoresearch.log.standing.queries import board, leaderboard, live_claims
+from autoresearch.log.standing.verification import judgement, state_of
+from autoresearch.record.kinds import Attestation
+from autoresearch.record.record import DAY_MS, Network
+from autoresearch.task.loading import load_task
+from autoresearch.task.program import source_digest
+from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState
 from tests.daemon.toy import TRAIN, write_toy_task
 from tests.log.dumping import dump
-from tests.records.making import key, sealed
+from tests.record.making import key, sealed
 from tests.sim.node import synchronise
 from tests.sim.participant import Participant
 
@@ -95,7 +102,7 @@ class World:
 
     def best_of(self, node):
         """What a participant builds on."""
-        found = views.preferred(node.log, self.task_digest, views.trust_context(node.log, node.notebook.author))
+        found = preferred(node.log, self.task_digest, trust_context(node.log, node.notebook.author))
         return found.row.first if found else None
 
     def reachable(self, node):
@@ -154,7 +161,7 @@ class World:
         for node in self.nodes:
             for record in log.records.newest(kind="run", author=node.notebook.author, limit=1000):
                 if record.body.value is not None:
-                    found["cheating" if node.cheats else "honest"].append(RunState(views.state_of(log, record.id)))
+                    found["cheating" if node.cheats else "honest"].append(RunState(state_of(log, record.id)))
         return found
 
     def close(self):
@@ -163,14 +170,14 @@ class World:
 
     def _told(self, log):
         runs = log.records.newest(kind="run", limit=10_000)
-        here = views.trust_context(log)
+        here = trust_context(log)
         return {
-            "board": views.board(log, self.task_digest, here, limit=50),
-            "leaderboard": views.leaderboard(log, self.task_digest),
-            "judgements": {run.id: views.judgement(log, run.id) for run in runs},
-            "claims": views.live_claims(log, self.task_digest, self.now_ms),
-            "credit": views.credit(log),
-            "track records": views.track_records(log),
+            "board": board(log, self.task_digest, here, limit=50),
+            "leaderboard": leaderboard(log, self.task_digest),
+            "judgements": {run.id: judgement(log, run.id) for run in runs},
+            "claims": live_claims(log, self.task_digest, self.now_ms),
+            "credit": credit(log),
+            "track records": track_records(log),
             "tables": dump(log),
         }
 
@@ -185,7 +192,7 @@ class World:
             node.hear([pair], self.now_ms)
 
     def _tick(self, node):
-        self.later(TICK_MS + self.chance.randrange(1000), lambda: (node.take(service.Tick()), self._tick(node)))
+        self.later(TICK_MS + self.chance.randrange(1000), lambda: (node.take(Tick()), self._tick(node)))
 
     def _disturb(self):
         match self.chance.choices(range(3), weights=[80, 10, 10])[0]:

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 from nacl.bindings import crypto_core_ed25519_add, crypto_scalarmult_ed25519_base_noclamp
 
-from autoresearch.records import DEFAULT_NETWORK, Network, encode, signed_bytes
-from tests.records.making import NOW_MS, key, run_body
+from autoresearch.record.encoding import encode
+from autoresearch.record.record import DEFAULT_NETWORK, Network, signed_bytes
+from tests.record.making import NOW_MS, key, run_body
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 # A point of order 8, and the neutral one.

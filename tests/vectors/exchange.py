@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 
-from autoresearch_daemon.net.framing import frame
-from autoresearch_daemon.net.greeting import Greeting, device_statement, encode_greeting
-from autoresearch_daemon.net.protocols import BLOB_REQUEST_END
+from autoresearch_daemon.net.host.serving import BLOB_REQUEST_END
+from autoresearch_daemon.net.host.streams import frame
+from autoresearch_daemon.net.model import Greeting, device_statement, encode_greeting
 
-from autoresearch.attesting import (
+from autoresearch.log.chunks import encode_manifest
+from autoresearch.log.sync.index import session_salt
+from autoresearch.log.sync.messages import Hello, encode_hello
+from autoresearch.record.record import DEFAULT_NETWORK
+from autoresearch.trust.attestation import (
     TOKEN1_BYTES,
     TOKEN2_BYTES,
     Parties,
@@ -17,13 +21,9 @@ from autoresearch.attesting import (
     request_statement,
     write_code,
 )
-from autoresearch.log.manifest import encode_manifest
-from autoresearch.networks.tokens import join_statement, join_with
-from autoresearch.records import DEFAULT_NETWORK
-from autoresearch.sync import Hello, session_salt
-from autoresearch.sync.frames import encode_hello
-from tests.networks.making import PEER
-from tests.records.making import NOW_MS, key
+from autoresearch.trust.invite import join_statement, join_with
+from tests.record.making import NOW_MS, key
+from tests.trust.networks.making import PEER
 
 OPENER, LEADER = b"o" * 16, b"l" * 16
 MOST = 2**53

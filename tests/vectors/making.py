@@ -6,12 +6,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from autoresearch.log import Log
-from autoresearch.networks import DEFAULT_MANIFEST, Manifest, constants_of, encode_manifest, unusual_constants
-from autoresearch.records import DEFAULT_NETWORK, encode
-from autoresearch.records.network import EARLY
-from tests.networks.making import TEA
-from tests.records.making import NOW_MS, pairs
+from autoresearch.log.log import Log
+from autoresearch.record.encoding import encode
+from autoresearch.record.record import DEFAULT_NETWORK, EARLY
+from autoresearch.trust.manifest import DEFAULT_MANIFEST, Manifest, constants_of, unusual_constants
+from autoresearch.trust.manifest_file import encode_manifest
+from tests.record.making import NOW_MS, pairs
+from tests.trust.networks.making import TEA
 from tests.vectors import admission, exchange, retention, tasks
 
 FOLDER = Path(__file__).parent

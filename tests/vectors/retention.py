@@ -6,9 +6,11 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from autoresearch.identity import KeyPair, Trust
-from autoresearch.records import DAY_MS, DEFAULT_NETWORK, Attestation, Identity, Network, Note, Record
-from tests.records.making import NOW_MS, key, sealed
+from autoresearch.record.kinds import Attestation, Identity, Note
+from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK, Network, Record
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Trust
+from tests.record.making import NOW_MS, key, sealed
 
 SMALL = Network(name="small", per_day_seq=2, per_day=5, per_author=8)
 CROWDED = Network(name="crowded", per_day_seq=2, per_day=4, unattested=6)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch.records import encode
-from autoresearch.tasks import USUAL, Task, join_files, source_digest
-from autoresearch.tasks.model import Budget, Evaluation, Limits, Metric, Recipe
+from autoresearch.record.encoding import encode
+from autoresearch.task.model import USUAL, Budget, Evaluation, Limits, Metric, Recipe, Task
+from autoresearch.task.program import join_files, source_digest
 
 PREPARE = b"print('tea')\n"
 BASELINE = "x = 1  # tea"

@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 import trio
 from autoresearch_daemon.fetching import serve_part
-from autoresearch_daemon.net.framing import first_frame
-from autoresearch_daemon.net.greeting import decode_greeting, proven_device
-from autoresearch_daemon.net.protocols import BlobServer
+from autoresearch_daemon.net.host.serving import BlobServer
+from autoresearch_daemon.net.host.streams import first_frame
+from autoresearch_daemon.net.model import decode_greeting, proven_device
 from nacl.signing import SigningKey, VerifyKey
 
-from autoresearch.identity import Trust
-from autoresearch.log import BlobStore, Log
-from autoresearch.networks import decode_manifest
-from autoresearch.networks.manifest import CONSTANTS
-from autoresearch.records import DAY_MS, DEFAULT_NETWORK, Network, Refusal, admit, decode
-from autoresearch.sync import LOWEST, KeyIndex, session_salt
-from autoresearch.sync.frames import decode_hello
-from autoresearch.sync.ranges import REPLY_BYTES, RangeWriter
-from autoresearch.sync.responder import put_parts
-from autoresearch.sync.wire import MalformedError, Reader
-from autoresearch.tasks import join_files, source_digest
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.sync.index import LOWEST, KeyIndex, MalformedError, Reader, session_salt
+from autoresearch.log.sync.messages import REPLY_BYTES, RangeWriter, decode_hello
+from autoresearch.log.sync.reconciliation import put_parts
+from autoresearch.record.encoding import decode
+from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK, Network, Refusal, admit
+from autoresearch.task.program import join_files, source_digest
+from autoresearch.trust.manifest import CONSTANTS
+from autoresearch.trust.manifest_file import decode_manifest
+from autoresearch.trust.roster import Trust
 from autoresearch.words import AttestReason
-from tests.records.making import NOW_MS
+from tests.record.making import NOW_MS
 from tests.vectors.making import FOLDER, everything
 
 SPECIFICATION = (FOLDER.parents[1] / "docs" / "protocol.md").read_text()

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from autoresearch.log.models import Bound, EntryRow, MeasuredRow
-from autoresearch.log.reader import Reader, in_parts
-from autoresearch.log.scoring import CountedRun
-from autoresearch.log.tables.conditions import COUNTS, ENDED, SUSPECT
+from autoresearch.judging.scoring import CountedRun
+from autoresearch.log.reader import COUNTS, ENDED, SUSPECT, Reader, in_parts
+from autoresearch.log.rows import Bound, EntryRow, MeasuredRow
 
 # Most who ask want the first few of each device.
 _FIRST_PAGE, _GROWTH, _PAGE = 8, 4, 500

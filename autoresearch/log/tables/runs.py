@@ -1,13 +1,20 @@
-"""Runs on tasks: their history, whose children they are, how they ended."""
+"""Runs on tasks: their history, whose children they are, how they ended.
+
+Programs as all runs of them together rank, whoever published them.
+
+Tasks as they were published, and what ranking needs of their definitions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from autoresearch.log.models import HistoryRow, RunColumns, SignedRun, StoredRun
-from autoresearch.log.reader import Reader, in_parts, marks
-from autoresearch.log.tables.conditions import COUNTS, ENDED
-from autoresearch.records import parse_stored
+from autoresearch.judging.scoring import TaskRules
+from autoresearch.log.reader import COUNTS, ENDED, Reader, in_parts, marks
+from autoresearch.log.rows import HistoryRow, ProgramRow, RunColumns, SignedRun, StoredRun, TaskRow
+from autoresearch.log.settling import RULES, rules_in
+from autoresearch.record.kinds import Task
+from autoresearch.record.record import parse_stored
 
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
@@ -117,3 +124,81 @@ class Runs:
         """Time, id and device of the runs of a task with a value that came after the record with this number."""
         query = f"SELECT time, id, author FROM run WHERE n > ? AND +task = ? AND {COUNTS}"  # noqa: S608
         return self._reader.rows(query, row, task)
+
+
+_PROGRAM = """
+SELECT program.task, program.source_digest, program.budget, program.runs, program.mean, program.first,
+       program.first_time, program.rank, run.author, run.title, run.parent, run.device
+FROM program JOIN record ON record.id = program.first JOIN run ON run.n = record.n
+"""
+
+
+class Programs:
+    """What is computed from the counted runs of each program."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def ranked(self, task: bytes, *, limit: int = 50, skip: int = 0) -> list[ProgramRow]:
+        """The best programs of a task first, past ``skip``: those with a budget that ranks whose runs count."""
+        query = f"{_PROGRAM} WHERE program.task = ? AND program.rank IS NOT NULL"
+        order = " ORDER BY program.rank, program.first_time, program.first LIMIT ? OFFSET ?"
+        return [ProgramRow(*row) for row in self._reader.rows(query + order, task, limit, skip)]
+
+    def find(self, task: bytes, source_digest: bytes, budget: float) -> ProgramRow | None:
+        """The program of a source with a budget, or None when no run of it counts."""
+        query = f"{_PROGRAM} WHERE program.task = ? AND program.source_digest = ? AND program.budget = ?"
+        found = self._reader.rows(query, task, source_digest, budget)
+        return ProgramRow(*found[0]) if found else None
+
+    def count(self, task: bytes) -> int:
+        """How many programs of a task are ranked."""
+        query = "SELECT count(*) FROM program WHERE task = ? AND rank IS NOT NULL"
+        return int(self._reader.rows(query, task)[0][0])
+
+    def hardware(self, task: bytes) -> list[tuple[str, bytes, int]]:
+        """On which hardware the ranked programs of a task were first run, by whom, and how many."""
+        query = """
+        SELECT run.device, run.author, count(*) FROM program JOIN record ON record.id = program.first
+        JOIN run ON run.n = record.n WHERE program.task = ? AND program.rank IS NOT NULL GROUP BY run.device, run.author
+        """
+        return self._reader.rows(query, task)
+
+
+_TASK = "SELECT id, digest, name, author, time, direction, noise, budget FROM task"
+
+
+class Tasks:
+    """The publications of tasks that were not withdrawn."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def all(self) -> list[TaskRow]:
+        """All publications of tasks, the oldest first. One task may be published by several."""
+        return [TaskRow(*row) for row in self._reader.rows(f"{_TASK} ORDER BY time, id")]
+
+    def find(self, digest: bytes) -> TaskRow | None:
+        """The first publication of the task with this digest, or None."""
+        found = self._reader.rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
+        return TaskRow(*found[0]) if found else None
+
+    def definition(self, task: bytes) -> Mapping[str, object] | None:
+        """The definition of a task, or None when nobody published it."""
+        query = """
+        SELECT record.raw, record.signature FROM task JOIN record ON record.n = task.n WHERE task.digest = ?
+        ORDER BY task.time, task.id LIMIT 1
+        """
+        found = self._reader.rows(query, task)
+        body = parse_stored(*found[0]).body if found else None
+        return body.definition if isinstance(body, Task) else None
+
+    def rules(self, digest: bytes) -> TaskRules | None:
+        """What ranking needs of a task, also of one whose record was withdrawn; None when unknown."""
+        found = self._reader.rows(RULES, digest)
+        return rules_in(found[0]) if found else None
+
+    def sign(self, digest: bytes) -> float:
+        """The factor that makes smaller values of a task better; 1 for an unknown task."""
+        rules = self.rules(digest)
+        return rules.sign if rules else 1.0

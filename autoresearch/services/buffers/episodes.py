@@ -3,22 +3,35 @@
 A step has observation, action, reward, discount, is_first, is_last and is_terminal. An episode of n transitions has
 n + 1 steps: the last one holds the observation in which it ended, its action is zero.
 https://github.com/google-research/rlds
+
+Buffers filled from episodes in files.
+
+Buffers for transitions of environments: their columns follow from the spaces, and episodes may be written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.services.buffers.files import pack_columns, read_arrays, unpack_columns, unpack_header, write_arrays
-from autoresearch.services.buffers.ring import Ring
-from autoresearch.services.buffers.rows import Array, Key, flat, nested
+from autoresearch.services.buffers.replay import (
+    ReplayBuffer,
+    pack_columns,
+    read_arrays,
+    unpack_columns,
+    unpack_header,
+    write_arrays,
+)
+from autoresearch.services.buffers.rows import Array, Column, DataShape, Key, Layout, Ring, flat, nested, shown
+from autoresearch.services.buffers.samplers import LatestSampler
+from autoresearch.services.buffers.trajectories import END, Sampled, TrajectoryBuffer
+from autoresearch.services.stores import DataStoreBase, QueuedDataStore
 
 _NEEDED = ("observations", "actions", "rewards", "next_observations")
 
@@ -161,3 +174,196 @@ def _same(one: Mapping[Key, Array], other: Mapping[Key, Array]) -> bool:
 
 def _floats(value: Array) -> bool:
     return value.dtype.kind in "fc"
+
+
+Transform = Callable[[dict[str, Any], dict[str, Any]], Mapping[str, Any] | None]
+
+
+_S = TypeVar("_S", bound=DataStoreBase)
+
+
+def make_datastore(
+    dataset_dir: str | Path,
+    capacity: int,
+    type: str = "replay_buffer",  # noqa: A002 - agentlace's name
+    data_transform: Transform | None = None,
+) -> ReplayBuffer | TrajectoryBuffer | QueuedDataStore:
+    """A store with the transitions of a folder's episodes.
+
+    ``type`` is ``replay_buffer``, ``trajectory_buffer`` or ``queued_datastore``.
+
+    A trajectory buffer has the sample config ``training``: every column, at the drawn step.
+
+    Raises:
+        NotFound: the folder has no episodes.
+        UsageError: a file is no episode, or there is no such type.
+    """
+    if type == "replay_buffer":
+        return populate_datastore(ReplayBuffer(capacity), dataset_dir, type, data_transform)
+    if type == "queued_datastore":
+        return populate_datastore(QueuedDataStore(capacity), dataset_dir, type, data_transform)
+    if type != "trajectory_buffer":
+        hint = "replay_buffer, trajectory_buffer or queued_datastore"
+        raise UsageError(f"no store is of the type {type}", hint=hint)
+    found = populate_datastore(TrajectoryBuffer(capacity), dataset_dir, type, data_transform)
+    found.register_sample_config("training", {name: LatestSampler() for name in found.dataset})
+    return found
+
+
+def populate_datastore(
+    datastore: _S,
+    dataset: str | Path | Iterable[Episode],
+    type: str | None = None,  # noqa: A002
+    data_transform: Transform | None = None,
+) -> _S:
+    """Insert the transitions of episodes, or of a folder of them, and return the store.
+
+    ``type`` adds to each row: ``trajectory_buffer`` its ``end_of_trajectory``, ``with_dones`` its ``dones``.
+    ``data_transform(row, {"step", "step_size"})`` returns the row to insert instead, or None for none.
+
+    Raises:
+        NotFound: the folder has no episodes.
+        UsageError: a file is no episode, or a row does not fit the store.
+    """
+    episodes = read_episodes(dataset) if isinstance(dataset, str | Path) else dataset
+    for episode in episodes:
+        rows = list(episode.transitions())
+        for place, row in enumerate(rows):
+            end = row.pop(END)
+            if type == "with_dones":
+                row["dones"] = end
+            data = data_transform(row, {"step": place, "step_size": len(rows)}) if data_transform else row
+            if data is not None:
+                datastore.insert({**data, END: end} if type == "trajectory_buffer" else data)
+    return datastore
+
+
+class Space(Protocol):
+    """A space of Gymnasium with a shape, or one whose ``spaces`` maps names to further spaces."""
+
+    @property
+    def shape(self) -> Any: ...  # noqa: ANN401, D102
+
+    @property
+    def dtype(self) -> Any: ...  # noqa: ANN401, D102
+
+
+def layout_of_space(name: str, space: Space) -> Layout:
+    """The columns that hold values of a space. Raises UsageError for a space of another kind."""
+    found: Layout = {}
+    inner = getattr(space, "spaces", None)
+    if isinstance(inner, Mapping):
+        for each, part in inner.items():
+            found.update({(name, *key): column for key, column in layout_of_space(each, part).items()})
+        return found
+    if space.shape is None or space.dtype is None:
+        raise UsageError(f"{name}: a buffer can't keep values of the space {type(space).__name__}")
+    return {(name,): Column(tuple(space.shape), np.dtype(space.dtype).name)}
+
+
+class ReplayBufferDataStore(ReplayBuffer):
+    """A replay buffer of transitions: observations, next_observations, actions, rewards, masks.
+
+    A mask is 0 where the episode ended for good, else 1.
+    """
+
+    _logger: EpisodeWriter | None = None
+
+    def __init__(
+        self, observation_space: Space, action_space: Space, capacity: int, rlds_logger: EpisodeWriter | None = None
+    ) -> None:
+        """``rlds_logger`` also writes each row to episode files. Raises UsageError for a space of another kind."""
+        layout = {
+            **layout_of_space("observations", observation_space),
+            **layout_of_space("next_observations", observation_space),
+            **layout_of_space("actions", action_space),
+            ("rewards",): Column((), "float32"),
+            ("masks",): Column((), "float32"),
+        }
+        self._start(Ring(capacity, layout))
+        self._logger = _checked(rlds_logger)
+
+    def insert(self, data: Any) -> None:  # noqa: ANN401 - a row is whatever fits
+        """Add a transition; ``dones`` and ``end_of_trajectory`` are for the episode files alone. Raises UsageError."""
+        self.batch_insert([data])
+
+    def batch_insert(self, batch_data: Sequence[Any]) -> None:
+        """Add transitions, all or none of them. Raises UsageError as ``insert``."""
+        others = ("dones", END)
+        with self._lock:
+            super().batch_insert([{name: row[name] for name in row if name not in others} for row in batch_data])
+            if self._logger:
+                for row in batch_data:
+                    self._logger.add(row)
+
+
+class TrajectoryBufferDataStore(TrajectoryBuffer):
+    """A trajectory buffer whose rows may also be written to episode files."""
+
+    _logger: EpisodeWriter | None = None
+
+    def __init__(
+        self,
+        capacity: int,
+        data_shapes: Iterable[DataShape] | None = None,
+        device: object = None,
+        seed: int = 0,
+        min_trajectory_length: int = 2,
+        rlds_logger: EpisodeWriter | None = None,
+    ) -> None:
+        """As TrajectoryBuffer. With ``rlds_logger`` each row must be a transition. Raises UsageError."""
+        super().__init__(capacity, data_shapes, seed, min_trajectory_length, device)
+        self._logger = _checked(rlds_logger)
+
+    def insert(self, data: Any, end_of_trajectory: bool = False) -> None:  # noqa: ANN401, FBT001, FBT002
+        """Add a row. Raises UsageError as TrajectoryBuffer does."""
+        with self._lock:
+            super().insert(data, end_of_trajectory)
+            if self._logger:
+                self._logger.add({END: end_of_trajectory, **data})
+
+    def batch_insert(self, batch_data: Sequence[Any]) -> None:
+        """Add rows in order, all or none of them. Raises UsageError as TrajectoryBuffer does."""
+        with self._lock:
+            super().batch_insert(batch_data)
+            if self._logger:
+                for row in batch_data:
+                    self._logger.add(row)
+
+
+def make_default_trajectory_buffer(
+    observation_space: Space,
+    action_space: Space,
+    capacity: int,
+    device: object = None,
+    rlds_logger: EpisodeWriter | None = None,
+) -> TrajectoryBufferDataStore:
+    """A buffer of transitions whose sample config ``training`` gives them as a replay buffer would.
+
+    Rows are those of a ReplayBufferDataStore, with ``end_of_trajectory``. Register further configs for windows.
+
+    Raises:
+        UsageError: a space has no arrays, or a device is asked for.
+    """
+    layout = {
+        **layout_of_space("observations", observation_space),
+        **layout_of_space("next_observations", observation_space),
+        **layout_of_space("actions", action_space),
+        ("rewards",): Column((), "float64"),
+        ("masks",): Column((), "float64"),
+        (END,): Column((), "bool"),
+    }
+    shapes = [DataShape(key, each.shape, each.dtype) for key, each in layout.items()]
+    found = TrajectoryBufferDataStore(capacity, shapes, device=device, rlds_logger=rlds_logger)
+
+    def parted(batch: dict[str, Any], valid: dict[str, Any]) -> Sampled:
+        return nested({key: batch[shown(key)] for key in layout}), nested({key: valid[shown(key)] for key in layout})
+
+    found.register_sample_config("training", {shown(key): LatestSampler() for key in layout}, transform=parted)
+    return found
+
+
+def _checked(logger: EpisodeWriter | None) -> EpisodeWriter | None:
+    if logger is not None and not isinstance(logger, EpisodeWriter):
+        raise UsageError(f"rlds_logger can't be {type(logger).__name__}", hint="pass an EpisodeWriter(folder)")
+    return logger

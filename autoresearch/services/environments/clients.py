@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from autoresearch.errors import BadMessage, CannotRunHere, NoAnswer, UsageError
-from autoresearch.installing import install_command
-from autoresearch.services.links import ClientKeys, RequestClient
-from autoresearch.spaces import made
+from autoresearch.errors import BadMessage, CannotRunHere, NoAnswer, UsageError, install_command
+from autoresearch.services.links.client import RequestClient
+from autoresearch.services.links.sockets import ClientKeys
+from autoresearch.services.spaces import space_from
 
 try:
     import gymnasium
@@ -86,8 +86,8 @@ class GymEnvClient(gymnasium.Env[Any, Any]):
     ) -> None:
         self._remote = _Remote((host, port, timeout_ms, keys), retry_interval, patience_s)
         spec = self._remote.spec(vector=False)
-        self.observation_space = made(spec["observation_space"])
-        self.action_space = made(spec["action_space"])
+        self.observation_space = space_from(spec["observation_space"])
+        self.action_space = space_from(spec["action_space"])
         self.metadata = spec["metadata"]
         self.render_mode = spec["render_mode"]
 
@@ -130,8 +130,8 @@ class GymVectorEnvClient(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._remote = _Remote((host, port, timeout_ms, keys), retry_interval, patience_s)
         spec = self._remote.spec(vector=True)
         self.num_envs = int(spec["num_envs"])
-        self.single_observation_space = made(spec["observation_space"])
-        self.single_action_space = made(spec["action_space"])
+        self.single_observation_space = space_from(spec["observation_space"])
+        self.single_action_space = space_from(spec["action_space"])
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = spec["metadata"] | _autoreset(spec.get("autoreset_mode"))

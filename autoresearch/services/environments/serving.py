@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import BadMessage, ServiceRefused
-from autoresearch.messages import encode
-from autoresearch.services.links import Counts, RequestServer, ServerKeys
-from autoresearch.spaces import described
+from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.sockets import ServerKeys
+from autoresearch.services.messages import encode
+from autoresearch.services.spaces import space_description
 
 
 class GymEnvServer:
@@ -100,8 +101,8 @@ def _spec(env: Any) -> dict[str, Any]:  # noqa: ANN401
     count = getattr(env, "num_envs", None)
     single = "single_" if count is not None else ""
     return {
-        "observation_space": described(getattr(env, f"{single}observation_space"), "observation space"),
-        "action_space": described(getattr(env, f"{single}action_space"), "action space"),
+        "observation_space": space_description(getattr(env, f"{single}observation_space"), "observation space"),
+        "action_space": space_description(getattr(env, f"{single}action_space"), "action space"),
         "render_mode": getattr(env, "render_mode", None),
         "metadata": _sendable(getattr(env, "metadata", {})),
         "num_envs": count,

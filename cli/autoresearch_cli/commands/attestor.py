@@ -1,26 +1,215 @@
-"""``attestor``: what this node does for others' mailboxes, when it has a mail account."""
+"""``id attest`` and ``id confirm``: ask for codes, and answer them. The root key signs here, never in the daemon.
+
+``attestor``: what this node does for others' mailboxes, when it has a mail account.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoresearch.api import operations
+from autoresearch.ask import operations
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
+from autoresearch.paths import typed_path
 from autoresearch_cli import here
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli import here as roots
+from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.models import TextAnswer
+from autoresearch_cli.rendering.output import print_json, print_text, say
+
+if TYPE_CHECKING:
+    from autoresearch.ask.people.participants import AttestAnswer
+    from autoresearch.trust.keys import KeyPair
+
+# A mail with all its headers is some kilobytes.
+PASTED_CHARACTERS_MAX = 1 << 20
+STATUS = "autoresearch node id attest --status"
+
+
+def attest(
+    address: Annotated[str, typer.Argument(metavar="[ADDRESS]", help="Your mail address; only attestors see it.")] = "",
+    *,
+    status: Annotated[
+        bool, typer.Option("--status", help="Only show whether you are attested, and what is missing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Prove that you control a mailbox, so that your results count. Only attestors see the address."""
+    answer = _asked(address) if address and not status else _standing()
+    _report(answer, json=json)
+    if address and not status and not json and answer.awaited and sys.stdin.isatty():
+        _ask_for_codes(answer)
+
+
+def confirm(
+    code: Annotated[list[str] | None, typer.Argument(metavar="[CODE]", help="Codes; else standard input.")] = None,
+    *,
+    subject: Annotated[
+        bool, typer.Option("--subject", help="Only print the Subject of a mail that proves the address to them.")
+    ] = False,
+    dkim: Annotated[
+        Path | None, typer.Option("--dkim", metavar="FILE", help="That mail as it arrived elsewhere, with its headers.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
+    text = " ".join(code) if code else _pasted()
+    awaited = here.client().ask(operations.ATTESTATION)
+    if not awaited.awaited:
+        raise NotFound(
+            "no attestor waits for a code from this node", hint="autoresearch node id attest ADDRESS asks for one"
+        )
+    if subject:
+        _print_program(text, awaited, json=json)
+        return
+    mail = _proof(dkim, text, awaited) if dkim else b""
+    _report(_confirmed(text, awaited, _root(), mail=mail), json=json)
+
+
+def _print_program(text: str, awaited: AttestAnswer, *, json: bool) -> None:
+    found = _subject(text, awaited)
+    if json:
+        print_json(TextAnswer(id="", what="subject", text=found))
+        return
+    print_text(found)
+    say("→ send a mail with this Subject from your address, to yourself elsewhere; then id confirm CODE… --dkim FILE")
+
+
+def _subject(text: str, awaited: AttestAnswer) -> str:
+    """The Subject for the codes in a text. Raises UsageError when none of them is awaited."""
+    from autoresearch.ask.people.attestation import confirmation_subject
+
+    mine = roots.loaded()
+    network = here.manifest().network.id
+    found = confirmation_subject(text, awaited.awaited, mine.root.public, mine.device.public, network)
+    if not found:
+        raise _none_awaited()
+    return found
+
+
+def _proof(file: Path, text: str, awaited: AttestAnswer) -> bytes:
+    """What is signed of the mail in a file, looked at as the attestors will. Raises NotFound, Refused."""
+    from autoresearch.trust.dkim import prove, resolve_key, signed_part
+
+    try:
+        mail = signed_part(typed_path(file).read_bytes())
+    except OSError as error:
+        raise NotFound(f"{file} can't be read: {error.strerror}") from error
+    with suppress(TimedOut):  # the attestors have name servers of their own
+        prove(mail, resolve_key, subject=_subject(text, awaited), now_ms=here.now_ms())
+    return mail
+
+
+def _none_awaited() -> UsageError:
+    return UsageError("no attestor waits for this code", hint=f"type it again, or: {STATUS}")
+
+
+def _asked(address: str) -> AttestAnswer:
+    from autoresearch.ask.people.participants import AttestRequest
+    from autoresearch.text import ADDRESS_MAX
+    from autoresearch.trust.identity import LockedKey
+    from autoresearch.trust.mailbox import mailbox
+
+    mailbox(address)  # what is none is said before anybody is asked
+    if len(address) > ADDRESS_MAX:
+        raise UsageError("this is not a mail address", hint="autoresearch node id attest you@example.org")
+    root = roots.loaded().root
+    if isinstance(root, LockedKey) and not root.here:  # nobody could sign the answers
+        raise Refused(
+            "the root key is not on this machine",
+            hint="ask for the attestation where the root key is: it counts for all its devices",
+        )
+    say("asking attestors to send codes to your address")
+    return here.client().ask(operations.ATTEST, AttestRequest(address=address))
+
+
+def _standing() -> AttestAnswer:
+    """From the daemon, or from the log when none runs."""
+    try:
+        return here.client().ask(operations.ATTESTATION)
+    except DaemonNotRunning:
+        from autoresearch.ask.people.attestation import attest_answer
+        from autoresearch.log.log import Log
+
+        manifest = here.manifest()
+        with Log.open(here.paths().log, manifest.network, read_only=True, trust=manifest.trust) as log:
+            return attest_answer(log, roots.loaded().root.public, now_ms=here.now_ms())
+
+
+def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes = b"") -> AttestAnswer:
+    """Answer all codes in a text. Raises UsageError when none of them is awaited."""
+    from autoresearch.ask.people.attestation import confirmations
+
+    device = roots.loaded().device.public
+    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id, mail=mail)
+    if not found:
+        raise _none_awaited()
+    answer = awaited
+    refused: AutoresearchError | None = None
+    for request in found:
+        try:
+            answer = here.client().ask(operations.CONFIRM, request)
+        except AutoresearchError as error:
+            refused = error  # the other codes may be good, and their attestors there
+    if refused:
+        raise refused
+    return answer
+
+
+def _ask_for_codes(answer: AttestAnswer) -> None:
+    """Ask for one code after the other until none is missing, or the person has had enough."""
+    root: KeyPair | None = None
+    while answer.awaited and not answer.attested:
+        text = typer.prompt("Code from the mail (Enter: later)", default="", show_default=False, err=True)
+        if not text.strip():
+            say("→ autoresearch node id confirm CODE, within half an hour")
+            return
+        try:
+            root = root or _root()
+            answer = _confirmed(text, answer, root)
+        except (UsageError, Refused) as error:
+            say(f"{error} → {error.hint}" if error.hint else str(error))
+            answer = _standing()
+            continue
+        _report(answer, json=False)
+
+
+def _root() -> KeyPair:
+    from autoresearch.trust.keys import KeyPair
+
+    root = roots.unlocked(roots.loaded()).root
+    assert isinstance(root, KeyPair)
+    return root
+
+
+def _pasted() -> str:
+    if sys.stdin.isatty():
+        say("paste the mail, then press Ctrl-D on a line of its own")
+    return sys.stdin.read(PASTED_CHARACTERS_MAX)
+
+
+def _report(answer: AttestAnswer, *, json: bool) -> None:
+    if json:
+        print_json(answer)
+        return
+    from autoresearch_cli.rendering.answers import print_standing
+
+    print_standing(answer, now_ms=here.now_ms())
+
 
 app = command_app("What this node does as an attestor of mailboxes.")
-apps = {"attestor": app}
 
 
 @app.callback(
     epilog=examples(
-        ("autoresearch attestor log", "what it mailed, attested and refused"),
-        ("autoresearch config set attestor.host mail.example.org", "a mail account makes a node an attestor"),
+        ("autoresearch network attestor log", "what it mailed, attested and refused"),
+        ("autoresearch node config set attestor.host mail.example.org", "a mail account makes a node an attestor"),
         ("autoresearch network trust KEY", "trust an attestor"),
-        see="id attest, network trust, config",
+        see="node id attest, network trust, node config",
     )
 )
 def attestor() -> None:
@@ -29,10 +218,13 @@ def attestor() -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch attestor log", "the newest first"),
-        ("autoresearch attestor log --json | jq '.acts[] | select(.what == \"refused\")'", "what it refused, and why"),
-        ("autoresearch attestor log --json | jq .attested", "how often it attested"),
-        see="config, network show",
+        ("autoresearch network attestor log", "the newest first"),
+        (
+            "autoresearch network attestor log --json | jq '.acts[] | select(.what == \"refused\")'",
+            "what it refused, and why",
+        ),
+        ("autoresearch network attestor log --json | jq .attested", "how often it attested"),
+        see="node config, network show",
     )
 )
 def log(*, json: Json = False) -> None:
@@ -41,21 +233,21 @@ def log(*, json: Json = False) -> None:
     if json:
         print_json(answer)
         return
-    from autoresearch_cli.rendering.attesting import print_acts
+    from autoresearch_cli.rendering.answers import print_acts
 
     print_acts(answer, now_ms=here.now_ms())
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch attestor withdraw KEY", "withdraw its attestations of a participant"),
-        ("autoresearch attestor withdraw KEY --reason 'account sold'", "with a public reason"),
-        ("autoresearch attestor log --json | jq -r '.acts[].participant'", "which participants it attested"),
-        see="attestor allow, network distrust, id revoke",
+        ("autoresearch network attestor withdraw KEY", "withdraw its attestations of a participant"),
+        ("autoresearch network attestor withdraw KEY --reason 'account sold'", "with a public reason"),
+        ("autoresearch network attestor log --json | jq -r '.acts[].participant'", "which participants it attested"),
+        see="network attestor allow, network distrust, node id revoke",
     )
 )
 def withdraw(
-    key: Annotated[str, typer.Argument(help="The participant's root key, as `id show` prints it there.")],
+    key: Annotated[str, typer.Argument(help="The participant's root key, as `node id show` prints it there.")],
     *,
     reason: Annotated[str, typer.Option(help="The reason, public.")] = "",
     json: Json = False,
@@ -64,8 +256,8 @@ def withdraw(
 
     Records that were published before still count.
     """
-    from autoresearch.api import WithdrawRequest
-    from autoresearch.networks import parse_key
+    from autoresearch.ask.people.participants import WithdrawRequest
+    from autoresearch.trust.manifest import parse_key
 
     answer = here.client().ask(
         operations.WITHDRAW_ATTESTATION, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
@@ -74,26 +266,31 @@ def withdraw(
         print_json(answer)
     else:
         say("withdrawn: it does not count any more, once other nodes have the record")
-        say(f"→ to attest that mailbox again: autoresearch attestor allow {key}")
+        say(f"→ to attest that mailbox again: autoresearch network attestor allow {key}")
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch attestor allow KEY", "attest that participant's mailbox again, when it asks"),
-        ("autoresearch attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'", "what it withdrew"),
-        ("autoresearch attestor allow KEY --json", "the same for a program"),
-        see="id attest",
+        ("autoresearch network attestor allow KEY", "attest that participant's mailbox again, when it asks"),
+        (
+            "autoresearch network attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'",
+            "what it withdrew",
+        ),
+        ("autoresearch network attestor allow KEY --json", "the same for a program"),
+        see="node id attest",
     )
 )
 def allow(
-    key: Annotated[str, typer.Argument(help="The root key that `attestor withdraw` was given.")], *, json: Json = False
+    key: Annotated[str, typer.Argument(help="The root key that `network attestor withdraw` was given.")],
+    *,
+    json: Json = False,
 ) -> None:
-    """Allow a mailbox again after `attestor withdraw`. Its owner has to ask for a new attestation."""
-    from autoresearch.api import AllowRequest
-    from autoresearch.networks import parse_key
+    """Allow a mailbox again after `network attestor withdraw`. Its owner has to ask for a new attestation."""
+    from autoresearch.ask.people.participants import AllowRequest
+    from autoresearch.trust.manifest import parse_key
 
     answer = here.client().ask(operations.ALLOW, AllowRequest(participant=parse_key(key).hex()))
     if json:
         print_json(answer)
     else:
-        say("allowed; the participant has to ask again → there: autoresearch id attest ADDRESS")
+        say("allowed; the participant has to ask again → there: autoresearch node id attest ADDRESS")

@@ -1,7 +1,11 @@
-"""``config``: show and change settings."""
+"""What a value of a setting must be beyond its type: it is refused when it is set, not when the daemon starts.
+
+``config``: show and change settings.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -17,14 +21,54 @@ from autoresearch.settings import (
     write_setting,
 )
 from autoresearch_cli import here
+from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import ConfigAnswer, Setting
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.output import print_json, print_table, print_text, say
-from autoresearch_cli.rendering.paging import paged
-from autoresearch_cli.setting_checks import check_setting
+from autoresearch_cli.rendering.output import paged, print_json, print_table, print_text, say
+
+
+def check_setting(name: str, value: str) -> None:
+    """Refuse with a UsageError, or NotFound, a value that no daemon could start with."""
+    check = _CHECKS.get(name)
+    if check is not None:
+        check(value)
+
+
+def _task(value: str) -> None:
+    from autoresearch.task.loading import load_task
+
+    if value:
+        load_task(here.existing_folder(value))
+
+
+def _device(value: str) -> None:
+    from autoresearch.settings import named_devices
+
+    named_devices(value)
+
+
+def _listen(value: str) -> None:
+    from autoresearch.trust.manifest import check_listen_address
+
+    for address in filter(None, map(str.strip, value.split(","))):
+        check_listen_address(address, "network.listen")
+
+
+def _bootstrap(value: str) -> None:
+    from autoresearch.trust.manifest import check_peer_address
+
+    for address in filter(None, map(str.strip, value.split(","))):
+        check_peer_address(address, "network.bootstrap")
+
+
+_CHECKS: dict[str, Callable[[str], None]] = {
+    "work.task": _task,
+    "work.device": _device,
+    "network.listen": _listen,
+    "network.bootstrap": _bootstrap,
+}
+
 
 app = command_app("Show and change settings.", no_args_is_help=False)
-apps = {"config": app}
 
 
 def complete_setting(incomplete: str) -> list[tuple[str, str]]:
@@ -40,25 +84,25 @@ Name = Annotated[
 @app.callback(
     invoke_without_command=True,
     epilog=examples(
-        ("autoresearch config show", "all settings, with what they mean"),
-        ("autoresearch config set work.workers 2", "change one; the file keeps its comments"),
+        ("autoresearch node config show", "all settings, with what they mean"),
+        ("autoresearch node config set work.workers 2", "change one; the file keeps its comments"),
         ("AUTORESEARCH_WORK_WORKERS=2 autoresearch up", "a variable wins over the file"),
-        see="paths, doctor",
+        see="node paths, node doctor",
     ),
 )
 def config(context: typer.Context) -> None:
     """Show and change settings: a variable wins over the file, the file over the default."""
     if context.invoked_subcommand is None:
         show()
-        say("→ autoresearch config set NAME VALUE, autoresearch config --help")
+        say("→ autoresearch node config set NAME VALUE, autoresearch node config --help")
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch config show", "all settings"),
-        ("autoresearch config show --origin", "and where each value comes from"),
-        ("autoresearch config show --json", "the same for a program"),
-        see="config set, config get, paths",
+        ("autoresearch node config show", "all settings"),
+        ("autoresearch node config show --origin", "and where each value comes from"),
+        ("autoresearch node config show --json", "the same for a program"),
+        see="node config set, node config get, node paths",
     )
 )
 def show(
@@ -81,10 +125,10 @@ def show(
 
 @app.command(
     epilog=examples(
-        ("autoresearch config get work.workers", "one value, nothing else"),
-        ("autoresearch config get work.device", "the device that runs train on"),
-        ("autoresearch config get work.workers --json", "with origin and meaning"),
-        see="config show, config set",
+        ("autoresearch node config get work.workers", "one value, nothing else"),
+        ("autoresearch node config get work.device", "the device that runs train on"),
+        ("autoresearch node config get work.workers --json", "with origin and meaning"),
+        see="node config show, node config set",
     )
 )
 def get(name: Name, *, json: Json = False) -> None:
@@ -102,10 +146,10 @@ def get(name: Name, *, json: Json = False) -> None:
 @app.command(
     name="set",
     epilog=examples(
-        ("autoresearch config set work.workers 2", "train two runs at a time"),
-        ("autoresearch config set work.task ~/my-task", "work on another task"),
-        ("autoresearch config set storage.keep_checkpoints true", "keep every model"),
-        see="config show, task new",
+        ("autoresearch node config set work.workers 2", "train two runs at a time"),
+        ("autoresearch node config set work.task ~/my-task", "work on another task"),
+        ("autoresearch node config set storage.keep_checkpoints true", "keep every model"),
+        see="node config show, task new",
     ),
 )
 def set_value(
@@ -131,10 +175,10 @@ def set_value(
 
 @app.command(
     epilog=examples(
-        ("autoresearch config path", "the settings file"),
-        ("$EDITOR $(autoresearch config path)", "edit it by hand"),
-        ("autoresearch config path --json", "the same for a program"),
-        see="config show, paths",
+        ("autoresearch node config path", "the settings file"),
+        ("$EDITOR $(autoresearch node config path)", "edit it by hand"),
+        ("autoresearch node config path --json", "the same for a program"),
+        see="node config show, node paths",
     )
 )
 def path(*, json: Json = False) -> None:

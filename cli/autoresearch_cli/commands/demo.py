@@ -10,20 +10,21 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.api import Event, StatusAnswer, WorkRequest, operations
-from autoresearch.client import Client
-from autoresearch.errors import DaemonNotRunning
-from autoresearch.figures import counted, parse_duration, percent, value
-from autoresearch.installing import install_command
-from autoresearch_cli import here, joining, starting
-from autoresearch_cli.demo_cluster.show import demo_of_many, say_what_next
+from autoresearch.ask import operations
+from autoresearch.ask.client import Client
+from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.requests import WorkRequest
+from autoresearch.errors import DaemonNotRunning, install_command
+from autoresearch.text import counted, parse_duration, percent, value
+from autoresearch_cli import here, starting
+from autoresearch_cli.acts import joining
+from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
+from autoresearch_cli.demo.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
-from autoresearch_cli.options import For, JsonLines, Runs, Workers, command_app, examples
-from autoresearch_cli.pages import announce_pages
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.progress import choose_display
 from autoresearch_cli.rendering.status import program_value
-from autoresearch_cli.watching import Watch
+from autoresearch_cli.starting import announce_pages
+from autoresearch_cli.watching import Watch, choose_display
 
 STOP_SECONDS = 10.0
 PEERS_MAX = 10
@@ -32,16 +33,16 @@ ATTESTED_PEERS = 3
 IDLE = "idle"
 ENDED = ("runs_done", "time_over")
 app = command_app()
-apps = {"demo": app}
 
 
 @app.command(
+    "demo",
     epilog=examples(
         ("autoresearch demo", "run experiments here until Ctrl-C"),
         ("autoresearch demo --runs 3 --workers 2", "three of them, two at a time"),
         ("autoresearch demo --peers 3 --for 10m", "three daemons that share the work, for ten minutes"),
         see="up, work, best, top",
-    )
+    ),
 )
 def demo(
     *,
@@ -193,5 +194,5 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
         before = f" (before: {value(answer.best_before)})" if answer.best_before is not None else ""
         say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
     on = ", or to go on in the background: autoresearch up --work" if owned else ""
-    say(f"→ autoresearch best --code, autoresearch top, autoresearch lineage @{on}")
+    say(f"→ autoresearch best --code, autoresearch top, autoresearch run lineage @{on}")
     say_what_next()

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.notebook import Notebook
-from autoresearch.running import ProbeResult
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.run.sandbox.probes import ProbeResult
 from autoresearch_cli import here
-from autoresearch_cli.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
+from autoresearch_cli.acts.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
+from autoresearch_cli.acts.network_checks import network_checks
+from autoresearch_cli.catalogue import Folder, Json, command_app, examples
 from autoresearch_cli.models import Check, DoctorAnswer, Probe
-from autoresearch_cli.network_checks import network_checks
-from autoresearch_cli.options import Folder, Json, command_app, examples
 from autoresearch_cli.rendering.output import is_rich, print_json, print_rows, print_table, say
 
 SIGNS = {OK: "✓", WARNING: "!", FAILED: "✗"}
@@ -20,16 +20,15 @@ AcceptFork = Annotated[
     bool, typer.Option("--accept-fork", help="Let this device's history fork where an older copy of the log ends.")
 ]
 app = command_app(no_args_is_help=False)
-apps = {"doctor": app}
 
 
 @app.callback(
     invoke_without_command=True,
     epilog=examples(
-        ("autoresearch doctor", "everything, with how to mend what is wrong"),
-        ("autoresearch doctor network", "why no peer is reachable, and what to do"),
-        ("autoresearch doctor --accept-fork", "go on after an older copy of the log was put back"),
-        see="status, config, paths, peers",
+        ("autoresearch node doctor", "everything, with how to mend what is wrong"),
+        ("autoresearch node doctor network", "why no peer is reachable, and what to do"),
+        ("autoresearch node doctor --accept-fork", "go on after an older copy of the log was put back"),
+        see="status, node config, node paths, network peers",
     ),
 )
 def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Json = False) -> None:
@@ -40,10 +39,10 @@ def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Jso
 
 @app.command(
     epilog=examples(
-        ("autoresearch doctor network", "library, settings, addresses, the nodes to begin with, clocks"),
-        ("autoresearch doctor network --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
-        ("autoresearch doctor network && autoresearch peers", "then list the peers"),
-        see="peers, network, doctor",
+        ("autoresearch node doctor network", "library, settings, addresses, the nodes to begin with, clocks"),
+        ("autoresearch node doctor network --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
+        ("autoresearch node doctor network && autoresearch network peers", "then list the peers"),
+        see="network peers, network, node doctor",
     )
 )
 def network(*, json: Json = False) -> None:
@@ -55,15 +54,18 @@ def network(*, json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch doctor task", "can this machine run the configured task?"),
-        ("autoresearch doctor task ~/my-task", "the same for a folder: limits, device, data, the baseline's imports"),
-        ("autoresearch doctor task ~/my-task --json | jq .healthy", "the same for a program"),
-        see="task show, run, doctor",
+        ("autoresearch node doctor task", "can this machine run the configured task?"),
+        (
+            "autoresearch node doctor task ~/my-task",
+            "the same for a folder: limits, device, data, the baseline's imports",
+        ),
+        ("autoresearch node doctor task ~/my-task --json | jq .healthy", "the same for a program"),
+        see="task show, run, node doctor",
     )
 )
 def task(folder: Folder = "", *, json: Json = False) -> None:
     """Whether this machine can run a task, and what is missing. Exits with 1 when something failed."""
-    from autoresearch_cli.task_checks import task_checks
+    from autoresearch_cli.acts.checks import task_checks
 
     here.paths().create()
     checks = list(task_checks(folder))
@@ -75,7 +77,7 @@ def _check_all(*, accept_fork: bool, json: bool) -> None:
     if accept_fork:
         with Notebook(here.paths()) as notebook:
             notebook.accept_fork(here.now_ms())
-        say("accepted: the history forks here; once both branches are in the log: autoresearch id merge")
+        say("accepted: the history forks here; once both branches are in the log: autoresearch node id merge")
     checks = list(all_checks())
     attacks: tuple[ProbeResult, ...] = ()
 

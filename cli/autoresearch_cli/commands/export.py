@@ -1,4 +1,7 @@
-"""``export``: runs for other programs, the log as a bundle, a task as a git repository or as pages."""
+"""``export``: runs for other programs, the log as a bundle, a task as a git repository or as pages.
+
+``import``: a bundle of another node, or past work from a results.tsv as notes.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,34 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 import typer
 
-from autoresearch.answers import show_answer
-from autoresearch.bundles import Carried
-from autoresearch.errors import UsageError
-from autoresearch.figures import counted, moment, size
-from autoresearch.log import Log
+from autoresearch.ask import operations
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.requests import HistoryNote, HistoryRequest
+from autoresearch.ask.show import show_answer
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.face.exports.tables import COLUMNS, read_rows, verdicts
+from autoresearch.log.bundle import is_bundle
+from autoresearch.log.bundle_format import Carried
+from autoresearch.log.log import Log
+from autoresearch.log.standing.context import trust_context, whose
+from autoresearch.log.standing.verification import judged
 from autoresearch.paths import typed_path
-from autoresearch.records import Run, format_id, short_id
-from autoresearch.sanitise import json_text, one_line
-from autoresearch.views import judged, trust_context, whose
-from autoresearch_cli import bundles, git_exports
-from autoresearch_cli.models import BundleAnswer, ExportAnswer
-from autoresearch_cli.options import command_app, examples
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Note, Run
+from autoresearch.task.loading import load_task
+from autoresearch.text import counted, json_text, moment, one_line, size
+from autoresearch_cli import here
+from autoresearch_cli import reading as bundles
+from autoresearch_cli.catalogue import Json, Task, command_app, examples
+from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.results_tsv import COLUMNS, verdicts
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
 MORE_COLUMNS = (
@@ -35,18 +46,18 @@ MORE_COLUMNS = (
 )  # fmt: skip
 GIB = 1 << 30
 app = command_app()
-apps = {"export": app}
 
 
 @app.command(
+    "run export",
     epilog=examples(
-        ("autoresearch export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
-        ("autoresearch export --git ~/grammar-runs", "a git repository: a commit a run, the best on main"),
-        ("autoresearch export --format mlflow -o mlruns", "as MLflow keeps runs: mlflow ui opens the folder"),
-        see="import, open, log",
-    )
+        ("autoresearch run export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
+        ("autoresearch run export --bundle log.car", "the log itself, which `node import` reads on another machine"),
+        ("autoresearch run export --format mlflow -o mlruns", "as MLflow keeps runs: mlflow ui opens the folder"),
+        see="task export, node import, run list",
+    ),
 )
-def export(  # noqa: PLR0912, PLR0913 - one for each option
+def export(
     *,
     form: Annotated[
         Format, typer.Option("--format", help="tsv, csv, jsonl with whole records, or mlflow: a folder, with -o DIR.")
@@ -60,67 +71,37 @@ def export(  # noqa: PLR0912, PLR0913 - one for each option
     bundle: Annotated[
         str,
         typer.Option(
-            "--bundle", metavar="FILE", help="Write the log itself to a file that `import` reads on another machine."
+            "--bundle", metavar="FILE", help="Write the log itself to a file: `node import` reads it elsewhere."
         ),
     ] = "",
     task: Annotated[
-        str,
-        typer.Option(
-            "--task",
-            metavar="TASK",
-            help="With --bundle and mlflow: leave other tasks out. With --git and --html: this task.",
-        ),
+        str, typer.Option("--task", metavar="TASK", help="With --bundle and mlflow: leave other tasks out.")
     ] = "",
     blobs: Annotated[
         Carried, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
     ] = Carried.SOURCES,
-    git: Annotated[
-        str,
-        typer.Option(
-            "--git", metavar="DIR", help="Write the runs of one task as a git repository, or add what is new to it."
-        ),
-    ] = "",
-    html: Annotated[
-        str,
-        typer.Option(
-            "--html", metavar="DIR", help="Write the pages of one task as files that a browser opens without a server."
-        ),
-    ] = "",
-    bare: Annotated[bool, typer.Option("--bare", help="With --git: a repository without checked-out files.")] = False,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="With --git: go on as records come, until Ctrl-C. Needs the daemon.")
-    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first; or the log as a bundle; or a task as a git repository, or as pages."""
-    if (git or html) and (bundle or output or (git and html)):
-        raise UsageError("--git and --html name the folder already", hint="give one of --git, --html and --bundle")
-    if git:
-        git_exports.export(git, task, bare=bare, follow=follow, json=json)
-        return
-    if html and not (bare or follow):
-        from autoresearch_cli import html_exports  # most exports need no templates
-
-        html_exports.export(html, task, json=json)
-        return
-    if bare or follow:
-        raise UsageError("--bare and --follow go with --git", hint="autoresearch export --git DIR")
+    """Write all runs of all tasks, oldest first; or the log as a bundle."""
+    if bundle and (output or form == "mlflow"):
+        raise UsageError("--bundle names the file already", hint="leave out --output and --format")
     if form == "mlflow":
-        if bundle or not output:
-            raise UsageError("--format mlflow writes a folder", hint="autoresearch export --format mlflow -o mlruns")
-        from autoresearch_cli import mlflow_exports  # most exports are none
+        if not output:
+            hint = "autoresearch run export --format mlflow -o mlruns"
+            raise UsageError("--format mlflow writes a folder", hint=hint)
+        from autoresearch_cli.acts.exports import export_mlflow  # with templates, which help and completion need not
 
-        mlflow_exports.export(output, task, json=json)
+        export_mlflow(output, task, json=json)
         return
     if bundle:
-        if output:
-            raise UsageError("--bundle names the file already", hint="leave out --output")
         write_as_bundle(bundle, task, blobs, json=json)
         return
     if task:
-        raise UsageError("--task goes with --bundle, --git or --html", hint="autoresearch export --git DIR --task TASK")
+        raise UsageError(
+            "--task goes with --bundle and mlflow", hint="autoresearch run export --bundle FILE --task TASK"
+        )
     if json and not output:
         form = "jsonl"
     with open_notebook() as notebook:
@@ -132,6 +113,49 @@ def export(  # noqa: PLR0912, PLR0913 - one for each option
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
         say(f"{counted(runs, 'run')} written to {output}")
+
+
+@app.command(
+    "task export",
+    epilog=examples(
+        ("autoresearch task export --git ~/grammar-runs", "a git repository: a commit a run, the best on main"),
+        ("autoresearch task export --git ~/grammar-runs --follow", "go on as records come, until Ctrl-C"),
+        ("autoresearch task export --html ~/grammar-pages", "pages that a browser opens without a server"),
+        see="run export, open, diff",
+    ),
+)
+def export_task(
+    *,
+    git: Annotated[
+        str,
+        typer.Option(
+            "--git", metavar="DIR", help="Write the runs of the task as a git repository, or add what is new to it."
+        ),
+    ] = "",
+    html: Annotated[
+        str,
+        typer.Option(
+            "--html", metavar="DIR", help="Write the pages of the task as files that a browser opens without a server."
+        ),
+    ] = "",
+    task: Task = "",
+    bare: Annotated[bool, typer.Option("--bare", help="With --git: a repository without checked-out files.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="With --git: go on as records come, until Ctrl-C. Needs the daemon.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write the runs of one task as a git repository, or its pages as files."""
+    if bool(git) == bool(html):
+        raise UsageError("give a folder for a repository or for pages", hint="autoresearch task export --git DIR")
+    from autoresearch_cli.acts.exports import export_git, export_pages  # with templates, as above
+
+    if git:
+        export_git(git, task, bare=bare, follow=follow, json=json)
+    elif bare or follow:
+        raise UsageError("--bare and --follow go with --git", hint="autoresearch task export --git DIR")
+    else:
+        export_pages(html, task, json=json)
 
 
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
@@ -146,7 +170,7 @@ def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None
     say(f"{held}, {size(size_bytes)}, written to {name}")
     if written.missing:
         say(f"{counted(written.missing, 'blob')} that they refer to are not here")
-    say(f"→ on the other machine: autoresearch import {path.name}")
+    say(f"→ on the other machine: autoresearch node import {path.name}")
 
 
 def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:
@@ -219,3 +243,104 @@ def csv_line(row: list[str]) -> str:
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\r\n").writerow(row)
     return buffer.getvalue()
+
+
+MAXIMUM_BYTES = 16 << 20
+# Of one request: some hundred kilobytes at most.
+NOTES_AT_ONCE = 200
+
+
+@app.command(
+    "node import",
+    epilog=examples(
+        ("autoresearch node import /media/stick/log.car", "what export --bundle wrote on another machine"),
+        ("autoresearch node import results.tsv --task ~/my-task", "past work on this task, as notes of topic history"),
+        ("autoresearch node import results.tsv --json", "the same for a program"),
+        see="run export, node records --kind note, task show",
+    ),
+)
+def import_rows(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle, or a results.tsv of karpathy/autoresearch.")],
+    *,
+    task: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            metavar="DIR",
+            help="The task folder that a results.tsv belongs to. Left out: the file's own, else the configured one.",
+        ),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Import a bundle, whose records are checked like those of a peer; or past work as notes, which never rank."""
+    path = typed_path(file).absolute()
+    if _is_bundle(path):
+        if task:
+            raise UsageError("a bundle names the tasks of its records itself", hint="leave out --task")
+        _import_bundle(file, path, json=json)
+        return
+    rows = read_rows(_text(path))
+    # A results.tsv usually lies in its task's folder.
+    beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
+    digest = load_task(here.task_folder(task or beside)).digest
+    added = _append([row.note(digest) for row in rows])
+    if json:
+        print_json(ImportAnswer(file=file, added=added, known=len(rows) - added))
+    else:
+        say(f"{counted(added, 'note')} added, {len(rows) - added} were there already")
+        say("→ autoresearch node records --kind note")
+
+
+def _is_bundle(path: Path) -> bool:
+    """Whether it begins as one, or is called as one."""
+    try:
+        return path.is_file() and (path.suffix == ".car" or is_bundle(path))
+    except OSError as error:
+        raise Refused(f"{path} can't be read: {error.strerror}") from error
+
+
+def _import_bundle(name: str, path: Path, *, json: bool) -> None:
+    imported = bundles.take_in(path)
+    if json:
+        print_json(BundleImportAnswer(file=name, **asdict(imported)))
+        return
+    say(bundles.summary(imported))
+    if imported.early:
+        say("→ import it again later: some records are ahead of this clock")
+
+
+def _text(path: Path) -> str:
+    if not path.exists():
+        raise NotFound(f"there is no file {path}")
+    if not path.is_file():
+        raise UsageError(f"{path} is not a file")
+    if path.stat().st_size > MAXIMUM_BYTES:
+        raise UsageError(f"{path} is larger than {MAXIMUM_BYTES >> 20} MiB")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
+
+
+def _append(notes: list[Note]) -> int:
+    """Publish the notes that are not there yet, by the daemon where one runs. Returns how many were added."""
+    parts = [notes[start : start + NOTES_AT_ONCE] for start in range(0, len(notes), NOTES_AT_ONCE)]
+    try:
+        return sum(_ask(part) for part in parts)
+    except DaemonNotRunning:
+        with Notebook(here.paths()) as notebook:
+            return sum(notebook.publish_history(part, here.now_ms()) for part in parts)
+
+
+def _ask(notes: list[Note]) -> int:
+    given = [
+        HistoryNote(
+            task=note.task.hex() if note.task else "",
+            origin=note.origin,
+            text=note.text,
+            metrics={name: float(number) for name, number in note.metrics.items()},
+            status=note.status,
+        )
+        for note in notes
+    ]
+    return here.client().ask(operations.IMPORT_HISTORY, HistoryRequest(notes=given)).added

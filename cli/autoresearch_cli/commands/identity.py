@@ -8,38 +8,37 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.figures import counted, moment
-from autoresearch.identity import (
+from autoresearch.paths import typed_path
+from autoresearch.text import NAME_CHARACTERS, counted, moment
+from autoresearch.trust.identity import (
     ANSWER,
     REQUEST,
-    Identity,
-    KeyPair,
+    OwnKeys,
     back_up_root,
     create_identity,
     protect_root,
     restore_identity,
 )
-from autoresearch.paths import typed_path
-from autoresearch.sanitise import NAME_CHARACTERS
-from autoresearch_cli import attesting, enrolling, here
+from autoresearch.trust.keys import KeyPair
+from autoresearch_cli import here
+from autoresearch_cli.acts import joining as enrolling
+from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.commands import attestor as attesting
+from autoresearch_cli.here import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.passphrases import passphrase
 from autoresearch_cli.rendering.output import is_rich, print_json, print_labelled, print_table, say
-from autoresearch_cli.roots import loaded, unlocked
 
 KEY_CHARACTERS = 16
 app = command_app("This participant's keys and devices.", no_args_is_help=False)
-apps = {"id": app}
 
 
 @app.callback(
     invoke_without_command=True,
     epilog=examples(
-        ("autoresearch id show", "the keys of this machine"),
-        ("autoresearch id passphrase", "encrypt the root key"),
-        ("autoresearch id backup ~/root-backup", "an encrypted copy, in case the disk fails"),
-        see="doctor, paths, log --mine",
+        ("autoresearch node id show", "the keys of this machine"),
+        ("autoresearch node id passphrase", "encrypt the root key"),
+        ("autoresearch node id backup ~/root-backup", "an encrypted copy, in case the disk fails"),
+        see="node doctor, node paths, node records --mine",
     ),
 )
 def identity(context: typer.Context) -> None:
@@ -48,17 +47,17 @@ def identity(context: typer.Context) -> None:
         return
     try:
         show()
-        say("→ autoresearch id --help")
+        say("→ autoresearch node id --help")
     except NotFound as error:  # whoever only looks gets told, without a failure
         say(f"{error} → {error.hint}")
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch id new", "make both keys; asks for the root key's passphrase"),
-        ("autoresearch id new --no-passphrase", "leave the root key unencrypted"),
-        ("AUTORESEARCH_PASSPHRASE=… autoresearch id new --json", "the same for a program"),
-        see="id show, id backup, paths",
+        ("autoresearch node id new", "make both keys; asks for the root key's passphrase"),
+        ("autoresearch node id new --no-passphrase", "leave the root key unencrypted"),
+        ("AUTORESEARCH_PASSPHRASE=… autoresearch node id new --json", "the same for a program"),
+        see="node id show, node id backup, node paths",
     )
 )
 def new(
@@ -78,17 +77,17 @@ def new(
     made = create_identity(here.paths().keys, passphrase=secret)
     _report(made, encrypted=secret is not None, json=json)
     if secret is not None and not json:
-        say("→ autoresearch id renew, once this machine is in your network: it signs what the daemon can't")
+        say("→ autoresearch node id renew, once this machine is in your network: it signs what the daemon can't")
     if not json:
-        say("→ autoresearch id backup FILE: only you can restore the root key")
+        say("→ autoresearch node id backup FILE: only you can restore the root key")
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch id show", "both public keys"),
-        ("autoresearch id show --json | jq -r .device_key", "the device key for a program"),
-        ("autoresearch log --mine", "what this device published"),
-        see="id new, id devices, doctor",
+        ("autoresearch node id show", "both public keys"),
+        ("autoresearch node id show --json | jq -r .device_key", "the device key for a program"),
+        ("autoresearch node records --mine", "what this device published"),
+        see="node id new, node id devices, node doctor",
     )
 )
 def show(*, json: Json = False) -> None:
@@ -98,10 +97,10 @@ def show(*, json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch id name ann", "be “ann” beside your key in others' tables"),
-        ('autoresearch id name "ann of the tea house"', "with spaces"),
-        ("autoresearch id name --remove", "be a key without a name again"),
-        see="id show, top, credit",
+        ("autoresearch node id name ann", "be “ann” beside your key in others' tables"),
+        ('autoresearch node id name "ann of the tea house"', "with spaces"),
+        ("autoresearch node id name --remove", "be a key without a name again"),
+        see="node id show, top, network credit",
     )
 )
 def name(
@@ -120,10 +119,10 @@ def name(
 
 @app.command(
     epilog=examples(
-        ("autoresearch id devices", "the devices of this participant"),
-        ("autoresearch id devices --json | jq '.devices[].state'", "how each stands, for a program"),
-        ("autoresearch id revoke 3f9a", "revoke a device"),
-        see="id add-device, id revoke, id renew",
+        ("autoresearch node id devices", "the devices of this participant"),
+        ("autoresearch node id devices --json | jq '.devices[].state'", "how each stands, for a program"),
+        ("autoresearch node id revoke 3f9a", "revoke a device"),
+        see="node id add-device, node id revoke, node id renew",
     )
 )
 def devices(*, json: Json = False) -> None:
@@ -151,10 +150,10 @@ def devices(*, json: Json = False) -> None:
 @app.command(
     name="add-device",
     epilog=examples(
-        ("autoresearch id add-device", "on the new machine: print its request"),
-        ("autoresearch id add-device autoresearch-device:…", "where the root key is: print the answer"),
-        ("autoresearch id add-device autoresearch-delegation:…", "on the new machine again: done"),
-        see="id devices, id revoke",
+        ("autoresearch node id add-device", "on the new machine: print its request"),
+        ("autoresearch node id add-device autoresearch-device:…", "where the root key is: print the answer"),
+        ("autoresearch node id add-device autoresearch-delegation:…", "on the new machine again: done"),
+        see="node id devices, node id revoke",
     ),
 )
 def add_device(
@@ -171,15 +170,17 @@ def add_device(
     elif text.startswith(ANSWER):
         enrolling.adopt(text, json=json)
     else:
-        raise UsageError("that is neither a request nor an answer", hint="autoresearch id add-device prints a request")
+        raise UsageError(
+            "that is neither a request nor an answer", hint="autoresearch node id add-device prints a request"
+        )
 
 
 @app.command(
     epilog=examples(
-        ("autoresearch id renew", "delegate this device for 90 more days"),
-        ("autoresearch down && autoresearch id renew && autoresearch up", "when the daemon runs"),
-        ("autoresearch id renew --json", "the same for a program"),
-        see="id devices, id show",
+        ("autoresearch node id renew", "delegate this device for 90 more days"),
+        ("autoresearch down && autoresearch node id renew && autoresearch up", "when the daemon runs"),
+        ("autoresearch node id renew --json", "the same for a program"),
+        see="node id devices, node id show",
     )
 )
 def renew(*, json: Json = False) -> None:
@@ -191,10 +192,10 @@ def renew(*, json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("autoresearch id revoke 3f9a", "the device whose key begins so"),
-        ("autoresearch id revoke 3f9a --reason 'laptop stolen'", "with a public reason"),
-        ("autoresearch id devices", "what the devices are"),
-        see="id devices, id add-device",
+        ("autoresearch node id revoke 3f9a", "the device whose key begins so"),
+        ("autoresearch node id revoke 3f9a --reason 'laptop stolen'", "with a public reason"),
+        ("autoresearch node id devices", "what the devices are"),
+        see="node id devices, node id add-device",
     )
 )
 def revoke(
@@ -211,10 +212,10 @@ def revoke(
 
 @app.command(
     epilog=examples(
-        ("autoresearch id merge", "this device's history forked: let both branches count"),
-        ("autoresearch id merge 3f9a", "that of another device of yours"),
-        ("autoresearch down && autoresearch id merge && autoresearch up", "when the daemon runs"),
-        see="doctor, evidence, id devices",
+        ("autoresearch node id merge", "this device's history forked: let both branches count"),
+        ("autoresearch node id merge 3f9a", "that of another device of yours"),
+        ("autoresearch down && autoresearch node id merge && autoresearch up", "when the daemon runs"),
+        see="node doctor, run evidence, node id devices",
     )
 )
 def merge(
@@ -238,10 +239,10 @@ def merge(
 @app.command(
     name="passphrase",
     epilog=examples(
-        ("autoresearch id passphrase", "encrypt the root key, or change its passphrase"),
-        ("autoresearch id passphrase --remove", "decrypt it"),
-        ("autoresearch id show", "whether the root key is encrypted here"),
-        see="id backup, id renew",
+        ("autoresearch node id passphrase", "encrypt the root key, or change its passphrase"),
+        ("autoresearch node id passphrase --remove", "decrypt it"),
+        ("autoresearch node id show", "whether the root key is encrypted here"),
+        see="node id backup, node id renew",
     ),
 )
 def change_passphrase(
@@ -249,7 +250,7 @@ def change_passphrase(
     remove: Annotated[bool, typer.Option("--remove", help="Decrypt the root key.")] = False,
     json: Json = False,
 ) -> None:
-    """Encrypt the root key with a passphrase. The daemon needs only the device key; `id renew` then asks for it."""
+    """Encrypt the root key with a passphrase. The daemon does not need it; `node id renew` then asks."""
     mine = unlocked(loaded())
     secret = None if remove else passphrase("that the root key gets", confirm=True)
     protect_root(here.paths().keys, _root(mine), secret)
@@ -258,10 +259,10 @@ def change_passphrase(
 
 @app.command(
     epilog=examples(
-        ("autoresearch id backup ~/root-backup", "an encrypted copy of the root key"),
-        ("autoresearch id restore ~/root-backup", "on another machine"),
-        ("autoresearch id backup ~/root-backup && ssh-keygen -y -f ~/root-backup", "and check that it opens"),
-        see="id restore, id passphrase",
+        ("autoresearch node id backup ~/root-backup", "an encrypted copy of the root key"),
+        ("autoresearch node id restore ~/root-backup", "on another machine"),
+        ("autoresearch node id backup ~/root-backup && ssh-keygen -y -f ~/root-backup", "and check that it opens"),
+        see="node id restore, node id passphrase",
     )
 )
 def backup(
@@ -280,14 +281,14 @@ def backup(
 
 @app.command(
     epilog=examples(
-        ("autoresearch id restore ~/root-backup", "the same participant on this machine, with a new device key"),
-        ("autoresearch id devices", "then list the devices"),
-        ("autoresearch id revoke 3f9a", "and revoke the one that was lost"),
-        see="id backup, id renew",
+        ("autoresearch node id restore ~/root-backup", "the same participant on this machine, with a new device key"),
+        ("autoresearch node id devices", "then list the devices"),
+        ("autoresearch node id revoke 3f9a", "and revoke the one that was lost"),
+        see="node id backup, node id renew",
     )
 )
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `id backup` wrote.")], *, json: Json = False
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node id backup` wrote.")], *, json: Json = False
 ) -> None:
     """Put the root key back from a backup, onto a machine without keys."""
     try:
@@ -298,47 +299,47 @@ def restore(
     restored = restore_identity(here.paths().keys, content, passphrase("of the backup"))
     _report(restored, encrypted=True, json=json)
     if not json:
-        say("→ let this node catch up first (autoresearch up, autoresearch peers), then autoresearch id renew")
+        say("→ let this node catch up (autoresearch up, autoresearch network peers), then autoresearch node id renew")
 
 
 app.command(
     epilog=examples(
-        ("autoresearch id attest you@example.org", "have attestors send you codes; then type them"),
-        ("autoresearch id attest --status", "whether you are attested, and until when"),
-        ("autoresearch id attest you@example.org --json", "ask, and confirm later"),
-        see="id confirm, network trust, status",
+        ("autoresearch node id attest you@example.org", "have attestors send you codes; then type them"),
+        ("autoresearch node id attest --status", "whether you are attested, and until when"),
+        ("autoresearch node id attest you@example.org --json", "ask, and confirm later"),
+        see="node id confirm, network trust, status",
     )
 )(attesting.attest)
 app.command(
     epilog=examples(
-        ("autoresearch id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
-        ("autoresearch id confirm < mail.txt", "or the whole mail, or several"),
-        ("autoresearch id attest --status", "which codes are missing"),
-        see="id attest, id passphrase",
+        ("autoresearch node id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
+        ("autoresearch node id confirm < mail.txt", "or the whole mail, or several"),
+        ("autoresearch node id attest --status", "which codes are missing"),
+        see="node id attest, node id passphrase",
     )
 )(attesting.confirm)
 
 
-def _device(mine: Identity, text: str) -> bytes:
+def _device(mine: OwnKeys, text: str) -> bytes:
     """The device that a beginning of its key names. Raises NotFound, UsageError."""
     found = [row.key for row in enrolling.rows(mine) if row.key.hex().startswith(text.lower())]
     if not found:
-        raise NotFound(f"this participant has no device {text}", hint="autoresearch id devices")
+        raise NotFound(f"this participant has no device {text}", hint="autoresearch node id devices")
     if len(found) > 1:
         raise UsageError(f"{text} can mean several devices", hint="type more characters")
     return found[0]
 
 
-def _root(mine: Identity) -> KeyPair:
+def _root(mine: OwnKeys) -> KeyPair:
     assert isinstance(mine.root, KeyPair)
     return mine.root
 
 
-def _is(device: bytes, mine: Identity) -> bool:
+def _is(device: bytes, mine: OwnKeys) -> bool:
     return device == mine.device.public
 
 
-def _report(found: Identity, *, json: bool, encrypted: bool = False) -> None:
+def _report(found: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
     plain = isinstance(found.root, KeyPair)
     lies = "plain" if plain else "encrypted" if found.root.here else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(

@@ -7,23 +7,22 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.errors import UsageError
-from autoresearch.installing import install_command
+from autoresearch.errors import UsageError, install_command
 from autoresearch_cli import here
-from autoresearch_cli.options import command_app, examples
+from autoresearch_cli.catalogue import command_app, examples
 from autoresearch_cli.rendering.output import say
 
-app = command_app(no_args_is_help=False)
-apps = {"mcp": app}
+app = command_app()
 
 
 @app.command(
+    "mcp",
     epilog=examples(
         ("autoresearch mcp", "over standard input and output, as a client starts it"),
         ("autoresearch mcp --http 8765", "on a loopback port, for a client that connects"),
         ("claude mcp add autoresearch -- autoresearch mcp", "add it to a coding agent"),
-        see="up, run, propose, task get",
-    )
+        see="up, run, run propose, task get",
+    ),
 )
 def mcp(
     folder: Annotated[str, typer.Argument(metavar="[DIR]", help="A task folder. Left out: the configured task.")] = "",

@@ -9,67 +9,50 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.api import operations
-from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch.figures import counted, moment
-from autoresearch.identity import Trust
-from autoresearch.installing import install_command
-from autoresearch.networks import (
+from autoresearch.ask import operations
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
+from autoresearch.paths import typed_path
+from autoresearch.record.record import Network
+from autoresearch.text import counted, moment
+from autoresearch.trust.invite import write_invite
+from autoresearch.trust.manifest import (
     NONCE_BYTES,
     PRESETS,
     Manifest,
     Preset,
     PresetName,
-    load_manifest,
     parse_constant,
     parse_key,
-    save_manifest,
     unusual_constants,
-    write_invite,
 )
-from autoresearch.paths import typed_path
-from autoresearch.records import Network
-from autoresearch_cli import admitting, here, joining, starting
-from autoresearch_cli.commands import network_homes, network_voters
+from autoresearch.trust.manifest_file import load_manifest, save_manifest
+from autoresearch.trust.roster import Trust
+from autoresearch_cli import here, starting
+from autoresearch_cli.acts import joining
+from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.commands import network_homes
+from autoresearch_cli.commands import voters as admitting
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
-from autoresearch_cli.options import Json, command_app, examples
+from autoresearch_cli.rendering.answers import invitation, voter_lines
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
-from autoresearch_cli.rendering.voters import invitation, voter_lines
 
 STARTING_SECONDS = 15.0
-app = command_app("The network of this node: create one, join one, invite others.", no_args_is_help=False)
-app.add_typer(network_homes.app)
-apps = {"network": app}
+app = command_app()
 
-Key = Annotated[str, typer.Argument(help="A participant's root key: `id show` prints it as “participant”.")]
+Key = Annotated[str, typer.Argument(help="A participant's root key: `node id show` prints it as “participant”.")]
 ByHand = Annotated[bool, typer.Option("--participant", help="The key is a participant's, not an attestor's.")]
 Founding = Annotated[bool, typer.Option("--founder", help="The key is a founder's, who decides who else counts.")]
 INVITE_USES, INVITE_DAYS = 1, 7
 
 
-@app.callback(
-    invoke_without_command=True,
-    epilog=examples(
-        ("autoresearch network join autoresearch1…", "join with an invite"),
-        ("autoresearch network show", "which network this is, and its trust list"),
-        ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
-        see="peers, config, id show",
-    ),
-)
-def network(context: typer.Context) -> None:
-    """A network is a set of constants, a trust list, and some nodes to begin with. It has no server."""
-    if context.invoked_subcommand is None:
-        show()
-        say("→ autoresearch network --help")
-
-
 @app.command(
+    "network new",
     epilog=examples(
         ("autoresearch network new tea", "write tea.toml"),
         ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
         ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
-        see="network join, id show",
-    )
+        see="network join, node id show",
+    ),
 )
 def new(  # noqa: PLR0913 - one option for each part of a manifest
     name: Annotated[str, typer.Argument(help="What the network is called: letters, digits, dots, dashes.")],
@@ -120,12 +103,13 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
 
 
 @app.command(
+    "network join",
     epilog=examples(
         ("autoresearch network join tea.toml", "with its file"),
         ("autoresearch network join autoresearch1…", "with an invite"),
         ("autoresearch network join /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "by asking a node that is in it"),
-        see="network show, up, peers",
-    )
+        see="network show, up, network peers",
+    ),
 )
 def join(
     where: Annotated[
@@ -161,12 +145,13 @@ def join(
 
 
 @app.command(
+    "network show",
     epilog=examples(
         ("autoresearch network show", "its name, id, trust list, and an invite"),
         ("autoresearch network show --json | jq -r .id", "the id for a program"),
         ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
-        see="peers, network invite, network trust",
-    )
+        see="network peers, network invite, network trust",
+    ),
 )
 def show(*, json: Json = False) -> None:
     """Show the network this node is in."""
@@ -174,12 +159,13 @@ def show(*, json: Json = False) -> None:
 
 
 @app.command(
+    "network invite",
     epilog=examples(
         ("autoresearch network invite", "one long word; where you are the founder, who joins with it counts"),
         ("autoresearch network invite --uses 5 --days 1", "for five participants, until tomorrow"),
         ("autoresearch network invite --revoke 3fa9", "end an invite: it admits nobody from now on"),
         see="network join, network invites, network dismiss",
-    )
+    ),
 )
 def invite(
     *,
@@ -216,12 +202,13 @@ def invite(
 
 
 @app.command(
+    "network trust",
     epilog=examples(
         ("autoresearch network trust KEY", "trust an attestor"),
         ("autoresearch network trust KEY --participant", "count a participant as attested"),
         ("autoresearch network show", "look at the list"),
-        see="network distrust, id show",
-    )
+        see="network distrust, node id show",
+    ),
 )
 def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Trust one more attestor, participant or founder on this machine. It counts here at once."""
@@ -235,12 +222,13 @@ def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, j
 
 
 @app.command(
+    "network distrust",
     epilog=examples(
         ("autoresearch network distrust KEY", "stop trusting an attestor"),
         ("autoresearch network distrust KEY --participant", "count a participant as unattested"),
         ("autoresearch network show", "look at the list"),
-        see="network trust, peers",
-    )
+        see="network trust, network peers",
+    ),
 )
 def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Stop trusting an attestor, participant or founder on this machine. Its word stops counting here at once."""
@@ -260,7 +248,7 @@ def _refuse_both(*, participant: bool, founder: bool) -> None:
 
 def _end_invite(manifest: Manifest, text: str, *, json: bool) -> None:
     invitations = admitting.invitations(manifest.network)
-    [row] = admitting.rows([invitations.revoke(invitations.find(text))])
+    [row] = admitting.invitation_rows([invitations.revoke(invitations.find(text))])
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=[row]))
         return
@@ -302,7 +290,7 @@ def _say_next(*, follows: bool) -> None:
     if starting.daemon_status() is None:
         say("→ autoresearch up")
     elif follows and here.settings().network.enabled:
-        say("→ autoresearch peers")
+        say("→ autoresearch network peers")
     else:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
 
@@ -362,6 +350,3 @@ def _report(answer: NetworkAnswer, *, json: bool) -> None:
     # Where founders admit, an invite is made for somebody: `network invite`.
     lines += [("invite", answer.invite)] if answer.invite and not answer.founders else []
     print_labelled(lines)
-
-
-app.add_typer(network_voters.app)

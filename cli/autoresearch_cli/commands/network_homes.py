@@ -1,31 +1,87 @@
-"""``network list``, ``use``, ``bring``, ``forget``: the networks that this home has, side by side."""
+"""Own runs of another network of this home, brought into the one in use, by the daemon where one runs.
+
+``network list``, ``use``, ``bring``, ``forget``: the networks that this home has, side by side.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from autoresearch.errors import Refused, UsageError
-from autoresearch.figures import counted
-from autoresearch.home_networks import (
+from autoresearch.ask import operations
+from autoresearch.ask.acts.networks import (
     HomeNetwork,
+    bring,
     contents_of,
     find_home_network,
     forget_network,
     home_networks,
     network_to_use,
+    runs_to_bring,
     use_network,
 )
-from autoresearch.records import DEFAULT_NETWORK
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import BroughtAnswer
+from autoresearch.ask.records import RecordView
+from autoresearch.ask.requests import BringRequest
+from autoresearch.ask.show import record_view
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, Refused, UsageError
+from autoresearch.log.log import Log
+from autoresearch.record.record import DEFAULT_NETWORK
+from autoresearch.text import counted
 from autoresearch_cli import here, starting
-from autoresearch_cli.bringing import bring_all, still_to_bring
-from autoresearch_cli.completing import complete_network
+from autoresearch_cli.catalogue import Json, command_app, complete_network, examples
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import confirm, is_rich, print_json, print_table, say
+
+# At a time: how often a person sees how far it is.
+RUNS_AT_ONCE = 20
+
+
+def still_to_bring(origin: HomeNetwork) -> list[RecordView]:
+    """The finished runs that the network in use lacks, parents before their children. Reads only."""
+    network = origin.manifest.network
+    with open_notebook() as notebook, Log.open(origin.paths.log, network, read_only=True) as log:
+        if notebook.me is None:
+            return []
+        return [record_view(log, run) for run in runs_to_bring(log, notebook.log, notebook.me, here.now_ms()).runs]
+
+
+def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> BroughtAnswer:
+    """Publish them. ``progress`` is told how many are done, and of how many.
+
+    Raises:
+        AutoresearchError: it can't go on now; the sentence says how many were brought.
+    """
+    if origin.in_use:
+        raise Refused(f"{origin.name} is the network in use: its runs are here", hint="autoresearch network list")
+    brought = 0
+    while True:
+        try:
+            found = _some(origin)
+        except AutoresearchError as error:
+            done = f"; {counted(brought, 'run')} brought before that" if brought else ""
+            raise type(error)(f"{str(error).rstrip('.')}{done}", hint=error.hint) from error
+        brought += found.brought
+        if not found.left:
+            return BroughtAnswer(brought=brought, skipped=found.skipped, repeated=found.repeated, left=0)
+        progress(brought, brought + found.left)
+
+
+def _some(origin: HomeNetwork) -> BroughtAnswer:
+    try:
+        return here.client().ask(operations.BRING, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
+    except DaemonNotRunning:
+        with Notebook(here.paths()) as notebook:
+            found = bring(origin, notebook, here.now_ms, most=RUNS_AT_ONCE)
+        return BroughtAnswer(**asdict(found))
+
 
 ID_DIGITS = 8
 app = command_app()
@@ -41,7 +97,7 @@ Name = Annotated[
 
 
 @app.command(
-    "list",
+    "network list",
     epilog=examples(
         ("autoresearch network list", "their names, and which is in use"),
         ("autoresearch network list --json | jq -r '.networks[].name'", "the names for a program"),
@@ -69,12 +125,13 @@ def show_networks(*, json: Json = False) -> None:
 
 
 @app.command(
+    "network use",
     epilog=examples(
         ("autoresearch network use tea", "work in another network of this home from now on"),
-        ("autoresearch finish && autoresearch network use tea", "let the run in hand end first"),
+        ("autoresearch node finish && autoresearch network use tea", "let the run in hand end first"),
         ("autoresearch network use commons", "back to the network without a manifest"),
-        see="network list, network bring, finish",
-    )
+        see="network list, network bring, node finish",
+    ),
 )
 def use(name: Name, *, json: Json = False) -> None:
     """Use another network of this home. A running daemon begins again in it; both logs stay as they are."""
@@ -89,19 +146,20 @@ def use(name: Name, *, json: Json = False) -> None:
     for sentence in told:
         say(sentence)
     if found.manifest.network == DEFAULT_NETWORK and here.settings().network.enabled:
-        say("its records are exchanged too; to be alone in it: autoresearch config set network.enabled false")
+        say("its records are exchanged too; to be alone in it: autoresearch node config set network.enabled false")
     say("→ autoresearch status" if told else "→ autoresearch up")
 
 
 @app.command(
+    "network bring",
     epilog=examples(
         ("autoresearch network bring commons --dry-run", "list the runs that would be published"),
         ("autoresearch network bring commons", "publish them in the network in use; again: only what is new"),
         ("autoresearch network join INVITE --bring", "the same while joining"),
-        see="network list, network use, log",
-    )
+        see="network list, network use, node records",
+    ),
 )
-def bring(
+def bring_runs(
     origin: Annotated[
         str,
         typer.Argument(
@@ -134,16 +192,17 @@ def bring(
     if json:
         print_json(answer)
         return
-    say("→ autoresearch log --kind run")
+    say("→ autoresearch node records --kind run")
 
 
 @app.command(
+    "network forget",
     epilog=examples(
         ("autoresearch network forget tea", "asks first, on a terminal"),
-        ("autoresearch export --bundle tea.car", "keep a copy of the network in use before"),
+        ("autoresearch run export --bundle tea.car", "keep a copy of the network in use before"),
         ("autoresearch network forget tea --yes --json", "without a question, for a program"),
-        see="network list, network use, export",
-    )
+        see="network list, network use, run export",
+    ),
 )
 def forget(
     name: Name,

@@ -1,37 +1,42 @@
-"""``note`` and ``notes``: what runs show and suggest, for all to read."""
+"""``note`` and ``notes``: what runs show and suggest, for all to read.
+
+``ask``: what the log says to a question.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Annotated, Literal
 
+import msgspec
 import typer
 
-from autoresearch.answers import note_on, note_view, notes_answer
-from autoresearch.api import NoteAnswer, NoteRequest, operations
+from autoresearch.ask import operations
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.asking import ask_answer
+from autoresearch.ask.ideas import AskAnswer, NoteAnswer
+from autoresearch.ask.notes import note_on, note_view, notes_answer
+from autoresearch.ask.requests import AskRequest, NoteRequest
 from autoresearch.errors import DaemonNotRunning, UsageError
-from autoresearch.notebook import Notebook
-from autoresearch.records import format_id
+from autoresearch.record.encoding import format_id
 from autoresearch_cli import here
-from autoresearch_cli.completing import complete_reference
-from autoresearch_cli.options import Json, Task, command_app, examples
+from autoresearch_cli.catalogue import Json, Task, command_app, complete_reference, examples
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.notes import print_notes
-from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.paging import paged
+from autoresearch_cli.rendering.answers import print_found, print_notes
+from autoresearch_cli.rendering.layout import short
+from autoresearch_cli.rendering.output import paged, print_json, say
 
-note_app, notes_app = command_app(), command_app(no_args_is_help=False)
-apps = {"note": note_app, "notes": notes_app}
+app = command_app()
 
 
-@note_app.command(
+@app.command(
+    "note add",
     epilog=examples(
-        ("autoresearch note @ 'the cosine schedule makes it'", "what the best run shows"),
-        ("autoresearch note 'try twice the width' --topic hypothesis", "an idea, with no run behind it"),
-        ("autoresearch note 'width helps' --evidence g3xk --evidence 7fq2", "what several runs show"),
-        see="notes, ask, claims, withdraw",
-    )
+        ("autoresearch note add @ 'the cosine schedule makes it'", "what the best run shows"),
+        ("autoresearch note add 'try twice the width' --topic hypothesis", "an idea, with no run behind it"),
+        ("autoresearch note add 'width helps' --evidence g3xk --evidence 7fq2", "what several runs show"),
+        see="note list, note ask, run claims, run withdraw",
+    ),
 )
 def note(
     first: Annotated[
@@ -54,7 +59,7 @@ def note(
     """Publish a note, with the runs that are its evidence. Everybody who works on the task reads it, and models do."""
     runs, text = ([], first) if second is None else ([first], second)
     if second is None and len(first.split()) == 1:
-        raise UsageError(f"“{first}” alone says nothing", hint='autoresearch note RUN "what the run shows"')
+        raise UsageError(f"“{first}” alone says nothing", hint='autoresearch note add RUN "what the run shows"')
     with open_notebook(task) as notebook:
         known = [format_id(notebook.resolve(run)) for run in (*runs, *(evidence or []))]
         named = notebook.task().digest.hex() if task else ""
@@ -66,7 +71,7 @@ def note(
         return
     about = f" on {', '.join(map(short, known))}" if known else f" on the task {answer.note.task}"
     say(f"{short(answer.note.id)} is published: {topic}{about}")
-    say("→ autoresearch notes")
+    say("→ autoresearch note list")
 
 
 def _publish(request: NoteRequest) -> NoteAnswer:
@@ -80,13 +85,14 @@ def _publish(request: NoteRequest) -> NoteAnswer:
         return NoteAnswer(note=note_view(notebook.log, record))
 
 
-@notes_app.command(
+@app.command(
+    "note list",
     epilog=examples(
-        ("autoresearch notes", "the newest notes on the task worked on last"),
-        ("autoresearch notes cosine schedule", "those that fit these words best"),
-        ("autoresearch notes --task grammar -n 50 --json", "of one task, for a program"),
-        see="note, ask, claims, log --kind note",
-    )
+        ("autoresearch note list", "the newest notes on the task worked on last"),
+        ("autoresearch note list cosine schedule", "those that fit these words best"),
+        ("autoresearch note list --task grammar -n 50 --json", "of one task, for a program"),
+        see="note add, note ask, run claims, node records --kind note",
+    ),
 )
 def notes(
     query: Annotated[
@@ -108,8 +114,54 @@ def notes(
         print_notes(answer, now_ms=here.now_ms())
     if answer.notes:
         say(f"notes on {answer.task}")
-        say("→ autoresearch show ID, autoresearch note RUN 'what it shows'")
+        say("→ autoresearch show ID, autoresearch note add RUN 'what it shows'")
     elif words:
-        say(f"no note on {answer.task} has these words → autoresearch notes")
+        say(f"no note on {answer.task} has these words → autoresearch note list")
     else:
-        say(f"→ there is no note on {answer.task} yet: autoresearch note RUN 'what it shows'")
+        say(f"→ there is no note on {answer.task} yet: autoresearch note add RUN 'what it shows'")
+
+
+@app.command(
+    "note ask",
+    epilog=examples(
+        ("autoresearch note ask 'which batch sizes were tried?'", "values tried, with the best run of each"),
+        ("autoresearch note ask 'what helped with divergence?' --no-model", "records alone, no language model"),
+        ("autoresearch note ask 'does dropout help' --task grammar --json", "about one task, for a program"),
+        see="note list, run claims, top, show",
+    ),
+)
+def ask(
+    words: Annotated[list[str], typer.Argument(metavar="QUESTION...", help="The question, in plain words.")],
+    *,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Ask no language model, though one is set up.")] = False,
+    task: Task = "",
+    json: Json = False,
+) -> None:
+    """What the log says to a question: values tried of the parameters that it names, notes, runs and failures.
+
+    Where a language model is set up (llm.model), the running daemon has it put that into sentences that cite records.
+    """
+    question = " ".join(words)
+    with open_notebook(task) as notebook:
+        found = notebook.task()
+        answer = ask_answer(notebook.log, notebook.blobs, found, question, me=notebook.me)
+    if not no_model and here.settings().llm.model:
+        answer = _in_sentences(answer, found.digest)
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_found(answer)
+    if answer.reason:
+        say(f"in no model's words: {answer.reason}")
+    if not (answer.parameters or answer.notes or answer.runs or answer.failures):
+        say(f"nothing on {answer.task} has words of the question → autoresearch note list, autoresearch top")
+    else:
+        say("→ autoresearch show ID, autoresearch note list WORDS")
+
+
+def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
+    """The answer of the daemon, which alone asks models."""
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.ASK, AskRequest(question=plain.question, task=task.hex()))
+    return msgspec.structs.replace(plain, reason="the daemon, which asks the model, is not running: autoresearch up")

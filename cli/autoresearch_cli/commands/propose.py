@@ -1,31 +1,86 @@
-"""``propose``: put a program into the daemon's queue, or take it out again."""
+"""``next``: bring a task folder to the program to build on.
+
+``propose``: put a program into the daemon's queue, or take it out again.
+
+``claim``: say that a program is being tried, before it is run somewhere else.
+"""
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
 
-from autoresearch.api import DropRequest, QueuedRun, operations
+from autoresearch.ask import operations
+from autoresearch.ask.node import QueuedRun
+from autoresearch.ask.requests import ClaimRequest, DropRequest
 from autoresearch.errors import UsageError
+from autoresearch.text import clock, value
 from autoresearch_cli import here
+from autoresearch_cli.acts.packages import bring
+from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_of, request
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.rendering.ids import short
+from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
 
 app = command_app()
-apps = {"propose": app}
 
 
 @app.command(
+    "run checkout",
     epilog=examples(
-        ("autoresearch propose ~/grammar --hypothesis 'longer warm-up'", "the program of a task folder"),
-        ("autoresearch propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
-        ("autoresearch propose --drop proposal-3", "take it out of the queue"),
-        see="run, status, task get, events",
-    )
+        ("autoresearch run checkout ~/grammar", "its program becomes the best one"),
+        ("autoresearch run checkout . --run g3xk", "the program of another run, as the start of your next edit"),
+        ("autoresearch run checkout . --json | jq -r .kept", "where the edit lies that was there and never run"),
+        see="run, task get, best, diff",
+    ),
+)
+def next_program(
+    folder: Folder = "",
+    *,
+    run: Annotated[
+        str,
+        typer.Option(
+            "--run",
+            metavar="ID",
+            help="The run to build on. Left out: the best one (@).",
+            autocompletion=complete_reference,
+        ),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
+    if not (folder or here.settings().work.task):  # the task that ships is no folder to work in
+        raise UsageError(
+            "name the task folder: autoresearch run checkout DIR", hint="autoresearch task get TASK DIR makes one"
+        )
+    answer, lines = bring(here.task_folder(folder), run)
+    if json:
+        print_json(answer)
+        return
+    files = " and ".join(answer.edit)
+    named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
+    measured = "" if answer.value is None else f": {value(answer.value)}"
+    say(f"{files} {'is now' if answer.changed else 'already is'} {named}{measured}")
+    if answer.kept:
+        back = f"cp {shlex.quote(answer.kept)} {shlex.quote(f'{answer.folder}/{answer.edit[0]}')}"
+        say(f"your edit was never run; it is kept: {back} brings it back")
+    for line in lines:
+        say(line)
+    again = shlex.quote(folder or answer.folder)
+    say(f"→ read {answer.history}, edit {files}, then: autoresearch run {again} --hypothesis '…'")
+
+
+@app.command(
+    "run propose",
+    epilog=examples(
+        ("autoresearch run propose ~/grammar --hypothesis 'longer warm-up'", "the program of a task folder"),
+        ("autoresearch run propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
+        ("autoresearch run propose --drop proposal-3", "take it out of the queue"),
+        see="run, status, task get, node events",
+    ),
 )
 def propose(
     program: Annotated[str, typer.Argument(metavar="[DIR|FILE]", help="A task folder, or a program for --task.")] = "",
@@ -41,7 +96,7 @@ def propose(
 ) -> None:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
     if bool(program) == bool(drop):
-        raise UsageError("give a folder or a file to propose, or --drop NAME", hint="autoresearch propose --help")
+        raise UsageError("give a folder or a file to propose, or --drop NAME", hint="autoresearch run propose --help")
     if drop:
         left = here.client().ask(operations.DROP_PROPOSAL, DropRequest(name=drop))
         if json:
@@ -58,9 +113,48 @@ def propose(
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
     _print_queue(answer.queue)
-    say("→ autoresearch status, autoresearch events --follow")
+    say("→ autoresearch status, autoresearch node events --follow")
 
 
 def _print_queue(queue: list[QueuedRun]) -> None:
     for each in queue:
         say(f"  {queued_line(each)}")
+
+
+MINUTES = 30
+
+
+@app.command(
+    "run claim",
+    epilog=examples(
+        ("autoresearch run claim ~/grammar", "the program of a task folder, for half an hour"),
+        (
+            "autoresearch run claim new.py --parent @ --minutes 120",
+            "a file, as a change of the best run, for two hours",
+        ),
+        ("autoresearch run claim ~/grammar --json", "the claim's record, for a program"),
+        see="run claims, run, run propose",
+    ),
+)
+def claim(
+    program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")],
+    *,
+    task: Annotated[
+        str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")
+    ] = "",
+    hypothesis: Hypothesis = "",
+    parent: Parent = "",
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="How long it holds.")] = MINUTES,
+    json: Json = False,
+) -> None:
+    """Tell the network that you try a program, so that nobody else runs it meanwhile. `run` claims by itself."""
+    asked = request(idea_of(program, task, parent, hypothesis))
+    claimed = ClaimRequest(
+        task=asked.task, program=asked.program, parent=asked.parent, hypothesis=asked.hypothesis, minutes=minutes
+    )
+    answer = here.client().ask(operations.CLAIM, claimed)
+    if json:
+        print_json(answer)
+        return
+    say(f"claimed “{answer.claim.title}” until {clock(answer.claim.until_ms)}")
+    say("→ autoresearch run, autoresearch run claims")

@@ -1,45 +1,73 @@
-"""``run``: one run of the program in a task folder, or a benchmark run of a project."""
+"""``run``: one run of the program in a task folder, or a benchmark run of a project.
+
+``runs``: the runs of a task as a table.
+
+``star`` and ``unstar``: runs to find again. Nothing is published.
+
+``claims``: what is being tried now.
+
+``withdraw``: withdraw a run or a note of this machine.
+"""
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from autoresearch.api import Event, operations
+from autoresearch.ask import operations
+from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import Event
+from autoresearch.ask.people.claims import claims_answer, own_record, withdrawn_answer
+from autoresearch.ask.records import StarAnswer, WithdrawnAnswer
+from autoresearch.ask.requests import MAXIMUM_ROWS, RunsOf, WithdrawRecordRequest
+from autoresearch.ask.runs.rows import runs_answer
+from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
-from autoresearch.ideas import Idea
+from autoresearch.log.local import Choice, choose
+from autoresearch.record.encoding import format_id
+from autoresearch.record.record import Record
+from autoresearch.text import counted
+from autoresearch.words import HELD
 from autoresearch_cli import here
-from autoresearch_cli.agent_folders import refreshed
+from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages, refreshed
+from autoresearch_cli.agent.projects import From, Set, Trust, do_run, finish_run, means_project, project_path
+from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_run, examples
+from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
-from autoresearch_cli.options import Json, command_app, examples
-from autoresearch_cli.packages import AllowPackages, ask_for_packages
-from autoresearch_cli.projects import From, Set, Trust, do_run, finish_run, means_project, project_path
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.progress import Display, choose_display
+from autoresearch_cli.rendering.answers import print_claims
+from autoresearch_cli.rendering.boards import print_runs, row_words
+from autoresearch_cli.rendering.layout import short
+from autoresearch_cli.rendering.output import confirm, paged, print_json, say
 from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.status import state_sentence
-from autoresearch_cli.watching import OK, Watch, text_in
+from autoresearch_cli.watching import OK, Display, Watch, choose_display, text_in
 
-# States in which the daemon begins nothing.
-HELD = ("paused", "waiting", "stopping")
 app = command_app()
-apps = {"run": app}
 
 
 @app.command(
+    "run",
+    cls=RunCommand,
     epilog=examples(
         ("autoresearch run", "the configured task's program"),
         ("autoresearch run ~/grammar --hypothesis 'longer warm-up'", "your edit, as a change of a known run"),
         ("autoresearch run agent.ini", "a benchmark run of a project"),
-        see="next, propose, train, task get, show, diff",
-    )
+        see="run checkout, run propose, train, task get, show, diff",
+    ),
 )
 def run(  # noqa: PLR0913 - each is an option of the command
     folder: Annotated[
         str,
-        typer.Argument(metavar="[DIR|INI]", help="A task folder or a project. Left out: this project, or the task."),
+        typer.Argument(
+            metavar="[DIR|INI]",
+            help="A task folder or a project; ./list for a folder called list. Left out: this project, or the task.",
+            autocompletion=complete_run,
+        ),
     ] = "",
     *,
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="A project's agent.ini.")] = "",
@@ -139,8 +167,8 @@ def _record_of(event: Event) -> str:
 
 def _here(idea: Idea, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
-    from autoresearch.research import Ceiling
-    from autoresearch.single_run import run_once
+    from autoresearch.ask.acts.ideas import run_once
+    from autoresearch.run.bench import Ceiling
 
     say("the daemon is not running: this process does it")
     work, name = here.settings().work, idea.task.name
@@ -154,3 +182,151 @@ def _here(idea: Idea, display: Display) -> str:
         allow_packages=work.allow_packages,
         progress=lambda fraction, note: display.progress("run", name, fraction, note),
     )
+
+
+@app.command(
+    "run list",
+    epilog=examples(
+        ("autoresearch run list", "the newest runs of the task worked on last"),
+        ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
+        ("autoresearch run list --has muon --find warm-up", "by what they change, by their words"),
+        see="top, node records, show, task effects",
+    ),
+)
+def runs(  # noqa: PLR0913 - one for each way to choose
+    *,
+    task: Task = "",
+    state: Annotated[str, typer.Option("--state", metavar="STATES", help="Only in these states: a,b.")] = "",
+    by: Annotated[str, typer.Option("--by", metavar="KEY", help="Only of this participant: a key, or me.")] = "",
+    has: Annotated[str, typer.Option("--has", metavar="NAME", help="Only those that change this setting.")] = "",
+    find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only with this in id or title.")] = "",
+    hardware: Annotated[str, typer.Option("--hardware", metavar="NAME", help="Only on this hardware.")] = "",
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="KEY", help="number, time, value, change, cost; -KEY: largest first.")
+    ] = "-time",
+    page: Annotated[int, typer.Option("--page", min=1, help="Which page.")] = 1,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="Runs a page.")] = 20,
+    json: Json = False,
+) -> None:
+    """The runs of a task as a table: value, change against the parent, state, what was changed."""
+    asked = RunsOf(state=state, by=by, has=has, q=find, hardware=hardware, sort=sort, page=page, size=limit)
+    with open_notebook(task) as notebook:
+        found, starred = notebook.task(), notebook.starred
+        answer = runs_answer(notebook.log, notebook.blobs, found, asked, me=notebook.me, starred=starred)
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_runs(answer, now_ms=here.now_ms())
+    if not answer.runs:
+        say(f"no run on {found.name} is like that" if answer.task.runs else f"no run on {found.name} yet")
+        return
+    for line in row_words(answer.runs):
+        say(line)
+    if answer.pages > 1:
+        say(f"page {answer.page} of {answer.pages}, {counted(answer.total, 'run')} (--page N)")
+    say("→ autoresearch show ID, autoresearch diff ID")
+
+
+@app.command(
+    "run star",
+    epilog=examples(
+        ("autoresearch run star @", "the best run of today"),
+        ("autoresearch run star g3xk", "a run by the beginning of its id"),
+        ("autoresearch node records --starred", "all that you starred"),
+        see="run unstar, node records, note add",
+    ),
+)
+def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
+    """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
+    _choose(reference, task, wanted=True, json=json)
+
+
+@app.command(
+    "run unstar",
+    epilog=examples(
+        ("autoresearch run unstar g3xk", "a run by the beginning of its id"),
+        ("autoresearch run unstar @ --task grammar", "the best run of a task"),
+        ("autoresearch node records --starred", "what is left"),
+        see="run star, node records",
+    ),
+)
+def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None:
+    """Take the star of a record away."""
+    _choose(reference, task, wanted=False, json=json)
+
+
+def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
+    with open_notebook(task) as notebook:
+        record = notebook.log.records.get(notebook.resolve(reference))
+    changed = choose(here.paths().home_local, Choice.STARRED, record.id, wanted=wanted)
+    answer = StarAnswer(id=format_id(record.id), starred=wanted, changed=changed)
+    if json:
+        print_json(answer)
+        return
+    state = "starred" if wanted else "not starred"
+    say(f"{short(answer.id)} is {state}{' now' if changed else ' already'}")
+    say("→ autoresearch node records --starred")
+
+
+@app.command(
+    "run claims",
+    epilog=examples(
+        ("autoresearch run claims", "on the task worked on last"),
+        ("autoresearch run claims --task grammar", "on one task"),
+        ("autoresearch run claims --json", "the same for a program"),
+        see="note list, note ask, run propose, node records --claims",
+    ),
+)
+def claims(*, task: Task = "", json: Json = False) -> None:
+    """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
+    with open_notebook(task) as notebook:
+        answer = claims_answer(notebook.log, notebook.task(), now_ms=here.now_ms(), me=notebook.me)
+    if json:
+        print_json(answer)
+        return
+    if not answer.claims:
+        say(f"nothing is being tried on {answer.task} now → autoresearch work")
+        return
+    with paged():
+        print_claims(answer, now_ms=here.now_ms())
+    say(f"claims on {answer.task}")
+    say("→ autoresearch show ID, autoresearch run propose DIR")
+
+
+@app.command(
+    "run withdraw",
+    epilog=examples(
+        ("autoresearch run withdraw g3xk", "asks first, on a terminal"),
+        ("autoresearch run withdraw @mine --reason 'wrong data'", "with a public reason"),
+        ("autoresearch run withdraw g3xk --yes --json", "without a question, for a program"),
+        see="show, node records, verify",
+    ),
+)
+def withdraw(
+    reference: Reference,
+    *,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
+    with open_notebook() as notebook:
+        record = own_record(notebook.log, reference, notebook.me, archived=notebook.archived)
+        view = record_view(notebook.log, record)
+    if not yes and sys.stdin.isatty():
+        confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
+    answer = _withdraw(record, reason)
+    if json:
+        print_json(answer)
+        return
+    say(f"{short(answer.id)} is withdrawn: it stays in the log and does not rank")
+    say(f"→ autoresearch show {short(answer.id)}")
+
+
+def _withdraw(record: Record, reason: str) -> WithdrawnAnswer:
+    """Through the daemon where one runs."""
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.WITHDRAW, WithdrawRecordRequest(record=format_id(record.id), reason=reason))
+    with Notebook(here.paths()) as notebook:
+        return withdrawn_answer(record, notebook.withdraw(record, here.now_ms(), reason=reason))

@@ -1,4 +1,11 @@
-"""``show``: one record, whole."""
+"""``show``: one record, whole.
+
+``diff``: what a run changed.
+
+``lineage``: the steps from the baseline to a run.
+
+``log``: the newest records.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +16,24 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.answers import open_checkpoint, run_checkpoint
-from autoresearch.api import ShowAnswer
-from autoresearch.errors import Refused, UsageError
-from autoresearch.figures import size
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.runs.diffs import diff_answer, lineage_answer, open_checkpoint, run_checkpoint
+from autoresearch.ask.runs.headlines import with_headlines
+from autoresearch.ask.show import log_answer, parse_conditions
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.paths import typed_path
-from autoresearch.sanitise import json_text
-from autoresearch.words import RUN_MODES, RunState
+from autoresearch.record.kinds import KINDS, Run
+from autoresearch.text import json_text, parse_duration, size
+from autoresearch.words import CONTESTED, RUN_MODES, with_article
 from autoresearch_cli import here
+from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_reference, complete_task, examples
 from autoresearch_cli.models import FieldAnswer, TextAnswer
-from autoresearch_cli.options import Json, Reference, Task, command_app, examples
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
-from autoresearch_cli.rendering.evidence import how_to_check
-from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.output import print_exactly, print_json, say
-from autoresearch_cli.rendering.paging import paged
-from autoresearch_cli.rendering.records import print_record
+from autoresearch_cli.rendering.boards import print_lineage
+from autoresearch_cli.rendering.credit import how_to_check
+from autoresearch_cli.rendering.layout import short
+from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, say
+from autoresearch_cli.rendering.records import print_log, print_record
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
 CHECKPOINT_SECONDS = 600.0
@@ -32,20 +41,17 @@ CHECKPOINT_SECONDS = 600.0
 # Of the runs of agents that use a release.
 USED_BY = 10
 
-# States whose evidence everybody can check.
-ACCUSED = (RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD)
-
 app = command_app()
-apps = {"show": app}
 
 
 @app.command(
+    "show",
     epilog=examples(
         ("autoresearch show @", "the best run"),
         ("autoresearch show g3xk --code > train.py", "its source; any unique beginning of an id will do"),
         ("autoresearch show @mine --field metrics.steps", "one number, nothing else"),
-        see="diff, lineage, log, top",
-    )
+        see="diff, run lineage, node records, top",
+    ),
 )
 def show(
     reference: Reference,
@@ -74,7 +80,7 @@ def show(
             return
         answer = notebook.show(reference)
         if answer.release:
-            from autoresearch.project_records.by_component import runs_of_release  # most records are none
+            from autoresearch.project.exchange.fetching import runs_of_release  # most records are none
 
             release, me = notebook.resolve(reference), notebook.me
             used_by = runs_of_release(notebook.log, notebook.blobs, release, limit=USED_BY, me=me)
@@ -93,13 +99,13 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
     """What to type next: how to check what is held against a run or its author, else what else there is to see."""
     state, record = answer.verification.state if answer.verification else "", short(answer.record.id)
     if answer.forked and me is not None and me.hex() == answer.record.author:
-        return "autoresearch id merge ends the fork of this device"
-    if state in ACCUSED:
-        return f"autoresearch evidence {record} checks why it is {state}"
+        return "autoresearch node id merge ends the fork of this device"
+    if state in CONTESTED:
+        return f"autoresearch run evidence {record} checks why it is {state}"
     if answer.record.kind == "verification":
-        return f"autoresearch evidence {record} measures the run again here"
+        return f"autoresearch run evidence {record} measures the run again here"
     if answer.forked:
-        return f"autoresearch evidence --kind fork --participant {answer.record.participant.short}"
+        return f"autoresearch run evidence --kind fork --participant {answer.record.participant.short}"
     if answer.verification and (check := how_to_check(answer.verification.marks)):
         return check
     if answer.release:
@@ -107,8 +113,8 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
     if answer.run and answer.run.mode in RUN_MODES:
         return f"autoresearch get {record} DIR"
     if answer.run:
-        return "autoresearch diff ID, autoresearch lineage ID, autoresearch show ID --code"
-    return "autoresearch log"
+        return "autoresearch diff ID, autoresearch run lineage ID, autoresearch show ID --code"
+    return "autoresearch node records"
 
 
 def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: bool) -> None:
@@ -166,3 +172,155 @@ def fields(answer: ShowAnswer) -> dict[str, object]:
     if answer.run:
         found |= msgspec.to_builtins(answer.run)
     return found
+
+
+@app.command(
+    "diff",
+    epilog=examples(
+        ("autoresearch diff @", "what the best run changed against its parent"),
+        ("autoresearch diff @~3 @", "the last three steps together"),
+        ("autoresearch diff @ > change.patch", "as a patch"),
+        see="show, run lineage, best",
+    ),
+)
+def diff(
+    reference: Reference,
+    other: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ID]",
+            help="The newer run. Left out: the first one against its parent.",
+            autocompletion=complete_reference,
+        ),
+    ] = "",
+    *,
+    task: Task = "",
+    json: Json = False,
+) -> None:
+    """The change of the program between two runs, with their values and the constants that differ."""
+    with open_notebook(task) as notebook:
+        if other:
+            old, new = notebook.resolve(reference), notebook.resolve(other)
+        else:
+            new = notebook.resolve(reference)
+            shown = notebook.show(reference)
+            if shown.run is None:
+                raise UsageError(
+                    f"{reference} is {with_article(shown.record.kind)}, not a run",
+                    hint="autoresearch show " + reference,
+                )
+            if shown.run.parent is None:
+                raise NotFound(
+                    f"{reference} has no parent: it is a baseline", hint=f"autoresearch show {reference} --code"
+                )
+            old = notebook.resolve(shown.run.parent)
+        answer = with_blobs(lambda: diff_answer(notebook.log, notebook.blobs, old, new))
+        trained = _trained(notebook, old, new)
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_diff(answer)
+    if not answer.diff:
+        say("the sources are the same")
+    if trained:
+        say(trained)
+
+
+def _trained(notebook: NotebookReader, old: bytes, new: bytes) -> str:
+    """How much longer an agent was trained than another one; empty where the newer run is no agent."""
+    before, after = (notebook.log.records.get(run).body for run in (old, new))
+    if not isinstance(before, Run) or not isinstance(after, Run) or after.mode not in RUN_MODES:
+        return ""
+    return f"training episodes: {before.budget:.10g} → {after.budget:.10g}"
+
+
+@app.command(
+    "run lineage",
+    epilog=examples(
+        ("autoresearch run lineage @", "how the best run came about"),
+        ("autoresearch run lineage @mine", "how your best came about"),
+        ("autoresearch run lineage @ --json", "the same for a program"),
+        see="diff, show, top",
+    ),
+)
+def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> None:
+    """The steps from the baseline to a run, each with what it gained."""
+    with open_notebook(task) as notebook:
+        answer = lineage_answer(notebook.log, notebook.resolve(reference))
+        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
+    if json:
+        print_json(answer)
+        return
+    print_lineage(answer)
+    say("→ autoresearch diff ID shows one step")
+
+
+def complete_kind(incomplete: str) -> list[str]:
+    """Kinds that begin so."""
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+@app.command(
+    "node records",
+    epilog=examples(
+        ("autoresearch node records", "the twenty newest records"),
+        ("autoresearch node records --kind run --mine -n 50", "what this machine ran"),
+        ("autoresearch node records --where 'value<1.1' --since 2d", "good runs of the last two days"),
+        see="show, top, node events, run export",
+    ),
+)
+def log(  # noqa: PLR0913 - one for each way to choose
+    *,
+    kind: Annotated[
+        str, typer.Option("--kind", help="Only this kind: run, claim, note, task …", autocompletion=complete_kind)
+    ] = "",
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100_000, help="How many.")] = 20,
+    mine: Annotated[bool, typer.Option("--mine", help="Only those of this machine.")] = False,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Also the claims: intentions to try a change, one before each run.")
+    ] = False,
+    task: Annotated[
+        str, typer.Option("--task", metavar="NAME", help="Only of this task.", autocompletion=complete_task)
+    ] = "",
+    since: Annotated[str, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 30m, 2h, 3d.")] = "",
+    starred: Annotated[bool, typer.Option("--starred", help="Only those that you starred here.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="CONDITION", help="Only runs with value<1.1, status=crashed, title~warm-up."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The newest records of the log, from all nodes."""
+    if kind and kind not in KINDS:
+        raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
+    with open_notebook() as notebook:
+        if mine and notebook.me is None:
+            raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch node id new")
+        author = notebook.me if mine else None
+        answer = log_answer(
+            notebook.log,
+            kind=kind or None,
+            author=author,
+            task=notebook.task(task) if task else None,
+            limit=limit,
+            claims=claims,
+            since_ms=here.now_ms() - parse_duration(since) if since else 0,
+            where=parse_conditions(where or []),
+            starred=notebook.starred,
+            only_starred=starred,
+        )
+        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_log(answer, now_ms=here.now_ms())
+    if answer.records:
+        say("→ autoresearch show ID")
+    elif starred:
+        say("→ nothing is starred: autoresearch run star ID")
+    elif kind or mine or task or since or where:
+        say("nothing in the log is like that")
+    else:
+        say("→ the log is empty: autoresearch up --work")

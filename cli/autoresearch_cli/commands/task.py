@@ -1,4 +1,7 @@
-"""``task``: make a task folder, or explain one."""
+"""``task archive`` and ``task restore``: tasks that a person put away on this machine. The log keeps everything.
+
+``task``: make a task folder, or explain one.
+"""
 
 from __future__ import annotations
 
@@ -11,52 +14,75 @@ import msgspec
 import typer
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.figures import duration, value
+from autoresearch.log.local import Choice, choose
 from autoresearch.paths import typed_path
-from autoresearch.proposers import constants, nothing_to_change
-from autoresearch.tasks import (
-    MANIFEST,
-    Task,
-    load_task,
-    pin_baseline,
-    shipped_task,
-)
+from autoresearch.propose.program.edits import constants
+from autoresearch.propose.search.proposal import nothing_to_change
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import MANIFEST, load_task, shipped_task
+from autoresearch.task.model import Task
+from autoresearch.text import duration, value
 from autoresearch.words import MEASURED_BY
-from autoresearch_cli import here, packages, task_archive
-from autoresearch_cli.completing import complete_task
-from autoresearch_cli.models import ConstantAnswer, TaskAnswer
-from autoresearch_cli.new_task import Given, asks, describe_program
-from autoresearch_cli.options import Folder, Json, command_app, examples
+from autoresearch_cli import here
+from autoresearch_cli.acts import packages
+from autoresearch_cli.acts.task_folders import Given, asks, copy_task, describe_program, get_task
+from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
+from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.task_folders import copy_task, get_task
 
 if TYPE_CHECKING:
-    from autoresearch.research import Ceiling
+    from autoresearch.run.bench import Ceiling
 
-app = command_app("List tasks; make a task folder, or explain one.")
-apps = {"task": app}
+_NAMED = "A task's name or the beginning of its digest."
+Present = Annotated[str, typer.Argument(metavar="TASK", help=_NAMED, autocompletion=complete_task)]
+PutAway = Annotated[str, typer.Argument(metavar="TASK", help=_NAMED, autocompletion=complete_archived)]
+
+
+def archive(name: Present, *, json: Json = False) -> None:
+    """Put a task away on this machine: lists and completion leave it out, and the daemon stops work on it."""
+    answer = _chosen(name, wanted=True)
+    if json:
+        print_json(answer)
+        return
+    say(f"{answer.name} ({answer.digest[:12]}) is archived{'' if answer.changed else ' already'}; its records stay")
+    say(f"→ autoresearch task restore {answer.name} has it back")
+
+
+def restore(name: PutAway, *, json: Json = False) -> None:
+    """Take a task out of the archive of this machine."""
+    answer = _chosen(name, wanted=False)
+    if json:
+        print_json(answer)
+        return
+    say(f"{answer.name} ({answer.digest[:12]}) is {'restored' if answer.changed else 'not archived'}")
+    say(f"→ autoresearch work {answer.name}")
+
+
+def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
+    """Archive the task that a name means, or restore it: of several with one name that one which is the other way."""
+    from autoresearch.ask.lookup import find_task
+    from autoresearch_cli.reading import open_notebook
+
+    with open_notebook() as notebook:
+        everything = {row.digest for row in notebook.log.tasks.all()}
+        put_away = notebook.archived if wanted else frozenset(everything - notebook.archived)
+        task = find_task(notebook.log, name, author=notebook.me, archived=put_away)
+    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, wanted=wanted)
+    return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=wanted, changed=changed)
+
+
+app = command_app()
 NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind one: LR = 0.01  # 0.001 .. 0.1"
 
 
-@app.callback(
-    epilog=examples(
-        ("autoresearch task list", "the tasks of this network"),
-        ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
-        ("cd my-repo && autoresearch task new .", "describe your own program"),
-        see="run, work, config set work.task",
-    )
-)
-def task() -> None:
-    """A task is a folder: task.toml, fixed files that measure, and the program to improve, such as a train.py."""
-
-
 @app.command(
+    "task new",
     epilog=examples(
         ("autoresearch task new ~/my-task", "copy the shipped task into a new folder"),
         ("autoresearch task new .", "write task.toml for the program here: run it twice and find its number"),
         ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
         see="task show, run, work",
-    )
+    ),
 )
 def new(  # noqa: PLR0913 - what a person may say of a task
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with your program.")],
@@ -115,12 +141,13 @@ def new(  # noqa: PLR0913 - what a person may say of a task
 
 
 @app.command(
+    "task show",
     epilog=examples(
         ("autoresearch task show", "the task that this node works on"),
         ("autoresearch task show ~/my-task", "is this folder a task, and with which rules?"),
         ("autoresearch task show --json | jq -r .digest", "its identity"),
         see="task new, run, best",
-    )
+    ),
 )
 def show(folder: Folder = "", *, json: Json = False) -> None:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
@@ -140,12 +167,13 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
 
 
 @app.command(
+    "task pin",
     epilog=examples(
         ("autoresearch task pin .", "from now on your edits of the program are runs of this task"),
         ("autoresearch task pin ~/my-task", "the same for another folder"),
         ("autoresearch task pin . --json | jq -r .digest", "its identity"),
-        see="task new, run, propose",
-    )
+        see="task new, run, run propose",
+    ),
 )
 def pin(folder: Folder = "", *, json: Json = False) -> None:
     """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
@@ -159,7 +187,7 @@ def pin(folder: Folder = "", *, json: Json = False) -> None:
 
 
 @app.command(
-    name="list",
+    "task list",
     epilog=examples(
         ("autoresearch task list", "all tasks, those with the most runs first"),
         ("autoresearch task list | cut -f1", "their names"),
@@ -173,7 +201,7 @@ def list_tasks(
     json: Json = False,
 ) -> None:
     """The tasks that are published on this network, and the best value of each; not those that you archived."""
-    from autoresearch.answers import tasks_answer
+    from autoresearch.ask.runs.boards import tasks_answer
     from autoresearch_cli.reading import open_notebook
     from autoresearch_cli.rendering.boards import print_tasks
 
@@ -191,30 +219,33 @@ def list_tasks(
 
 
 app.command(
+    "task archive",
     epilog=examples(
         ("autoresearch task archive grammar", "out of lists, completion and work, on this machine"),
         ("autoresearch task list --all", "all tasks, also those that are archived"),
         ("autoresearch task restore grammar", "have it back"),
         see="task restore, task list, work",
-    )
-)(task_archive.archive)
+    ),
+)(archive)
 app.command(
+    "task restore",
     epilog=examples(
         ("autoresearch task restore grammar", "by its name"),
         ("autoresearch task restore 7449108f2d37", "or by the beginning of its digest"),
         ("autoresearch task restore grammar --json", "the same for a program"),
         see="task archive, task list, work",
-    )
-)(task_archive.restore)
+    ),
+)(restore)
 
 
 @app.command(
+    "task get",
     epilog=examples(
         ("autoresearch task get grammar ~/grammar", "by its name, into a new folder"),
         ("autoresearch task get grammar ~/best --run @", "with the best program as the start of your edit"),
         ("autoresearch task get grammar --json | jq -r .folder", "the same for a program"),
         see="task list, run, work",
-    )
+    ),
 )
 def get(
     name: Annotated[
@@ -244,26 +275,28 @@ def get(
 
 
 app.command(
+    "task lock",
     epilog=examples(
         ("autoresearch task lock .", "from requirements.in: versions and hashes, pinned in task.toml"),
         ("PIP_INDEX_URL=https://my-index/simple autoresearch task lock .", "from an index of your own"),
         ("autoresearch task lock . --json | jq -r .packages[]", "what was locked"),
-        see="task allow, doctor task, task show",
-    )
+        see="task allow, node doctor task, task show",
+    ),
 )(packages.lock)
 app.command(
+    "task allow",
     epilog=examples(
         ("autoresearch task allow grammar", "look at its packages, then install them"),
         ("autoresearch task allow ~/my-task --yes", "without a question"),
         ("autoresearch task allow grammar --yes --json | jq .installed", "the same for a program"),
-        see="task lock, doctor task, work --allow-packages",
-    )
+        see="task lock, node doctor task, work --allow-packages",
+    ),
 )(packages.allow)
 
 
 def _for_agents(task: Task) -> list[str]:
     """Write the files for coding agents into a task's folder; what to say of it."""
-    from autoresearch_cli.agent_folders import written
+    from autoresearch_cli.acts.packages import written
     from autoresearch_cli.reading import open_notebook
 
     with open_notebook() as notebook:
@@ -278,7 +311,7 @@ def _say_all(lines: list[str]) -> None:
 
 def ceiling() -> Ceiling:
     """What this machine allows a run of any task."""
-    from autoresearch.research import Ceiling
+    from autoresearch.run.bench import Ceiling
 
     return Ceiling.of(here.settings().work)
 

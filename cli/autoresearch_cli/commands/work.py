@@ -1,4 +1,11 @@
-"""``work``: let the daemon run experiments."""
+"""``status``: what this node does, and why.
+
+``work``: let the daemon run experiments.
+
+``pause``, ``resume``, ``finish``: tell the daemon when not to work.
+
+``events``: what happened on this node, and what happens.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +13,76 @@ from typing import Annotated, Literal
 
 import typer
 
-from autoresearch.api import WorkRequest, operations
-from autoresearch.errors import UsageError
-from autoresearch.figures import parse_duration
-from autoresearch.tasks import load_task
-from autoresearch_cli import here
-from autoresearch_cli.completing import complete_task
-from autoresearch_cli.options import For, Json, Runs, command_app, examples
-from autoresearch_cli.packages import AllowPackages, ask_for_packages
-from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.progress import choose_display
-from autoresearch_cli.rendering.status import state_sentence
-from autoresearch_cli.task_folders import named_folder
-from autoresearch_cli.watching import Watch
+from autoresearch import __version__
+from autoresearch.ask import operations
+from autoresearch.ask.client import STREAM_TIMEOUT_SECONDS
+from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.requests import PauseRequest, WorkRequest
+from autoresearch.errors import TimedOut, UsageError
+from autoresearch.task.loading import load_task
+from autoresearch.text import parse_duration
+from autoresearch_cli import here, starting
+from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages
+from autoresearch_cli.acts.task_folders import named_folder
+from autoresearch_cli.catalogue import For, Json, JsonLines, Runs, Task, command_app, complete_task, examples
+from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
+from autoresearch_cli.watching import PROGRESS, EventLines, Watch, choose_display
 
 app = command_app()
-apps = {"work": app}
 
 
 @app.command(
+    "status",
+    epilog=examples(
+        ("autoresearch status", "the daemon, the run in progress, the best so far"),
+        ("autoresearch status --json | jq -r .state", "for another program"),
+        ("watch -n 5 autoresearch status", "every five seconds"),
+        see="best, node events, node doctor",
+    ),
+)
+def status(*, task: Task = "", json: Json = False) -> None:
+    """What this node does, and why; without a daemon, what its log holds."""
+    answer = starting.daemon_status() or stopped()
+    if task:
+        from autoresearch_cli.reading import on_task
+
+        answer = on_task(answer, task)
+    if json:
+        print_json(answer)
+        return
+    print_labelled(status_lines(answer, here.now_ms()))
+    say(f"→ {next_step(answer)}")
+
+
+def stopped() -> StatusAnswer:
+    """The state of a node without a running daemon."""
+    from autoresearch.record.record import DEFAULT_NETWORK
+
+    answer = StatusAnswer(
+        running=False,
+        state="stopped",
+        why="not_running",
+        reason="the daemon is not running",
+        version=__version__,
+        network=DEFAULT_NETWORK.name,
+    )
+    if here.is_new():
+        return answer
+    # What reads a log takes longer to load than all the rest.
+    from autoresearch_cli.reading import with_log
+
+    return with_log(answer)
+
+
+@app.command(
+    "work",
     epilog=examples(
         ("autoresearch work --for 2h", "run experiments on the configured task for two hours"),
         ("autoresearch work grammar --only verify", "verify others' runs of a published task"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
-        see="up, pause, finish, status, run",
-    )
+        see="up, node pause, node finish, status, run",
+    ),
 )
 def work(  # noqa: PLR0913 - one option for each part of an order
     task: Annotated[
@@ -84,3 +136,91 @@ def work(  # noqa: PLR0913 - one option for each part of an order
                 print_json(event)
             else:
                 watch.take(event)
+
+
+@app.command(
+    "node pause",
+    epilog=examples(
+        ("autoresearch node pause", "stop working until `autoresearch node resume`, across restarts too"),
+        ("autoresearch node pause --for 2h", "go on by itself in two hours"),
+        ("autoresearch node pause --for 1h30m --json", "the same for a program"),
+        see="node resume, node finish, work, down",
+    ),
+)
+def pause(*, how_long: For = None, json: Json = False) -> None:
+    """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
+    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
+    _report(here.client().ask(operations.PAUSE, PauseRequest(until_ms=until_ms)), json=json)
+
+
+@app.command(
+    "node resume",
+    epilog=examples(
+        ("autoresearch node resume", "end a pause"),
+        ("autoresearch node resume && autoresearch status", "and show the state"),
+        ("autoresearch node resume --json", "the same for a program"),
+        see="node pause, work, status",
+    ),
+)
+def resume(*, json: Json = False) -> None:
+    """End a pause. The work that you asked for goes on."""
+    _report(here.client().ask(operations.RESUME), json=json)
+
+
+@app.command(
+    "node finish",
+    epilog=examples(
+        ("autoresearch node finish", "let the run in progress end, then stop working"),
+        ("autoresearch node finish && autoresearch status", "and show the state"),
+        ("autoresearch node finish --json", "the same for a program"),
+        see="node pause, work, down",
+    ),
+)
+def finish(*, json: Json = False) -> None:
+    """Let the run in progress end and be published, then stop working."""
+    _report(here.client().ask(operations.FINISH), json=json)
+
+
+def _report(status: StatusAnswer, *, json: bool) -> None:
+    if json:
+        print_json(status)
+    else:
+        say(state_sentence(status, here.now_ms()))
+
+
+# The daemon sends the kept events in one go; this much silence after them means that there are no more.
+QUIET_SECONDS = 0.5
+
+
+@app.command(
+    "node events",
+    epilog=examples(
+        ("autoresearch node events", "everything that is kept, oldest first"),
+        ("autoresearch node events --follow", "from now on, until Ctrl-C"),
+        ("autoresearch node events --since 120 --follow --json", "catch up after event 120, then go on"),
+        see="status, node records, work --follow",
+    ),
+)
+def events(
+    *,
+    since: Annotated[
+        int | None, typer.Option("--since", min=0, metavar="ID", help="Only events after this one.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more.")] = False,
+    json: JsonLines = False,
+) -> None:
+    """What happened on this node, and with --follow what happens. Needs the daemon."""
+    begin_ms = here.now_ms()
+    cursor = since if follow else since or 0
+    lines = EventLines(json=json)
+    quiet_seconds = STREAM_TIMEOUT_SECONDS if follow else QUIET_SECONDS
+    try:
+        with here.client().events(since=cursor, quiet_seconds=quiet_seconds) as stream:
+            for event in stream:
+                if not follow and (event.time_ms > begin_ms or event.kind == PROGRESS):
+                    return
+                lines.print(event)
+        say("the daemon has ended")
+    except TimedOut:
+        if follow:
+            raise

@@ -1,4 +1,7 @@
-"""The tools behind the protocol: over standard input and output, or HTTP on loopback for holders of the token."""
+"""The tools behind the protocol: over standard input and output, or HTTP on loopback for holders of the token.
+
+``mcp``: the tools for coding agents.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autoresearch import __version__
 from autoresearch.errors import AutoresearchError, NotFound
-from autoresearch.sanitise import one_line
-from autoresearch_cli.mcp.answers import OTHERS, Facts
-from autoresearch_cli.mcp.tools import Tools
+from autoresearch.text import one_line
+from autoresearch_cli.mcp.tools import OTHERS, Facts, Tools
 
 HOST = "127.0.0.1"
 INSTRUCTIONS = f"""\

@@ -1,34 +1,196 @@
-"""The tools themselves: each asks the daemon over its API and answers with small plain values."""
+"""What the tools answer: small, and with what others wrote apart from what this node computed. Pure.
+
+The tools themselves: each asks the daemon over its API and answers with small plain values.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from autoresearch.api import (
+from autoresearch.ask import operations
+from autoresearch.ask.client import Client
+from autoresearch.ask.ideas import NoteView, OpenClaim
+from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.ask.records import RecordView
+from autoresearch.ask.requests import (
     ClaimRequest,
     Difference,
-    Event,
     NoteRequest,
     NotesOf,
     OfTask,
     OneRecord,
     ProposeRequest,
     Records,
-    RunView,
     TopOf,
-    operations,
 )
-from autoresearch.client import Client
 from autoresearch.errors import AutoresearchError, NotFound, UsageError
-from autoresearch.proposers import Block, apply_blocks
-from autoresearch.tasks import load_task
-from autoresearch_cli.mcp import answers
-from autoresearch_cli.mcp.answers import Facts
+from autoresearch.log.standing.answers import ProgramView, RunView
+from autoresearch.propose.program.edits import Block, apply_blocks
+from autoresearch.task.loading import load_task
+from autoresearch.text import MAXIMIZE, MINIMIZE, sanitised
+from autoresearch.words import RunStatus
+
+# Where text of other participants stands in an answer. The server's instructions say what that means.
+OTHERS = "written_by_participants"
+LINE_CHARACTERS = 280
+PAGE_CHARACTERS = 12_000
+
+Facts = dict[str, Any]
+
+
+def _filled(**facts: object) -> Facts:
+    """Facts without those that say nothing."""
+    return {name: value for name, value in facts.items() if value not in (None, "", [], {})}
+
+
+def _quoted(**said: object) -> Facts:
+    """What others chose, apart: texts, and values with names that they gave."""
+    shown = {name: _clean(value) for name, value in said.items() if value}
+    return {OTHERS: shown} if shown else {}
+
+
+def _clean(said: object) -> object:
+    match said:
+        case str():
+            return sanitised(said, lines=True)[:LINE_CHARACTERS]
+        case Mapping():
+            return {_clean(name): _clean(value) for name, value in said.items()}
+        case list() | tuple():
+            return [_clean(value) for value in said]
+    return said
+
+
+def _word(word: str, known: type[StrEnum] | tuple[str, ...]) -> str | None:
+    """A word of this program; None for another one, that a participant made up."""
+    return str(word) if word in tuple(known) else None
+
+
+def page_facts(text: str, offset: int) -> Facts:
+    """A part of a long text of a participant, and where the next one begins."""
+    clean = sanitised(text, lines=True)
+    part = clean[offset : offset + PAGE_CHARACTERS]
+    following = offset + len(part)
+    return {
+        "offset": offset,
+        "characters": len(clean),
+        "next_offset": following if following < len(clean) else None,
+        OTHERS: {"text": part},
+    }
+
+
+def status_facts(answer: StatusAnswer) -> Facts:
+    """What the node does, what waits, and how far the task is."""
+    return _filled(
+        state=answer.state,
+        reason=answer.reason,
+        task=task_facts(answer.task) if answer.task else None,
+        workers=[_worker(each) for each in answer.workers],
+        queue=[queued(each) for each in answer.queue],
+        to_count=answer.to_count,
+        warnings=[sanitised(text) for text in answer.warnings],
+    )
+
+
+def task_facts(found: TaskStatus) -> Facts:
+    """The question and how far the network has come with it."""
+    return _filled(
+        direction=_word(found.direction, (MINIMIZE, MAXIMIZE)),
+        floor=found.floor,
+        baseline=found.baseline,
+        best=found.best.value if found.best and found.best.value is not None else found.best and found.best.mean,
+        runs=found.runs,
+        failed=found.failed,
+    ) | _quoted(name=found.name, metric=found.metric)
+
+
+def _worker(worker: WorkerStatus) -> Facts:
+    run = worker.run
+    if run is None:
+        return _filled(device=worker.device, doing="nothing")
+    facts = _filled(device=worker.device, doing=run.kind or "run", fraction=round(run.fraction, 3), loss=run.loss)
+    return facts | _quoted(title=run.title, headline=run.headline)
+
+
+def queued(waiting: QueuedRun) -> Facts:
+    """A program that waits for a worker."""
+    return _filled(name=waiting.name, parent=waiting.parent) | _quoted(title=waiting.title, waits=waiting.reason)
+
+
+def program_facts(found: ProgramView) -> Facts:
+    """A row of the leaderboard."""
+    return _filled(
+        position=found.position or None,
+        id=found.id,
+        state=found.state,
+        mean=found.mean,
+        runs=found.runs,
+        measured_by_others=found.value,
+        margin=found.margin,
+        parent=found.parent,
+    ) | _quoted(title=found.title, headline=found.headline)
+
+
+def run_facts(found: RunView, parent: RunView | None = None) -> Facts:
+    """One run, and how it compares with its parent."""
+    delta = None if parent is None or None in (found.value, parent.value) else found.value - parent.value  # type: ignore[operator]
+    return _filled(
+        id=found.id,
+        status=_word(found.status, RunStatus) or "unknown",
+        state=found.state,
+        value=found.value,
+        parent=found.parent,
+        parent_value=parent.value if parent else None,
+        delta=None if delta is None else round(delta, 6),
+        seed=found.seed,
+        replicate=found.replicate,
+        seconds=round(found.duration_ms / 1000, 1),
+    ) | _quoted(
+        title=found.title,
+        headline=found.headline,
+        hypothesis=found.hypothesis,
+        reason=found.reason,
+        proposer=found.proposer,
+        metrics=found.metrics,
+    )
+
+
+def record_facts(found: RecordView) -> Facts:
+    """A record in a line."""
+    return _filled(id=found.id, kind=found.kind, state=found.state) | _quoted(summary=found.summary)
+
+
+def note_facts(found: NoteView) -> Facts:
+    """A note, with what became of the runs that cite it."""
+    return _filled(
+        id=found.id, topic=found.topic, evidence=list(found.evidence), better=found.better, worse=found.worse
+    ) | _quoted(text=found.text)
+
+
+def claim_facts(found: OpenClaim) -> Facts:
+    """What is being tried, and until when (milliseconds since 1970)."""
+    return _filled(id=found.id, until_ms=found.until_ms, source_digest=found.source_digest) | _quoted(title=found.title)
+
+
+def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
+    """A page of rows; a full one says how to go on."""
+    last = rows[-1].get("id") if len(rows) == limit else None
+    return {"rows": list(rows), **({"next_before": last} if last else {})}
+
+
+def change_facts(
+    old: str, new: str, values: Mapping[str, float | None], changed: Mapping[str, object], diff: str
+) -> Facts:
+    """What changed between two runs."""
+    part = page_facts(diff, 0)
+    quoted = {OTHERS: {**_quoted(change=changed).get(OTHERS, {}), **part[OTHERS]}}
+    return {"old": old, "new": new, **_filled(**values), **part, **quoted}
+
 
 ROWS_MAX = 50
 # Clients give up after a minute.
@@ -52,17 +214,17 @@ class Tools:
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, and how far the network is with the task."""
-        return answers.status(self._client().ask(operations.STATUS))
+        return status_facts(self._client().ask(operations.STATUS))
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
         found = self._client().ask(operations.BEST, OfTask(task=task or None))
-        leading = {"run": answers.run(found.run)} if found.run else {}
+        leading = {"run": run_facts(found.run)} if found.run else {}
         programs = {"confirmed": found.confirmed, "provisional": found.provisional, "reported": found.reported}
         return {
-            "task": answers.task(found.task),
+            "task": task_facts(found.task),
             **leading,
-            **{name: answers.program(program) for name, program in programs.items() if program},
+            **{name: program_facts(program) for name, program in programs.items() if program},
         }
 
     def search_runs(
@@ -80,20 +242,20 @@ class Tools:
         limit = max(1, min(limit, ROWS_MAX))
         if order == "best" and not where:
             top = self._client().ask(operations.TOP, TopOf(task=task or None, limit=limit))
-            return answers.listed([answers.program(each) for each in top.programs], limit=limit + 1)
+            return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
         asked = Records(task=task or None, kind="run", limit=limit, before=before or None, where=where)
         found = self._client().ask(operations.RECORDS, asked).records
-        return answers.listed([answers.record(each) for each in found], limit=limit)
+        return listed_facts([record_facts(each) for each in found], limit=limit)
 
     def show_run(self, run: str, part: Literal["facts", "source", "log"] = "facts", offset: int = 0) -> Facts:
         """One run by its id, `@` (best) or `@mine`: its facts, a page of its source, or a page of what it printed."""
         client, asked = self._client(), OneRecord(id=run)
         if part != "facts":
             operation = operations.SOURCE if part == "source" else operations.TRAINING_LOG
-            return {"run": run, **answers.page(client.ask(operation, asked), max(offset, 0))}
+            return {"run": run, **page_facts(client.ask(operation, asked), max(offset, 0))}
         shown = client.ask(operations.RUN, asked)
         assert shown.run is not None  # the operation answers with runs only
-        facts = answers.run(shown.run, self._parent(client, shown.run))
+        facts = run_facts(shown.run, self._parent(client, shown.run))
         if shown.verification is not None:
             facts["verification"] = {"state": shown.verification.state, "reason": shown.verification.reason}
         return facts
@@ -102,12 +264,12 @@ class Tools:
         """What changed from one run's program to another's, and their values. `@~1` is the parent of the best run."""
         found = self._client().ask(operations.DIFF, Difference(old=old, new=new))
         values = {"old_value": found.old_value, "new_value": found.new_value}
-        return answers.change(found.old, found.new, values, found.change, found.diff)
+        return change_facts(found.old, found.new, values, found.change, found.diff)
 
     def lineage(self, run: str = "@") -> Facts:
         """The steps from the baseline to a run: which change brought what."""
         steps = self._client().ask(operations.LINEAGE, OneRecord(id=run)).steps
-        return {"steps": [answers.run(step.run) for step in steps if step.run]}
+        return {"steps": [run_facts(step.run) for step in steps if step.run]}
 
     def run(
         self,
@@ -143,7 +305,7 @@ class Tools:
         """
         limit = max(1, min(limit, ROWS_MAX))
         found = self._client().ask(operations.NOTES, NotesOf(task=task or None, query=query, limit=limit)).notes
-        return {"rows": [answers.note(each) for each in found]}
+        return {"rows": [note_facts(each) for each in found]}
 
     def note(
         self, text: str, evidence: list[str] | None = None, topic: Literal["insight", "hypothesis"] = "insight"
@@ -154,7 +316,7 @@ class Tools:
         """
         task = "" if evidence else load_task(self._folder()).digest.hex()
         asked = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
-        return answers.note(self._client().ask(operations.NOTE, asked).note)
+        return note_facts(self._client().ask(operations.NOTE, asked).note)
 
     def claim(
         self,
@@ -173,7 +335,7 @@ class Tools:
         asked = ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
-        return answers.claim(client.ask(operations.CLAIM, asked).claim)
+        return claim_facts(client.ask(operations.CLAIM, asked).claim)
 
     def _program(
         self, client: Client, folder: Path, edits: list[Edit] | None, program: str, parent: str

@@ -1,21 +1,16 @@
-"""The best, the leaderboard, the lineage."""
+"""The best, the leaderboard, the lineage.
+
+The runs of a task as a table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.api import (
-    BestAnswer,
-    LineageAnswer,
-    LineageStep,
-    ProgramView,
-    RunView,
-    TasksAnswer,
-    TaskStatus,
-    TopAnswer,
-)
-from autoresearch.figures import counted, figure, interval, lately, moment, signed, value
-from autoresearch.sanitise import one_line
+from autoresearch.ask.node import TaskStatus
+from autoresearch.ask.runs.answers import BestAnswer, LineageAnswer, RunRow, RunsAnswer, TasksAnswer, TopAnswer
+from autoresearch.log.standing.answers import LineageStep, ProgramView, RunView
+from autoresearch.text import counted, figure, interval, lately, moment, one_line, signed, value
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
     COPY,
@@ -23,12 +18,13 @@ from autoresearch.words import (
     MARK_SENTENCES,
     RETEST,
     RETEST_SENTENCE,
+    RUN_STATUS_SENTENCES,
     BoardSection,
     Mark,
+    RunMark,
+    RunStatus,
 )
-from autoresearch_cli.rendering.headlines import told
-from autoresearch_cli.rendering.ids import short
-from autoresearch_cli.rendering.names import person, reproach
+from autoresearch_cli.rendering.layout import person, reproach, short, told
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table, print_text
 from autoresearch_cli.rendering.status import best_so_far, program_value
 
@@ -103,7 +99,9 @@ def explained(programs: Sequence[ProgramView]) -> list[str]:
     lines = [f"{mark}: {MARK_SENTENCES[mark]}" for mark in marks]
     lines += [f"{COPY}: {COPY_SENTENCE}"] if any(program.copy_of for program in programs) else []
     lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(program.retest for program in programs) else []
-    marked = [f"autoresearch credit {who}" for who in dict.fromkeys(s.participant.short for s in programs if s.marks)]
+    marked = [
+        f"autoresearch network credit {who}" for who in dict.fromkeys(s.participant.short for s in programs if s.marks)
+    ]
     more = " …" if len(marked) > CREDITS_SHOWN else ""
     return [*lines, *([f"the records: {', '.join(marked[:CREDITS_SHOWN])}{more}"] if marked else [])]
 
@@ -256,3 +254,67 @@ def _step_cells(step: LineageStep, run: RunView) -> tuple[object, ...]:
 
 def _mark(step: LineageStep) -> str:
     return RETEST if step.retest else ""
+
+
+# Before a change that the noise over seeds could be.
+ABOUT = "≈"
+# Before a value that does not count: refuted, fraud, banned.
+DOUBT = "×"
+
+
+def print_runs(answer: RunsAnswer, *, now_ms: int) -> None:
+    """Runs in the order asked for: short and aligned for a person; whole ids, times and numbers for a program."""
+    if not is_rich():
+        print_rows(_run_cells(row) for row in answer.runs)
+        return
+    metric = answer.task.metric
+    alone = len({row.participant.key for row in answer.runs}) == 1
+    rows = [
+        (
+            short(row.id),
+            _value(row),
+            _change(row),
+            _state(row),
+            lately(row.time_ms, now_ms),
+            "" if alone else person(row.participant),
+            row.headline,
+        )
+        for row in answer.runs
+    ]
+    print_table(("id", metric, "change", "state", "when", "by", "what"), rows, right=(metric, "change"))
+
+
+def row_words(rows: Sequence[RunRow]) -> list[str]:
+    """What signs and words in these rows mean, each once."""
+    lines = [f"{ABOUT}: the noise over seeds can make such a change"] if any(row.within_noise for row in rows) else []
+    lines += (
+        [f"{DOUBT}: this value does not count"] if any(row.in_doubt and row.value is not None for row in rows) else []
+    )
+    lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(row.retest for row in rows) else []
+    statuses = dict.fromkeys(row.status for row in rows if row.mark == RunMark.FAILED)
+    return lines + [f"{status}: {RUN_STATUS_SENTENCES[RunStatus(status)]}" for status in statuses]
+
+
+def _value(row: RunRow) -> str:
+    shown = interval(row.value, row.margin) if row.margin is not None else value(row.value)
+    return f"{DOUBT} {shown}" if row.in_doubt and row.value is not None else shown
+
+
+def _change(row: RunRow) -> str:
+    if row.delta is None:
+        return ""
+    return f"{ABOUT} {signed(row.delta)}" if row.within_noise else signed(row.delta)
+
+
+def _state(row: RunRow) -> str:
+    word = row.status if row.mark == RunMark.FAILED else row.mark
+    return f"{word}, {RETEST}" if row.retest else word
+
+
+def _run_cells(row: RunRow) -> tuple[object, ...]:
+    told = " ".join(change.text for change in row.change)
+    numbers = (figure(row.reported), figure(row.value), figure(row.margin), figure(row.delta))
+    who = (row.participant.key, row.participant.name, row.device)
+    retest = RETEST if row.retest else ""
+    said = (row.number, row.id, row.mark, row.state, row.status, *numbers, moment(row.time_ms), row.cpu_ms, *who)
+    return (*said, row.parent or "", row.headline, told, row.because, retest)

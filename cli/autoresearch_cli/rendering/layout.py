@@ -1,10 +1,22 @@
-"""Text laid out for the width of a terminal: lines broken between words, tables that give way. Pure."""
+"""Text laid out for the width of a terminal: lines broken between words, tables that give way. Pure.
+
+Ids as people read them.
+
+Participants as people read them: as much of the key as is needed to type it again, and the name beside it. Pure.
+
+What a run is called where it has one line.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
+
+from autoresearch.errors import UsageError
+from autoresearch.log.standing.answers import MarkView, ParticipantView, ProgramView, RunView
+from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.words import RunState
 
 # Between the columns of a table.
 GAP = "  "
@@ -127,3 +139,57 @@ class _Table:
             space = " " * (wide - cells(cell))
             parts.append(space + cell if name in self._right else cell + space)
         return GAP.join(parts)
+
+
+# Of a key or digest so many characters tell it apart, and are enough to find it by.
+DIGEST_CHARACTERS = 12
+
+
+def short(text: str) -> str:
+    """The short form of an id in text form; anything else as it is."""
+    try:
+        return short_id(parse_id(text))
+    except UsageError:
+        return text
+
+
+def shortened(text: str) -> str:
+    """Text with the short form of each id in it, and the beginning of each long key or digest."""
+    return re.sub(r"\b(?:bafy[a-z2-7]{40,}|[0-9a-f]{32,})\b", lambda found: _brief(found.group()), text)
+
+
+def _brief(word: str) -> str:
+    return short(word) if word.startswith("bafy") else f"{word[:DIGEST_CHARACTERS]}…"
+
+
+def person(participant: ParticipantView) -> str:
+    """One participant: ``88224d45 “ann”``. The name proves nothing, so the key comes first."""
+    return f"{participant.short} “{participant.name}”" if participant.name else participant.short
+
+
+def persons(known_as: Sequence[ParticipantView]) -> str:
+    """One participant with all its root keys."""
+    return ", ".join(person(who) for who in known_as)
+
+
+def reproach(marks: Sequence[MarkView], banned_until_ms: int | None, now_ms: int) -> str:
+    """What the log holds against a participant, in words for a table: its marks, and whether it is banned now."""
+    banned = banned_until_ms is not None and banned_until_ms > now_ms
+    return ", ".join(filter(None, (mark_words(marks), str(RunState.BANNED) if banned else "")))
+
+
+def mark_words(marks: Sequence[MarkView]) -> str:
+    """Marks in words, each once with how often."""
+    words = [mark.mark for mark in marks]
+    return ", ".join(
+        word if words.count(word) == 1 else f"{word} ×{words.count(word)}" for word in dict.fromkeys(words)
+    )
+
+
+# What the search makes has no words of a person: its headline says more than its title.
+SEARCH = "search"
+
+
+def told(run: ProgramView | RunView) -> str:
+    """The headline of a run of the search; of a person's or a model's run its own title."""
+    return run.headline if run.proposer == SEARCH and run.headline else run.title

@@ -1,20 +1,29 @@
 """The two streams: answers on standard output, talk on standard error; JSON, plain lines or colour. Knows no answer.
 
 All text leaves through here and is sanitised here: what calls these functions hands over what others wrote as it is.
+
+Long answers in a pager: on a terminal only, and only what does not fit on one screen.
+
+Diffs: exact in a pipe, coloured on a terminal.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import shlex
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
 import typer
 
-from autoresearch.sanitise import json_text, one_line, sanitised
+from autoresearch.ask.runs.answers import DiffAnswer
+from autoresearch.text import change, json_text, one_line, sanitised, value
 from autoresearch_cli.rendering.layout import GAP, table, wrapped
 
 if TYPE_CHECKING:
@@ -181,3 +190,77 @@ def confirm(question: str) -> None:
 
 def _cells(row: Sequence[object]) -> list[str]:
     return ["" if cell is None else one_line(str(cell)) for cell in row]
+
+
+# What `less` does for whoever chose nothing: it ends by itself where all fits, shows colours, leaves the text there.
+LESS = "FRX"
+_wanted = [True]
+
+
+def choose_paging(*, wanted: bool) -> None:
+    """Keep what ``--no-pager`` said for the rest of this command."""
+    _wanted[0] = wanted
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what is printed within in the pager, where a person looks at it and it is longer than the screen."""
+    command = pager()
+    if command is None:
+        yield
+        return
+    terminal, sys.stdout = sys.stdout, _Screen()
+    try:
+        yield
+    finally:
+        text, sys.stdout = sys.stdout.getvalue(), terminal
+        _show(text, command)
+
+
+def pager() -> list[str] | None:
+    """The command of the pager, by PAGER, else `less` where there is one; None where there is none, or no person."""
+    if not (_wanted[0] and is_terminal() and sys.stdin.isatty()) or os.environ.get("TERM") == "dumb":
+        return None
+    try:
+        words = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:  # a quotation mark that is never closed
+        return None
+    return words if words and words[0] != "cat" and shutil.which(words[0]) else None
+
+
+class _Screen(io.StringIO):
+    """Takes the place of a terminal, so that what is printed looks as it does there."""
+
+    def isatty(self) -> bool:
+        """It stands for one."""
+        return True
+
+
+def _show(text: str, command: list[str]) -> None:
+    if text.count("\n") < shutil.get_terminal_size(USUAL_SIZE).lines:
+        sys.stdout.write(text)
+        return
+    sys.stdout.flush()
+    environment = {**os.environ, "LESS": os.environ.get("LESS", LESS), "LESSCHARSET": "utf-8"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as showing:
+        showing.communicate(text.encode(errors="replace"))
+
+
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def print_diff(answer: DiffAnswer) -> None:
+    """The unified diff, and beside it the values, the patches and the constants that changed."""
+    if answer.old_value is not None or answer.new_value is not None:
+        difference = change(answer.new_value, answer.old_value)
+        say(f"{value(answer.old_value)} → {value(answer.new_value)}  {difference}".rstrip())
+    patches = [name if new else f"-{name[1:]}" for name, (_, new) in answer.change.items() if name.startswith("+")]
+    constants = [f"{name} {old} → {new}" for name, (old, new) in answer.change.items() if not name.startswith("+")]
+    for label, changes in (("patches", patches), ("constants", constants)):
+        if changes:
+            say(f"{label}: {', '.join(changes)}")
+    if not is_rich():
+        print_exactly(answer.diff)
+        return
+    for line in answer.diff.split("\n"):
+        print_text(line + "\n", style=STYLES.get(line[:1], ""))

@@ -1,22 +1,18 @@
-"""Records as lines: one whole, or many in a table."""
+"""Components and releases as lines.
+
+Records as lines: one whole, or many in a table.
+"""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 
-from autoresearch.api import (
-    LogAnswer,
-    Measured,
-    ParticipantView,
-    RecordView,
-    RunView,
-    ShowAnswer,
-    VerificationStateView,
-)
-from autoresearch.figures import age, counted, duration, interval, lately, moment, size, value
-from autoresearch.records import format_id
-from autoresearch.sanitise import one_line
+from autoresearch.ask.records import LogAnswer, Measured, RecordView, ShowAnswer, VerificationStateView
+from autoresearch.ask.registry.components import ComponentView, ReleaseView, SearchAnswer
+from autoresearch.log.standing.answers import ParticipantView, RunView
+from autoresearch.record.encoding import format_id
+from autoresearch.text import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch.words import (
     COPY,
     COPY_SENTENCE,
@@ -28,18 +24,90 @@ from autoresearch.words import (
     Mark,
     RunState,
 )
-from autoresearch_cli.rendering.ids import short, shortened
-from autoresearch_cli.rendering.names import person
-from autoresearch_cli.rendering.notes import note_line
+from autoresearch_cli.rendering.answers import note_line
+from autoresearch_cli.rendering.layout import person, short, shortened
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
-from autoresearch_cli.rendering.releases import release_lines
+
+SUMMARY_CHARACTERS = 240
+# `show ID --json` has all of them.
+VERSIONS_SHOWN = 8
+EQUIVOCAL = "its publisher signed two different releases of this version: neither is taken by its name"
+
+
+def print_components(answer: SearchAnswer, *, now_ms: int) -> None:
+    """Components, the best fit first; whole for a program."""
+    if not is_rich():
+        print_rows(
+            (
+                *(one.id, one.type, one.name, one.version, one.publisher.key, one.publisher.name, standing(one)),
+                *(moment(one.time_ms), one.releases, one.summary),
+            )
+            for one in answer.components
+        )
+        return
+    rows = [
+        (
+            one.type,
+            one.name,
+            one.version,
+            short(one.id),
+            person(one.publisher),
+            lately(one.time_ms, now_ms),
+            standing(one),
+            one_line(one.summary, SUMMARY_CHARACTERS),
+        )
+        for one in answer.components
+    ]
+    columns = ("type", "name", "version", "id", "by", "when", "note", "what")
+    print_table(columns, rows, optional=("when", "by"))
+
+
+def standing(one: ComponentView) -> str:
+    """What a person should know before installing it; empty where all is well."""
+    marks = (
+        "yours" if one.own else "",
+        "" if one.attested or one.own else "unattested",
+        "yanked" if one.yanked else "",
+        "two contents" if one.equivocal else "",
+    )
+    return ", ".join(filter(None, marks))
+
+
+def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
+    """What a release of a component says, and what its publisher says of it."""
+    versions = [
+        f"{one.version} {short(one.id)}{' yanked' if one.yanked else ''}{' two contents' if one.equivocal else ''}"
+        for one in release.versions
+    ]
+    more = len(versions) - VERSIONS_SHOWN
+    known = [
+        ("component", f"{release.type} {release.name} {release.version}"),
+        ("about", one_line(release.description or release.summary, SUMMARY_CHARACTERS)),
+        ("class", f"{release.class_name} in {release.file_path}" if release.class_name else ""),
+        ("packages", ", ".join(release.requirements)),
+        ("needs", ", ".join(release.needs)),
+        ("license", release.license),
+        ("git", f"{release.git} at {release.commit}" if release.git else ""),
+        ("files", f"{release.tree}, {size(release.bundle_bytes)}"),
+        ("versions", ", ".join(versions[:VERSIONS_SHOWN]) + (f" and {more} more" if more > 0 else "")),
+    ]
+    lines = [(label, text) for label, text in known if text]
+    if release.yank:
+        why = f": “{release.yank_reason}”" if release.yank_reason else ""
+        lines.append(("!", f"its publisher yanked it{why}; it is installed by its id or version alone"))
+    if release.equivocal:
+        lines.append(("!", EQUIVOCAL))
+    if not release.attested:
+        lines.append(("!", "its publisher is unattested: its name alone does not install it"))
+    return lines
+
 
 # Fields of a body that name records, and that name times.
 RECORD_FIELDS = ("run", "parent", "release", "heads")
 TIME_FIELDS = ("issued", "expires", "until")
-# `credit` lists all of them.
+# `network credit` lists all of them.
 MARKS_SHOWN = 3
-# `notes` finds all of them.
+# `note list` finds all of them.
 NOTES_SHOWN = 5
 STARRED = "starred"
 
@@ -162,7 +230,7 @@ def verification_lines(
         for mark in verification.marks[:MARKS_SHOWN]
     ]
     if verification.marks:
-        lines.append(("!", f"what its author did, with the records: autoresearch credit {author.short}"))
+        lines.append(("!", f"what its author did, with the records: autoresearch network credit {author.short}"))
     return lines
 
 

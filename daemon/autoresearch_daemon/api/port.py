@@ -1,15 +1,42 @@
-"""What the HTTP API needs of the node. Knows neither HTTP nor how the node does it."""
+"""What the HTTP API needs of the node. Knows neither HTTP nor how the node does it.
+
+What the reading addresses read: the log and the blobs, opened a second time, read only, for threads of their own.
+
+A question about many thousand runs takes tens of milliseconds. The event loop must not wait for it, and the daemon's
+own connection must not be held by it: in write-ahead mode a second connection reads while the first one writes.
+
+Errors as answers: the error tree mapped to HTTP, and everything unexpected kept out of the body.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from autoresearch.api import Event, Health, StatusAnswer
-from autoresearch.log import BlobStore, Log
-from autoresearch.records import BlobRef
+import structlog
+from aiohttp import web
+
+from autoresearch.ask.node import Event, Health, StatusAnswer
+from autoresearch.errors import (
+    AmbiguousId,
+    AutoresearchError,
+    DaemonNotRunning,
+    NotFound,
+    Refused,
+    TimedOut,
+    UsageError,
+)
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.local import Choice, chosen
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import Answer, Failure
+from autoresearch.record.kinds import BlobRef
+from autoresearch.text import json_text
 
 
 class NodePort(Protocol):
@@ -57,3 +84,117 @@ class NodePort(Protocol):
     def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
         """A bounded queue of events from now on; a reader that falls behind gets one of kind ``stale``, then none."""
         ...
+
+
+# Questions about the log take turns. What reads blobs (the difference of two sources) leaves a thread for the others.
+READERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The log and the blobs for reading, from any thread, the key of this device, and what a person chose here."""
+
+    log: Log
+    blobs: BlobStore
+    author: bytes
+    choices: Path
+
+    def starred(self) -> frozenset[bytes]:
+        """The records that are starred here."""
+        return chosen(self.choices, Choice.STARRED)
+
+    def archived(self) -> frozenset[bytes]:
+        """The tasks that are archived here."""
+        return chosen(self.choices, Choice.ARCHIVED)
+
+
+NODE: web.AppKey[NodePort] = web.AppKey("node")
+SHELF = web.AppKey("shelf", Readers)
+THREADS = web.AppKey("threads", Executor)
+
+
+def readers(app: web.Application) -> Readers:
+    """The shelf as the node reads it now: whom it trusts may have changed."""
+    found = app[SHELF]
+    found.log.trust = app[NODE].log.trust
+    return found
+
+
+async def open_readers(app: web.Application) -> AsyncIterator[None]:
+    """Open the shelf when the application starts, close it when it ends."""
+    node = app[NODE]
+    with (
+        Log.open(node.log.path, node.log.network, read_only=True, trust=node.log.trust) as log,
+        BlobStore(node.blobs.root, read_only=True) as blobs,
+        ThreadPoolExecutor(READERS, thread_name_prefix="api-reader") as threads,
+    ):
+        app[SHELF] = Readers(log, blobs, node.author(), node.choices)
+        app[THREADS] = threads
+        yield
+        threads.shutdown(cancel_futures=True)
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+JSON = "application/json"
+# The first class that fits decides; subclasses of Refused are refusals too.
+HTTP_STATUS: tuple[tuple[type[AutoresearchError], int], ...] = (
+    (UsageError, 400),
+    (NotFound, 404),
+    (AmbiguousId, 409),
+    (Refused, 409),
+    (DaemonNotRunning, 503),
+    (TimedOut, 504),
+    (AutoresearchError, 500),
+)
+HTTP_SENTENCES = {
+    404: "there is no such address in this API",
+    405: "this address does not answer this method",
+    413: "the request is larger than this API reads",
+}
+log = structlog.get_logger("api")
+
+
+def answer(model: Answer, *, status: int = 200) -> web.Response:
+    """A model as a JSON response."""
+    return web.Response(text=json_text(model), status=status, content_type=JSON, charset="utf-8")
+
+
+def failure(error: AutoresearchError) -> web.Response:
+    """An expected error as a response: the sentence, the hint and the exit status of the command line."""
+    return answer(Failure(error=str(error), hint=error.hint, exit_status=error.exit_status), status=status_of(error))
+
+
+def status_of(error: AutoresearchError) -> int:
+    """The HTTP status of an expected error."""
+    return next(code for kind, code in HTTP_STATUS if isinstance(error, kind))
+
+
+def http_failure(error: web.HTTPException) -> web.Response:
+    """One of aiohttp's own refusals as a response of our shape."""
+    kind = NotFound if error.status == 404 else UsageError if error.status < 500 else AutoresearchError
+    sentence = HTTP_SENTENCES.get(error.status, error.reason)
+    response = answer(
+        Failure(error=sentence, hint="GET /openapi.json lists all addresses", exit_status=kind.exit_status),
+        status=error.status,
+    )
+    if "Allow" in error.headers:
+        response.headers["Allow"] = error.headers["Allow"]
+    return response
+
+
+@web.middleware
+async def answer_failures(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn every error of a handler into a ``Failure``; an unexpected one goes to the daemon's log, not out."""
+    try:
+        return await handler(request)
+    except AutoresearchError as error:
+        return failure(error)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        return http_failure(error)
+    except Exception:
+        # The last net above all handlers: a defect here must neither end the daemon nor show its insides.
+        log.exception("request failed", method=request.method, path=request.path)
+        sentence = "the daemon made a mistake; its log says which one"
+        return answer(Failure(error=sentence, hint="autoresearch node logs"), status=500)

@@ -1,81 +1,74 @@
-"""The operations that read the log. What they answer is built in `autoresearch.answers`, as for the command line."""
+"""The operations that read the log. What they answer is built in `autoresearch.answers`, as for the command line.
+
+From an operation to what aiohttp calls: decode strictly, ask the log or the node, encode.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import inspect
+import re
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from autoresearch.answers import (
-    FoundTask,
-    best_answer,
-    claims_answer,
-    credit_answer,
-    diff_answer,
-    effects_answer,
-    evidence_answer,
-    evidence_list_answer,
-    find_task,
-    lineage_answer,
-    log_answer,
-    notes_answer,
-    parse_conditions,
-    release_answer,
-    resolve_reference,
-    run_log,
-    run_source,
-    search_answer,
-    show_answer,
-    tasks_answer,
-    top_answer,
-    with_headlines,
-)
-from autoresearch.api import (
-    Answer,
-    BestAnswer,
-    ClaimsAnswer,
-    CreditAnswer,
-    DiffAnswer,
+import msgspec
+from aiohttp import web
+
+from autoresearch.ask import operations
+from autoresearch.ask.ideas import ClaimsAnswer, NotesAnswer
+from autoresearch.ask.lookup import FoundTask, find_task
+from autoresearch.ask.node import Health
+from autoresearch.ask.notes import notes_answer
+from autoresearch.ask.operations import Operation, Text
+from autoresearch.ask.people.claims import claims_answer
+from autoresearch.ask.people.evidence import credit_answer, evidence_answer, evidence_list_answer
+from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer
+from autoresearch.ask.records import LogAnswer, ShowAnswer, StarAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer
+from autoresearch.ask.registry.releases import release_answer, search_answer
+from autoresearch.ask.requests import (
     Difference,
-    EffectsAnswer,
-    EvidenceAnswer,
-    EvidenceListAnswer,
     EvidenceOf,
-    LineageAnswer,
-    LogAnswer,
-    NotesAnswer,
     NotesOf,
+    Nothing,
     OfTask,
     OfTaskAndParticipant,
     OneEvidence,
     OneRecord,
-    Operation,
-    PathAnswer,
-    ProgressAnswer,
     ProgressOf,
     Records,
-    ReleaseAnswer,
     ReleasesOf,
+    RunsOf,
+    StarRequest,
+    TasksOf,
+    TopOf,
+)
+from autoresearch.ask.runs.answers import (
+    BestAnswer,
+    DiffAnswer,
+    EffectsAnswer,
+    LineageAnswer,
+    PathAnswer,
+    ProgressAnswer,
     RunContextAnswer,
     RunnersAnswer,
     RunsAnswer,
-    RunsOf,
-    SearchAnswer,
-    ShowAnswer,
-    StarAnswer,
-    StarRequest,
     TasksAnswer,
-    TasksOf,
-    Text,
     TopAnswer,
-    TopOf,
-    operations,
 )
-from autoresearch.choices import Choice, choose
-from autoresearch.errors import UsageError
-from autoresearch.records import KINDS, format_id
+from autoresearch.ask.runs.boards import best_answer, resolve_reference, tasks_answer, top_answer
+from autoresearch.ask.runs.diffs import diff_answer, effects_answer, lineage_answer, run_log, run_source
+from autoresearch.ask.runs.headlines import with_headlines
+from autoresearch.ask.show import log_answer, parse_conditions, show_answer
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.log.blobs import MissingBlob
+from autoresearch.log.local import Choice, choose
+from autoresearch.log.standing.answers import Answer, CreditAnswer
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import KINDS
 from autoresearch.words import with_article
-from autoresearch_daemon.api.readers import Readers
-from autoresearch_daemon.clock import now_ms
+from autoresearch_daemon.api.port import NODE, THREADS, NodePort, Readers, answer, readers
+from autoresearch_daemon.events import now_ms
 
 KEY_BYTES = 32
 A = TypeVar("A", ShowAnswer, BestAnswer, TopAnswer, LineageAnswer, LogAnswer)
@@ -93,40 +86,34 @@ def _top(readers: Readers, asked: TopOf) -> TopAnswer:
 
 
 def _runs(readers: Readers, asked: RunsOf) -> RunsAnswer:
-    from autoresearch.run_tables import runs_answer  # with numpy, which the daemon has only once a table is asked for
+    from autoresearch.ask.runs.rows import runs_answer
 
     task, starred = _task(readers, asked), readers.starred()
     return runs_answer(readers.log, readers.blobs, task, asked, me=readers.author, starred=starred)
 
 
 def _progress(readers: Readers, asked: ProgressOf) -> ProgressAnswer:
-    from autoresearch.run_tables import (
-        progress_answer,  # with numpy, which the daemon has only once a table is asked for
-    )
+    from autoresearch.ask.runs.progress import progress_answer
 
     return progress_answer(readers.log, readers.blobs, _task(readers, asked), asked, me=readers.author)
 
 
 def _run_context(readers: Readers, asked: OneRecord) -> RunContextAnswer:
-    from autoresearch.run_tables import (
-        run_context_answer,  # with numpy, which the daemon has only once a table is asked for
-    )
+    from autoresearch.ask.runs.rows import run_context_answer
 
     run = _id(readers, asked, asked.id)
     return run_context_answer(readers.log, readers.blobs, run, me=readers.author, starred=readers.starred())
 
 
 def _path(readers: Readers, asked: OneRecord) -> PathAnswer:
-    from autoresearch.run_tables import path_answer  # with numpy, which the daemon has only once a table is asked for
+    from autoresearch.ask.runs.rows import path_answer
 
     run = _id(readers, asked, asked.id)
     return path_answer(readers.log, readers.blobs, run, me=readers.author, starred=readers.starred())
 
 
 def _runners(readers: Readers, asked: OfTask) -> RunnersAnswer:
-    from autoresearch.run_tables import (
-        runners_answer,  # with numpy, which the daemon has only once a table is asked for
-    )
+    from autoresearch.ask.runs.rows import runners_answer
 
     return runners_answer(readers.log, readers.blobs, _task(readers, asked))
 
@@ -282,3 +269,97 @@ READERS: dict[Operation[Any], Reading] = {
     operations.RELEASE: _release,
     operations.CLAIMS: _claims,
 }
+
+
+P = TypeVar("P", bound=msgspec.Struct)
+NOT_READY = "not ready"
+_TOO_LONG = re.compile(r"Expected `str` of length <= (\d+) - at `\$\.(\w+)`")
+# A diff needs two sources; no answer needs more blobs.
+MISSING_BLOBS = 2
+# A page waits so long for a source.
+FETCH_SECONDS = 20.0
+
+
+def handler(name: str, operation: Operation[Any]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """The operation as aiohttp wants it: the log answers what it reads, a method of the node everything else."""
+    reading = READERS.get(operation)
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked = await taken(operation, request)
+        if reading:
+            given = await read(request, reading, asked)
+        else:
+            given = await ask(request.app[NODE], name, asked)
+        if isinstance(given, Text):
+            return text_response(given, operation.media)
+        return answer(given, status=503 if isinstance(given, Health) and given.status == NOT_READY else 200)
+
+    return handle
+
+
+async def taken(operation: Operation[Any], request: web.Request) -> msgspec.Struct:
+    """What a request says, as the model that the operation takes. Raises UsageError."""
+    return decode(operation.takes, await request.read()) if operation.has_body else parameters(operation.takes, request)
+
+
+async def ask(node: NodePort, name: str, asked: msgspec.Struct) -> Answer | Text:
+    """What the node's method of an operation's name answers."""
+    method = getattr(node, name)
+    given = method() if isinstance(asked, Nothing) else method(asked)
+    return await given if inspect.isawaitable(given) else given  # type: ignore[no-any-return]  # a test compares the types
+
+
+async def read(request: web.Request, function: Reading, asked: msgspec.Struct) -> Answer | Text:
+    """Ask the log, in a thread. A blob that is not here is fetched from other nodes first."""
+    loop = asyncio.get_running_loop()
+    for _ in range(MISSING_BLOBS):
+        try:
+            return await loop.run_in_executor(request.app[THREADS], function, readers(request.app), asked)
+        except MissingBlob as error:
+            try:
+                await request.app[NODE].fetch_blob(error.blob, FETCH_SECONDS)
+            except NotFound as nowhere:
+                raise error.nowhere(nowhere) from nowhere
+    return await loop.run_in_executor(request.app[THREADS], function, readers(request.app), asked)
+
+
+def text_response(text: str, media: str) -> web.Response:
+    """Text as a response."""
+    return web.Response(body=text.encode("utf-8", "replace"), headers={"Content-Type": f"{media}; charset=utf-8"})
+
+
+def decode(model: type[msgspec.Struct], body: bytes) -> msgspec.Struct:
+    """The body as its model; an empty one has all defaults.
+
+    Raises:
+        UsageError: it is not JSON, or not what the model says.
+    """
+    try:
+        return msgspec.json.decode(body or b"{}", type=model)
+    # RecursionError: thousands of nested brackets; UnicodeDecodeError: bytes that are no text.
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _wrong("the body is not what this address takes", error) from error
+
+
+def parameters(model: type[P], request: web.Request) -> P:
+    """The path's parts and the query string as their model.
+
+    Raises:
+        UsageError: one is unknown, given twice, or out of range.
+    """
+    found = dict(request.match_info)
+    for name, value in request.query.items():
+        if name in found:
+            raise UsageError(f"the parameter {name} is given twice")
+        found[name] = value
+    try:
+        return msgspec.convert(found, model, strict=False)
+    except msgspec.ValidationError as error:
+        raise _wrong("a parameter is wrong", error) from error
+
+
+def _wrong(what: str, error: Exception) -> UsageError:
+    """What a person may have typed too long is said in words; the rest concerns who wrote the program."""
+    if found := _TOO_LONG.fullmatch(str(error)):
+        return UsageError(f"{found[2]} is too long", hint=f"{found[1]} characters at most")
+    return UsageError(f"{what}: {error}", hint="GET /openapi.json")

@@ -21,12 +21,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autoresearch.errors import UsageError
-from autoresearch.prompts import Known, history_text, plain_line
-from autoresearch.proposers import Change, Rules, check_program, parts_of
-from autoresearch.research import program_files
+from autoresearch.log.local import ModelFailure
+from autoresearch.propose.mind.brief import plain_line
+from autoresearch.propose.mind.known import Known
+from autoresearch.propose.mind.reply import Change, Rules, check_program, parts_of
+from autoresearch.propose.mind.writing import history_text
+from autoresearch.run.bench import program_files
 from autoresearch.settings import ENVIRONMENT_PREFIX, AgentCommand
-from autoresearch.tasks import Task, join_files, program_names
-from autoresearch_daemon.minds.ledger import ModelFailed
+from autoresearch.task.loading import program_names
+from autoresearch.task.model import Task
+from autoresearch.task.program import join_files
 
 HISTORY, PROMPT = "history.md", "PROMPT.md"
 HISTORY_BYTES = 48 << 10
@@ -73,10 +77,10 @@ def change_by_command(
         source = join_files(files)
         digest = check_program(source, rules)
     except UsageError as error:
-        raise ModelFailed(f"the command left no program that can be run: {error}") from error
+        raise ModelFailure(f"the command left no program that can be run: {error}") from error
     held = next((name for name, value in private.items() if value in source and value not in rules.parent), "")
     if held:
-        raise ModelFailed(f"the command left a program with {held} of this machine in it, which all would read")
+        raise ModelFailure(f"the command left a program with {held} of this machine in it, which all would read")
     title = words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1] + "…"
     insight = plain_line(parts_of(said).insight, WORDS_CHARACTERS)
     return Change(source, digest, title or "changed by a command", words, None, "whole", insight)
@@ -120,12 +124,12 @@ def _command(line: str, prompt: str, place: Path) -> list[str]:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise ModelFailed(f"agent.command can't be read: {error}", hint="autoresearch config show") from error
+        raise ModelFailure(f"agent.command can't be read: {error}", hint="autoresearch node config show") from error
     known = {"{prompt}": prompt, "{prompt_file}": str(place / PROMPT)}
     for name, value in known.items():
         words = [word.replace(name, value) for word in words]
     if not words:
-        raise ModelFailed("agent.command is empty", hint="autoresearch config set agent.command …")
+        raise ModelFailure("agent.command is empty", hint="autoresearch node config set agent.command …")
     return words
 
 
@@ -144,8 +148,8 @@ def _run(words: list[str], place: Path, seconds: float, cancelled: Callable[[], 
                 preexec_fn=_die_with_parent,  # noqa: PLW1509 - asks the kernel, and takes no lock of a thread
             )
         except OSError as error:
-            hint = "autoresearch config set agent.command …"
-            raise ModelFailed(f"{words[0]} can't be started: {error.strerror}", hint=hint) from error
+            hint = "autoresearch node config set agent.command …"
+            raise ModelFailure(f"{words[0]} can't be started: {error.strerror}", hint=hint) from error
         try:
             _wait(process, words[0], seconds, cancelled)
         finally:
@@ -154,7 +158,7 @@ def _run(words: list[str], place: Path, seconds: float, cancelled: Callable[[], 
         output.seek(max(0, size - OUTPUT_BYTES_MAX))
         said = output.read(OUTPUT_BYTES_MAX).decode(errors="replace")
     if process.returncode:
-        raise ModelFailed(f"{words[0]} ended with status {process.returncode}: {plain_line(_last_words(said), 200)}")
+        raise ModelFailure(f"{words[0]} ended with status {process.returncode}: {plain_line(_last_words(said), 200)}")
     return said
 
 
@@ -168,9 +172,9 @@ def _wait(process: subprocess.Popen[bytes], name: str, seconds: float, cancelled
     until = time.monotonic() + seconds
     while process.poll() is None:
         if cancelled():
-            raise ModelFailed(f"{name} was stopped")
+            raise ModelFailure(f"{name} was stopped")
         if time.monotonic() > until:
-            raise ModelFailed(f"{name} did not end within {seconds:g} s", hint="agent.seconds says how long it has")
+            raise ModelFailure(f"{name} did not end within {seconds:g} s", hint="agent.seconds says how long it has")
         time.sleep(POLL_SECONDS)
 
 
@@ -192,15 +196,15 @@ def _read_file(file: Path, most: int) -> str:
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise ModelFailed(f"the command left no {file.name}: {error.strerror}") from error
+        raise ModelFailure(f"the command left no {file.name}: {error.strerror}") from error
     with os.fdopen(descriptor, "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise ModelFailed(f"the command left a {file.name} that is no plain file")
+            raise ModelFailure(f"the command left a {file.name} that is no plain file")
         content = opened.read(most + 1)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise ModelFailed(f"the command left a {file.name} that is not UTF-8") from error
+        raise ModelFailure(f"the command left a {file.name} that is not UTF-8") from error
 
 
 def _last_words(said: str) -> str:

@@ -1,4 +1,6 @@
-"""One question to a language model over HTTP: OpenAI-compatible, Anthropic's and Ollama's chat APIs, streamed.
+"""What three chat APIs take and answer, whole and as a stream. Pure: JSON values in, an answer out.
+
+One question to a language model over HTTP: OpenAI-compatible, Anthropic's and Ollama's chat APIs, streamed.
 
 Sources: the chat completions reference of OpenAI, the messages reference of Anthropic, ``/api/chat`` of Ollama. Ollama
 has an OpenAI-compatible address too, which cuts long prompts without a word; its own takes the length of the context.
@@ -8,16 +10,199 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 import aiohttp
 
-from autoresearch.sanitise import one_line
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.minds.chat_formats import FORMATS, Answer, BadAnswer
-from autoresearch_daemon.minds.ledger import ModelFailed
+from autoresearch.log.local import ModelFailure
+from autoresearch.text import one_line
+from autoresearch_daemon.events import now_ms
+
+Json = Mapping[str, object]
+
+
+class BadAnswer(Exception):
+    """An answer that can't be used. ``tokens`` is what was counted all the same."""
+
+    def __init__(self, sentence: str, tokens: int = 0) -> None:
+        super().__init__(sentence)
+        self.tokens = tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said, and how many tokens were counted for question and answer."""
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+
+
+class Format(Protocol):
+    """One API."""
+
+    path: str
+
+    def headers(self, key: str) -> dict[str, str]:
+        """The headers of a request."""
+
+    def body(self, model: str, turns: list[dict[str, str]], answer_tokens: int, context: int) -> dict[str, object]:
+        """The JSON of a request."""
+
+    def read_whole(self, answer: object) -> Answer:
+        """The answer, of a server that does not stream."""
+
+    def read_stream(self, parts: Sequence[Json]) -> Answer:
+        """The answer, from the parts of a stream. Raises BadAnswer where it breaks off."""
+
+
+class _OpenAi:
+    """Chat completions, of OpenAI and of the many servers that speak like it."""
+
+    path = "/chat/completions"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, model: str, turns: list[dict[str, str]], answer_tokens: int, context: int) -> dict[str, object]:
+        # Newer models refuse a temperature and the old name of the bound, older servers the new one: neither is sent.
+        del answer_tokens, context
+        return {"model": model, "messages": turns, "stream": True, "stream_options": {"include_usage": True}}
+
+    def read_whole(self, answer: object) -> Answer:
+        choice = _first(_map(answer).get("choices"))
+        return self._finished(_map(choice.get("message")), choice.get("finish_reason") or "stop", _map(answer))
+
+    def read_stream(self, parts: Sequence[Json]) -> Answer:
+        texts, refusals, end, usage = list[str](), list[str](), "", dict[str, object]()
+        for part in parts:
+            _raise_error(part)
+            usage = {"usage": part["usage"]} if part.get("usage") else usage
+            choice = _first(part.get("choices"))
+            delta = _map(choice.get("delta"))
+            texts.append(_text(delta.get("content")))
+            refusals.append(_text(delta.get("refusal")))
+            end = _text(choice.get("finish_reason")) or end
+        return self._finished({"content": "".join(texts), "refusal": "".join(refusals)}, end, usage)
+
+    def _finished(self, message: Json, end: object, answer: Json) -> Answer:
+        _raise_error(answer)
+        usage = _map(answer.get("usage"))
+        counted = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        if refusal := _text(message.get("refusal")):
+            raise BadAnswer(f"it refused: {refusal}", sum(counted))
+        return _answer(_text(message.get("content")), end, {"content_filter"}, {"length"}, counted)
+
+
+class _Anthropic:
+    """Messages of Anthropic."""
+
+    path = "/v1/messages"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+    def body(self, model: str, turns: list[dict[str, str]], answer_tokens: int, context: int) -> dict[str, object]:
+        del context
+        return {"model": model, "messages": turns, "max_tokens": answer_tokens, "stream": True}
+
+    def read_whole(self, answer: object) -> Answer:
+        whole = _map(answer)
+        _raise_error(whole)
+        blocks = whole.get("content")
+        texts = [_text(_map(block).get("text")) for block in blocks] if isinstance(blocks, list) else []
+        return self._finished("".join(texts), whole.get("stop_reason"), _map(whole.get("usage")))
+
+    def read_stream(self, parts: Sequence[Json]) -> Answer:
+        texts, end, usage = list[str](), "", dict[str, object]()
+        for part in parts:
+            _raise_error(part)
+            usage |= _map(_map(part.get("message")).get("usage")) | _map(part.get("usage"))
+            delta = _map(part.get("delta"))
+            texts.append(_text(delta.get("text")))
+            end = _text(delta.get("stop_reason")) or end
+        return self._finished("".join(texts), end, usage)
+
+    def _finished(self, text: str, end: object, usage: Json) -> Answer:
+        asked = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        counted = sum(_count(usage.get(name)) for name in asked), _count(usage.get("output_tokens"))
+        return _answer(text, end, {"refusal"}, {"max_tokens", "model_context_window_exceeded"}, counted)
+
+
+class _Ollama:
+    """Ollama's own chat API, which takes the length of the context."""
+
+    path = "/api/chat"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, model: str, turns: list[dict[str, str]], answer_tokens: int, context: int) -> dict[str, object]:
+        options = {"num_ctx": context, "num_predict": answer_tokens}
+        return {"model": model, "messages": turns, "stream": True, "options": options}
+
+    def read_whole(self, answer: object) -> Answer:
+        return self.read_stream([_map(answer)])
+
+    def read_stream(self, parts: Sequence[Json]) -> Answer:
+        texts, last = list[str](), dict[str, object]()
+        for part in parts:
+            _raise_error(part)
+            texts.append(_text(_map(part.get("message")).get("content")))
+            last = dict(part)
+        counted = _count(last.get("prompt_eval_count")), _count(last.get("eval_count"))
+        end = (_text(last.get("done_reason")) or "stop") if last.get("done") is True else ""
+        return _answer("".join(texts), end, set(), {"length"}, counted)
+
+
+FORMATS: dict[str, Format] = {"openai": _OpenAi(), "anthropic": _Anthropic(), "ollama": _Ollama()}
+USUAL_URLS = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "ollama": "http://127.0.0.1:11434",
+}
+USUAL_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "ollama": ""}
+
+
+def _answer(text: str, end: object, refused: set[str], cut: set[str], counted: tuple[int, int]) -> Answer:
+    """The answer. Raises BadAnswer when it is none: refused, cut off, empty."""
+    if end in refused:
+        raise BadAnswer("it refused", sum(counted))
+    if end in cut:
+        raise BadAnswer("the answer was cut off: it is longer than allowed", sum(counted))
+    if not end:
+        raise BadAnswer("the answer broke off", sum(counted))
+    if not text.strip():
+        raise BadAnswer("the answer is empty", sum(counted))
+    return Answer(text, *counted)
+
+
+def _raise_error(part: Json) -> None:
+    if error := part.get("error"):
+        said = _text(_map(error).get("message")) or _text(error)
+        raise BadAnswer(f"it says: {said or 'something failed'}")
+
+
+def _map(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(value: object) -> dict[str, object]:
+    return _map(value[0]) if isinstance(value, list) and value else {}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):  # parts of a content
+        return "".join(_text(_map(part).get("text")) for part in value)
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
 
 # What is answered beyond this is not read; prompts are smaller.
 ANSWER_BYTES_MAX = 4 << 20
@@ -63,13 +248,13 @@ async def ask(endpoint: Endpoint, messages: list[Message]) -> Answer:
                 except _Passing as busy:
                     pause = busy.retry_seconds or RETRY_SECONDS * 2**attempt
                     if attempt == RETRIES or pause > RETRY_SECONDS_MAX:
-                        raise ModelFailed(str(busy), retry_seconds=busy.retry_seconds) from busy
+                        raise ModelFailure(str(busy), retry_seconds=busy.retry_seconds) from busy
                     await asyncio.sleep(pause)
     except TimeoutError as error:
-        raise ModelFailed(f"{endpoint.model} gave no answer within {endpoint.seconds:g} s") from error
+        raise ModelFailure(f"{endpoint.model} gave no answer within {endpoint.seconds:g} s") from error
     except aiohttp.ClientError as error:
         said = _told(str(error) or type(error).__name__, endpoint)
-        raise ModelFailed(f"{endpoint.url} can't be reached: {said}") from error
+        raise ModelFailure(f"{endpoint.url} can't be reached: {said}") from error
     raise AssertionError("unreachable")
 
 
@@ -94,7 +279,7 @@ async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages
             if response.status in PASSING:
                 raise _Passing(sentence, _retry_after(response.headers.get("Retry-After", "")))
             hint = "check the key" if response.status in (401, 403) else "check llm.url and llm.model"
-            raise ModelFailed(sentence, hint=hint)
+            raise ModelFailure(sentence, hint=hint)
         try:
             if response.content_type in ("text/event-stream", "application/x-ndjson"):
                 return form.read_stream([part async for part in _parts(response)])
@@ -102,10 +287,10 @@ async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages
                 content = b"".join([line async for line in _bounded(response)])
                 return form.read_whole(json.loads(content))
         except BadAnswer as error:
-            raise ModelFailed(f"{endpoint.model}: {_told(str(error), endpoint)}", tokens=error.tokens) from error
+            raise ModelFailure(f"{endpoint.model}: {_told(str(error), endpoint)}", tokens=error.tokens) from error
         except (ValueError, RecursionError, UnicodeDecodeError) as error:
-            raise ModelFailed(f"{endpoint.model} answered with broken JSON") from error
-        raise ModelFailed(
+            raise ModelFailure(f"{endpoint.model} answered with broken JSON") from error
+        raise ModelFailure(
             f"{address} answers with {one_line(response.content_type, 60)}, not with JSON or events",
             hint="check llm.url",
         )

@@ -7,13 +7,13 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 
-from autoresearch.prompts import Known, prompt_text
-from autoresearch.proposers import BadReply, Change, Rules, read_reply
+from autoresearch.log.local import ModelFailure
+from autoresearch.propose.mind.known import Known
+from autoresearch.propose.mind.reply import BadReply, Change, Rules, read_reply
+from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.settings import LanguageModel
-from autoresearch.tasks import Task
-from autoresearch_daemon.minds.chat import Endpoint, Message, ask
-from autoresearch_daemon.minds.chat_formats import USUAL_KEYS, USUAL_URLS, Answer
-from autoresearch_daemon.minds.ledger import ModelFailed
+from autoresearch.task.model import Task
+from autoresearch_daemon.minds.chat import USUAL_KEYS, USUAL_URLS, Answer, Endpoint, Message, ask
 
 # So often an answer that can't be used goes back with the reason.
 CORRECTIONS = 3
@@ -36,7 +36,7 @@ def endpoint_of(settings: LanguageModel, environment: Mapping[str, str]) -> Endp
     if variable and not key:
         key = _from_keyring(variable)
     if variable and not key and (settings.key_variable or not settings.url):
-        raise ModelFailed(
+        raise ModelFailure(
             f"the key of {settings.model} is not there",
             hint=f"start the daemon with the variable {variable}, or: keyring set {KEYRING_SERVICE} {variable}",
         )
@@ -84,7 +84,7 @@ def change_by_model(
         if not may_go_on():
             break
         messages += [Message("assistant", answer), Message("user", _correction(said))]
-    raise ModelFailed(f"{settings.model} gave no program that can be run: {said}")
+    raise ModelFailure(f"{settings.model} gave no program that can be run: {said}")
 
 
 def ask_once(prompt: str, settings: LanguageModel, environment: Mapping[str, str], spend: Spend) -> str:
@@ -95,7 +95,7 @@ def ask_once(prompt: str, settings: LanguageModel, environment: Mapping[str, str
 def _answer(endpoint: Endpoint, messages: list[Message], settings: LanguageModel, spend: Spend) -> str:
     try:
         answer = asyncio.run(ask(endpoint, messages))
-    except ModelFailed as error:
+    except ModelFailure as error:
         spend(error.tokens, error.tokens * settings.price_out / 1e6)
         raise
     spend(*_cost(answer, messages, settings))

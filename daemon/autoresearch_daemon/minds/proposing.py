@@ -1,25 +1,50 @@
-"""The next change, by whoever is to make it; what fails falls back to the search, with a reason."""
+"""The next change, by whoever is to make it; what fails falls back to the search, with a reason.
+
+How the proposers of this node stand, for its status.
+
+A question to the log, answered in a language model's sentences: within its limits, and kept in the ledger.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoresearch.log import BlobStore, Log
-from autoresearch.prompts import Known, gather, plain_line, reply_rules
-from autoresearch.proposers import Change
-from autoresearch.proposers.draws import Draws
-from autoresearch.recalling import known_genome
-from autoresearch.research import Plan, plan_as_it_stands
+import msgspec
+
+from autoresearch.ask.asking import cited_text, question_prompt
+from autoresearch.ask.ideas import AskAnswer
+from autoresearch.ask.node import ProposerStatus
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.local import ModelCall, ModelFailure, ModelLedger, not_before_ms
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import next_base
+from autoresearch.log.standing.context import trust_context
+from autoresearch.paths import Paths
+from autoresearch.propose.mind.brief import plain_line
+from autoresearch.propose.mind.known import Known, gather, reply_rules
+from autoresearch.propose.mind.recall import known_genome
+from autoresearch.propose.mind.reply import Change
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.search.sharing import (
+    COMMAND,
+    LLM,
+    MIX,
+    SEARCH,
+    Standing,
+    brought_by,
+    configured,
+    next_proposer,
+    objection,
+)
+from autoresearch.record.record import DAY_MS
+from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.settings import Settings
-from autoresearch.tasks import Task
-from autoresearch.views import next_base, trust_context
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.minds.choosing import COMMAND, LLM, MIX, SEARCH, Standing, next_proposer
-from autoresearch_daemon.minds.gains import brought_by
-from autoresearch_daemon.minds.ledger import DAY_MS, Asked, Ledger, ModelFailed, not_before_ms
+from autoresearch.task.model import Task
+from autoresearch_daemon.events import now_ms
 
 NAME_CHARACTERS = 64
 INSIGHT_CHARACTERS = 1000
@@ -47,7 +72,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     building_on = next_base(log, task.digest, trust_context(log, me))
     if building_on is None:
         return ""  # the search proposes the baseline first
-    with Ledger(occasion.ledger) as ledger:
+    with ModelLedger(occasion.ledger) as ledger:
         standings = {name: standing(ledger, name, now_ms()) for name in (LLM, COMMAND)}
         brought = brought_by(log, ledger, task, me, (SEARCH, LLM, COMMAND)) if occasion.wanted == MIX else {}
         chosen, reason = next_proposer(occasion.wanted, settings, standings, brought, draws, now_ms())
@@ -59,7 +84,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         turn = Turn(ledger, chosen)
         try:
             change = _change(log, occasion, known, turn)
-        except ModelFailed as error:
+        except ModelFailure as error:
             turn.end(str(error), error.retry_seconds)
             return f"{error} → {error.hint}" if error.hint else str(error)
         turn.end()
@@ -79,7 +104,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     )
 
 
-def standing(ledger: Ledger, name: str, at_ms: int) -> Standing:
+def standing(ledger: ModelLedger, name: str, at_ms: int) -> Standing:
     """How a proposer stands at a time."""
     last = ledger.last(name)
     failure = last[0].failure if last else ""
@@ -89,7 +114,7 @@ def standing(ledger: Ledger, name: str, at_ms: int) -> Standing:
 class Turn:
     """One attempt of a proposer, and what it costs."""
 
-    def __init__(self, ledger: Ledger, proposer: str) -> None:
+    def __init__(self, ledger: ModelLedger, proposer: str) -> None:
         self.proposer = proposer
         self._ledger = ledger
         self._tokens, self._cost = 0, 0.0
@@ -110,7 +135,7 @@ class Turn:
         """Keep how it went."""
         at_ms = now_ms()
         self._ledger.note(
-            Asked(
+            ModelCall(
                 time_ms=at_ms,
                 proposer=self.proposer,
                 failure=failure,
@@ -146,3 +171,64 @@ def _name(chosen: str, settings: Settings) -> str:
     """What the record of a run says of its proposer."""
     behind = settings.llm.model if chosen == LLM else Path(settings.agent.command.split()[0]).name
     return f"{chosen}/{behind}"
+
+
+def proposers_status(
+    log: Log, paths: Paths, settings: Settings, task: Task | None, *, me: bytes, now_ms: int
+) -> list[ProposerStatus]:
+    """Each proposer that this node has, with what it brought; none where there is only the search."""
+    names = configured(settings)
+    if len(names) == 1:
+        return []
+    with ModelLedger(paths.home_local) as ledger:
+        brought = brought_by(log, ledger, task, me, names) if task else {}
+        found = []
+        for name in names:
+            stands = standing(ledger, name, now_ms)
+            reason = objection(name, settings, stands, now_ms)
+            mine = brought.get(name)
+            found.append(
+                ProposerStatus(
+                    name=name,
+                    model=settings.llm.model if name == "llm" else settings.agent.command if name == "command" else "",
+                    state="waiting" if reason else "ready",
+                    reason=reason or stands.failure,
+                    runs=mine.runs if mine else 0,
+                    better=mine.better if mine else 0,
+                    gain=mine.gain if mine else 0.0,
+                    cost=mine.money if mine else 0.0,
+                    tokens_today=stands.today.tokens,
+                    cost_today=stands.today.cost,
+                    failures_today=stands.today.failures,
+                )
+            )
+    return found
+
+
+def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswer:
+    """The answer with a model's text; as it is, with the reason, where no model is set up, may be asked, or answers."""
+    if not settings.llm.model:
+        return msgspec.structs.replace(plain, reason="no language model is configured: see llm.model")
+    with ModelLedger(ledger) as kept:
+        reason = objection(LLM, settings, standing(kept, LLM, now_ms()), now_ms())
+        if reason:
+            return msgspec.structs.replace(plain, reason=reason)
+        turn = Turn(kept, LLM)
+        try:
+            text, cited = _asked(plain, settings, turn)
+        except ModelFailure as error:
+            turn.end(str(error), error.retry_seconds)
+            return msgspec.structs.replace(plain, reason=f"{error} → {error.hint}" if error.hint else str(error))
+        turn.end()
+    return msgspec.structs.replace(plain, text=text, cited=cited, model=settings.llm.model)
+
+
+def _asked(plain: AskAnswer, settings: Settings, turn: Turn) -> tuple[str, list[str]]:
+    # The daemon starts without the HTTP library.
+    from autoresearch_daemon.minds.language_model import ask_once
+
+    said = ask_once(question_prompt(plain), settings.llm, os.environ, turn.spend)
+    text, cited = cited_text(said, plain)
+    if not text:
+        raise ModelFailure(f"{settings.llm.model} gave an empty answer")
+    return text, cited

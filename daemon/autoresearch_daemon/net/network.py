@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError
-from autoresearch.records import Record
+from autoresearch.record.record import Record
 from autoresearch.words import NetworkState
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.model import (
@@ -23,8 +23,7 @@ from autoresearch_daemon.net.model import (
     NetworkInfo,
     PeerInfo,
 )
-from autoresearch_daemon.net.supervisor import MODULE, Limits, Supervisor
-from autoresearch_daemon.net.syncing import SyncStream
+from autoresearch_daemon.net.supervisor import MODULE, Limits, Supervisor, SyncStream
 
 CALL_SECONDS = 20.0
 BLOB_SECONDS = 75.0

@@ -1,27 +1,149 @@
-"""This node: what it does now, what comes next, and why."""
+"""What a page has at hand while it is answered: the request, the API's operations, the templates.
+
+This node: what it does now, what comes next, and why.
+
+Who takes part: all of them in a table, and one with its runs, its marks and its hardware.
+
+Pages that are a table: what waits, who is connected, what is worked on.
+
+Verification as it goes on: which runs wait for verifiers, what this node does about it, what came out last.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar, cast
+
+import msgspec
 from aiohttp import web
 
-from autoresearch.api import RunRow, RunsOf, operations
+from autoresearch.ask import operations
+from autoresearch.ask.node import StatusAnswer, TaskStatus, VotersAnswer
+from autoresearch.ask.operations import Operation, Text
+from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOf, TasksOf
+from autoresearch.ask.runs.answers import RunRow, RunsAnswer
 from autoresearch.errors import NotFound
-from autoresearch_daemon.pages.asking import Asking
+from autoresearch.face.pages.boards import by_credit, improvement, verifications
+from autoresearch.face.pages.rendering import Links, View, render
+from autoresearch.log.standing.answers import Answer, CreditView, ParticipantView
+from autoresearch.text import MAXIMIZE
+from autoresearch.words import COUNTED_MARKS
+from autoresearch_daemon.api.listen import may_control
+from autoresearch_daemon.api.port import NODE, THREADS
+from autoresearch_daemon.api.reading import READERS, ask, parameters, read
+from autoresearch_daemon.events import now_ms
+
+A = TypeVar("A", bound="Answer | Text")
+P = TypeVar("P", bound=msgspec.Struct)
+R = TypeVar("R")
+# So much of a task's digest stands in the addresses of its pages.
+TASK_CHARACTERS = 16
+
+
+@dataclass(slots=True)
+class Asking:
+    """One request for a page."""
+
+    request: web.Request
+    headers: dict[str, str] = field(default_factory=dict)  # of the answer
+    is_task_known: bool = True
+    about: str = ""  # the digest of the task that the page is about, where its address does not say
+
+    def about_task(self, digest: str) -> None:
+        """Show what stands around the page for this task: that of the run which the address names."""
+        self.about = digest
+
+    def forget_task(self) -> None:
+        """Show what stands around the page for the usual task: the one that the address names may not exist."""
+        self.is_task_known = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether htmx asks for a part of a page, and not a browser for the whole."""
+        return self.request.headers.get("HX-Request") == "true"
+
+    def parameters(self, model: type[P]) -> P:
+        """The path and the query as a model. Raises UsageError."""
+        return parameters(model, self.request)
+
+    @property
+    def task(self) -> str | None:
+        """The task that the address names."""
+        return (self.request.query.get("task") or None) if self.is_task_known else None
+
+    async def ask(self, operation: Operation[A], asked: msgspec.Struct | None = None) -> A:
+        """What the API answers to an operation. Raises what it raises."""
+        given = operation.takes() if asked is None else asked
+        if reading := READERS.get(operation):
+            return cast("A", await read(self.request, reading, given))
+        name = next(name for name, one in vars(operations).items() if one is operation).lower()
+        return cast("A", await ask(self.request.app[NODE], name, given))
+
+    async def found(self, operation: Operation[A], asked: msgspec.Struct | None = None) -> A | None:
+        """What the API answers, or None where it knows no such thing."""
+        try:
+            return await self.ask(operation, asked)
+        except NotFound:
+            return None
+
+    def status(self) -> StatusAnswer:
+        """The node's status."""
+        return self.request.app[NODE].status()
+
+    async def render(self, template: str, page: str, **values: object) -> web.Response:
+        """A template as a response, filled in a thread: a long table takes tens of milliseconds."""
+        view = await self._view(page)
+        fill = partial(render, template, view, **values)
+        text = await asyncio.get_running_loop().run_in_executor(self.request.app[THREADS], fill)
+        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=self.headers)
+
+    async def render_part(self, template: str, page: str, **values: object) -> web.Response:
+        """A template that htmx puts into a page, and that a browser without it opens as a page of its own."""
+        return await self.render(template, page, layout="part.html" if self.is_part else "base.html", **values)
+
+    async def in_thread(self, work: Callable[[], R]) -> R:
+        """What ``work`` returns, computed away from the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self.request.app[THREADS], work)
+
+    async def task_status(self) -> TaskStatus | None:
+        """The task that the page is about: that of its run or the one that the address names, else the usual one."""
+        status = self.status()
+        wanted = self.about or self.task or (status.task.digest if status.task else "")
+        tasks = (await self.ask(operations.TASKS, TasksOf(archived=True))).tasks if wanted else []
+        named = [task for task in tasks if task.name == wanted or task.digest.startswith(wanted)]
+        return named[0] if named else status.task
+
+    async def _view(self, page: str) -> View:
+        status, tasks, task = self.status(), (await self.ask(operations.TASKS)).tasks, await self.task_status()
+        is_other = bool(self.about) and (status.task is None or status.task.digest != self.about)
+        return View(
+            page=page,
+            links=Links(task=self.about[:TASK_CHARACTERS] if is_other else self.task or ""),
+            now_ms=now_ms(),
+            task=task,
+            tasks=tasks,
+            status=status,
+            read_only=not may_control(self.request),
+        )
+
 
 RECENT_RUNS = 8
 
 
-async def node(asking: Asking) -> web.Response:
+async def node_page(asking: Asking) -> web.Response:
     """The page of this node."""
     return await _node(asking, "node.html")
 
 
-async def node_part(asking: Asking) -> web.Response:
+async def node_part_page(asking: Asking) -> web.Response:
     """Its part that changes while the node works."""
     return await _node(asking, "node_part.html")
 
 
-async def pill(asking: Asking) -> web.Response:
+async def pill_page(asking: Asking) -> web.Response:
     """The node's state in the head of every page."""
     return await asking.render("pill.html", "node")
 
@@ -36,3 +158,112 @@ async def _recent(asking: Asking) -> list[RunRow]:
         return (await asking.ask(operations.RUNS, RunsOf(task=asking.task, by="me", size=RECENT_RUNS))).runs
     except NotFound:
         return []  # no task is here yet
+
+
+RUNS_SHOWN = 8
+
+
+class OneParticipant(OfTask, frozen=True, kw_only=True):
+    """Whose page: a beginning of its root key."""
+
+    key: str
+
+
+async def participants_page(asking: Asking) -> web.Response:
+    """Who takes part: credit, and whose verifications count."""
+    credit = await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=asking.task))
+    voters = await asking.ask(operations.VOTERS)
+    task = await asking.task_status()
+    digest = task.digest if task else ""
+    return await asking.render(
+        "participants.html",
+        "participants",
+        credit=credit,
+        rows=[(one, improvement(one, digest), verifications(one)) for one in by_credit(credit.participants, digest)],
+        voters=voters,
+    )
+
+
+async def participant_page(asking: Asking) -> web.Response:
+    """One participant: what it has done that others can count."""
+    asked = asking.parameters(OneParticipant)
+    voters = await asking.ask(operations.VOTERS)
+    everywhere = await asking.found(operations.CREDIT, OfTaskAndParticipant(participant=asked.key))
+    credit = everywhere.participants[0] if everywhere and everywhere.participants else None
+    who = _named(asked.key, credit, voters)
+    keys = {who.key, *(credit.keys if credit else ())}
+    newest, best = await _newest(asking, who), await _best(asking, who)
+    evidence = await asking.found(operations.EVIDENCE_LIST, EvidenceOf(participant=who.key))
+    runners = await asking.found(operations.RUNNERS, OfTask(task=asking.task))
+    ours = [one for one in runners.runners if one.participant.key in keys] if runners else []
+    status = asking.status()
+    return await asking.render(
+        "participant.html",
+        "participants",
+        who=who,
+        credit=credit,
+        verified=verifications(credit) if credit else 0,
+        tasks={task.digest: task for task in everywhere.tasks} if everywhere else {},
+        voters=voters,
+        voter=next((one for one in voters.voters if one.participant.key in keys), None),
+        candidate=next((one for one in voters.candidates if one.participant.key in keys), None),
+        is_me=status.participant.key in keys,
+        newest=newest.runs if newest else [],
+        best=best.runs if best else [],
+        total=newest.total if newest else 0,
+        evidence=evidence.evidence if evidence else [],
+        devices=[device for one in ours for device in one.devices],
+    )
+
+
+def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> ParticipantView:
+    """The participant whose key begins so. Raises NotFound."""
+    known = [*(one.participant for one in voters.voters), *(one.participant for one in voters.candidates)]
+    if credit is not None:
+        known = [*credit.known_as, *(ParticipantView(key=one, short=one[:8]) for one in credit.keys)]
+    found = [one for one in known if one.key.startswith(key)] or (known if credit is not None else [])
+    if not found:
+        raise NotFound("No participant of this log has such a key.", hint="autoresearch network credit")
+    return found[0]
+
+
+async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
+    """Its newest runs on the task; None where no task is here."""
+    return await asking.found(operations.RUNS, RunsOf(task=asking.task, by=who.key, size=RUNS_SHOWN))
+
+
+async def _best(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
+    """Its best runs on the task, without those that failed or are in doubt."""
+    task = await asking.task_status()
+    sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
+    asked = RunsOf(task=asking.task, by=who.key, sort=sort, size=RUNS_SHOWN, state=",".join(COUNTED_MARKS))
+    return await asking.found(operations.RUNS, asked)
+
+
+async def queue_page(asking: Asking) -> web.Response:
+    """Proposals that wait for a worker, runs in hand here, and what other nodes claimed."""
+    try:
+        claims = (await asking.ask(operations.CLAIMS, OfTask(task=asking.task))).claims
+    except NotFound:
+        if asking.task:
+            raise
+        claims = []  # no task is here yet
+    return await asking.render("queue.html", "queue", claims=claims)
+
+
+async def peers_page(asking: Asking) -> web.Response:
+    """The nodes that this one is connected to, or was."""
+    return await asking.render("peers.html", "peers", answer=await asking.ask(operations.PEERS))
+
+
+async def tasks_page(asking: Asking) -> web.Response:
+    """The tasks of the log."""
+    return await asking.render("tasks.html", "tasks", answer=await asking.ask(operations.TASKS))
+
+
+async def verifications_page(asking: Asking) -> web.Response:
+    """The verification queue of a task."""
+    answer = await asking.found(operations.VERIFICATIONS, OfTask(task=asking.task))
+    if answer is None and asking.task:
+        raise NotFound(f"There is no task {asking.task} here.", hint="autoresearch task list")
+    return await asking.render("verifications.html", "verifications", answer=answer)

@@ -1,41 +1,270 @@
-"""The addresses of the pages, and what stands around each answer."""
+"""Progress: how far the task has come, every run in a chart and in a table.
+
+The board: confirmed programs with the places that their intervals allow, participants, and what is not confirmed.
+
+One run: what changed, who measured it, what came of it; its diff and its log as parts that come after it.
+
+The way from the baseline to a run, and the child runs beside it as a part that is loaded on demand.
+
+The addresses of the pages, and what stands around each answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import structlog
 from aiohttp import web
 
+from autoresearch.ask import operations
+from autoresearch.ask.requests import (
+    MAXIMUM_ROWS,
+    Difference,
+    Hardware,
+    OfTask,
+    OfTaskAndParticipant,
+    OneRecord,
+    Reference,
+    RunsOf,
+    TopOf,
+)
+from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
-from autoresearch.pages import asset
+from autoresearch.face.pages.boards import ProgressContent, as_program, best_program, no_progress
+from autoresearch.face.pages.chart import Query, chart_data
+from autoresearch.face.pages.rendering import asset
+from autoresearch.face.pages.run import board_content, changed_program, lineage_content, log_tail, run_content
+from autoresearch.log.standing.answers import RunView
+from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.text import MAXIMIZE
+from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
-from autoresearch_daemon.api.failures import status_of
-from autoresearch_daemon.pages import boards, lineages, node, participants, progress, runs, tables, verifications
-from autoresearch_daemon.pages.asking import Asking
+from autoresearch_daemon.api.port import status_of
+from autoresearch_daemon.pages import node
+from autoresearch_daemon.pages.node import Asking
+
+
+async def progress_page(asking: Asking) -> web.Response:
+    """The page, or the part with its table where htmx asks for that."""
+    query = Query.read(asking.request.query.items())
+    if asking.is_part:
+        # The address that a form makes says what is usual anyway.
+        asking.headers["HX-Push-Url"] = query.address()
+        answer = await asking.ask(operations.RUNS, query.runs())
+        return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
+    try:
+        values = (await _content(asking, query)).values()
+    except NotFound:
+        if asking.task:
+            raise
+        values = no_progress(query)
+    return await asking.render("progress.html", "progress", **values)
+
+
+async def chart_page(asking: Asking) -> web.Response:
+    """The chart's data, with the filters of the page and for a part of its axis."""
+    query = Query.read(asking.request.query.items())
+    answer = await asking.ask(operations.PROGRESS, query.found_progress())
+    body = await asking.in_thread(lambda: msgspec.json.encode(chart_data(answer, query)))
+    response = web.Response(body=body, content_type="application/json")
+    response.enable_compression()
+    return response
+
+
+async def card_page(asking: Asking) -> web.Response:
+    """What the chart shows of a run beside the mark."""
+    run = OneRecord(id=asking.request.match_info["id"], task=asking.task)
+    row = (await asking.ask(operations.RUN_CONTEXT, run)).row
+    return await asking.render("card.html", "progress", row=row)
+
+
+async def _content(asking: Asking, query: Query) -> ProgressContent:
+    of_task = OfTask(task=asking.task)
+    best = await asking.ask(operations.BEST, of_task)
+    program = best_program(best)
+    runners = await asking.ask(operations.RUNNERS, of_task)
+    return ProgressContent(
+        query=query,
+        runs=await asking.ask(operations.RUNS, query.runs()),
+        progress=await asking.ask(operations.PROGRESS, query.all_progress()),
+        newest=(await asking.ask(operations.RUNS, query.newest())).runs,
+        best=best,
+        best_row=(await asking.ask(operations.RUN_CONTEXT, OneRecord(id=program.id))).row if program else None,
+        runners=runners.runners,
+        settings=runners.settings,
+    )
+
+
+# The value by which the address asks for what the network compares, whatever this machine has.
+COMPARED = "compared"
+
+
+class BoardOf(OfTask, frozen=True, kw_only=True):
+    """Which task, and on which hardware: left out, that of this machine where wall-clock numbers are compared."""
+
+    hardware: Hardware = ""
+
+
+async def board_page(asking: Asking) -> web.Response:
+    """The leaderboard of a task, and who brought it there."""
+    asked = asking.parameters(BoardOf)
+    try:
+        top = await asking.ask(operations.TOP, TopOf(task=asked.task, limit=MAXIMUM_ROWS))
+    except NotFound:
+        if asked.task:
+            raise
+        return await asking.render("board.html", "board", top=None)
+    hardware = asked.hardware or await _own_hardware(asking, top)
+    chosen = "" if hardware in (COMPARED, top.hardware) else hardware
+    shown, rows = await _on_hardware(asking, top, chosen) if chosen else (top, await _rows(asking, top))
+    credit = await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=top.task.digest))
+    voters, me = await asking.ask(operations.VOTERS), asking.status().participant.key
+    devices = await _devices(asking, top)
+    values = board_content(shown, rows, credit, voters, me=me, devices=devices, hardware=chosen)
+    return await asking.render("board.html", "board", **values)
+
+
+async def _own_hardware(asking: Asking, top: TopAnswer) -> str:
+    """The hardware of this participant's newest run, where numbers of one kind alone are compared."""
+    if not top.hardware:
+        return ""
+    newest = await asking.ask(operations.RUNS, RunsOf(task=top.task.digest, by="me", size=1))
+    return newest.runs[0].device if newest.runs else ""
+
+
+async def _devices(asking: Asking, top: TopAnswer) -> list[str]:
+    """The kinds of hardware that runs of the task state."""
+    runners = (await asking.ask(operations.RUNNERS, OfTask(task=top.task.digest))).runners
+    return sorted({device for one in runners for device in one.devices if device})
+
+
+async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[TopAnswer, dict[str, RunRow]]:
+    """The same of the runs on one kind of hardware."""
+    rows: dict[str, RunRow] = {}
+    programs = []
+    for section, marks in SECTION_MARKS.items():
+        found = await _rows(asking, top, hardware=hardware, state=",".join(marks))
+        programs += [as_program(row, section) for row in found.values() if row.value is not None]
+        rows |= found
+    return msgspec.structs.replace(top, programs=programs), rows
+
+
+async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: str = "") -> dict[str, RunRow]:
+    """The best runs of a board by id, with what they changed."""
+    sort = "-value" if top.task.direction == MAXIMIZE else "value"
+    asked = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=MAXIMUM_ROWS)
+    return {row.id: row for row in (await asking.ask(operations.RUNS, asked)).runs}
+
+
+async def run_page(asking: Asking) -> web.Response:
+    """The page of a run. What has to come from other nodes is loaded by the page itself."""
+    shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
+    found = shown.run
+    assert found is not None  # else the operation refuses it
+    asking.about_task(found.task)
+    context = await asking.found(operations.RUN_CONTEXT, OneRecord(id=found.id))  # None where it was withdrawn
+    effects = await asking.found(operations.EFFECTS, OfTask(task=found.task))
+    parent = await asking.found(operations.RUN, OneRecord(id=found.parent)) if found.parent else None
+    task = await asking.task_status()
+    values = run_content(
+        shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
+    )
+    return await asking.render("run.html", "run", **values)
+
+
+async def run_diff_page(asking: Asking) -> web.Response:
+    """What a run changed against its parent. The two programs may have to come from other nodes."""
+    shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
+    assert shown.run is not None
+    asking.about_task(shown.run.task)
+    try:
+        if shown.run.parent is None:
+            raise NotFound("It has no parent: its program is the task’s baseline.")
+        answer = await asking.ask(operations.DIFF, Difference(old=shown.run.parent, new=shown.run.id))
+        program = await asking.in_thread(lambda: changed_program(answer.diff))
+    except AutoresearchError as error:
+        return await _part(asking, "run_diff.html", shown.run, sentence=str(error), hint=error.hint)
+    return await _part(asking, "run_diff.html", shown.run, program=program, sentence="", hint="")
+
+
+async def run_log_page(asking: Asking) -> web.Response:
+    """The end of what a run printed. It may have to come from another node."""
+    shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
+    assert shown.run is not None
+    asking.about_task(shown.run.task)
+    try:
+        text = await asking.ask(operations.TRAINING_LOG, OneRecord(id=shown.run.id))
+        tail = await asking.in_thread(lambda: log_tail(text))
+    except AutoresearchError as error:
+        return await _part(asking, "run_log.html", shown.run, sentence=str(error), hint=error.hint)
+    return await _part(asking, "run_log.html", shown.run, tail=tail, sentence="", hint="")
+
+
+async def _part(asking: Asking, template: str, of: RunView, **values: object) -> web.Response:
+    return await asking.render_part(template, "run", of=of.id, **values)
+
+
+BEST = "@"
+
+
+class LineageOf(OfTask, frozen=True, kw_only=True):
+    """Of which run."""
+
+    of: Reference = BEST
+
+
+class BranchesOf(OfTask, frozen=True, kw_only=True):
+    """The child runs of which run, without the one that its lineage goes on with."""
+
+    of: Reference
+    but: str = ""
+
+
+async def lineage_page(asking: Asking) -> web.Response:
+    """The steps from the baseline to a run; without a name to the best one."""
+    asked = asking.parameters(LineageOf)
+    try:
+        path = await asking.ask(operations.PATH, OneRecord(id=asked.of, task=asked.task))
+    except NotFound:
+        if asked.of != BEST:
+            raise
+        return await asking.render("lineage.html", "lineage", of="")
+    asking.about_task(path.task.digest)
+    return await asking.render("lineage.html", "lineage", **lineage_content(path))
+
+
+async def branches_page(asking: Asking) -> web.Response:
+    """The other child runs of a step, the best first."""
+    asked = asking.parameters(BranchesOf)
+    context = await asking.ask(operations.RUN_CONTEXT, OneRecord(id=asked.of, task=asked.task))
+    children = [child for child in context.children if not asked.but or short_id(parse_id(child.id)) != asked.but]
+    total = context.all_children.total - (len(context.children) - len(children))
+    return await asking.render_part("branches.html", "lineage", of=context.row.id, children=children, total=total)
+
 
 Page = Callable[[Asking], Awaitable[web.StreamResponse]]
 # By these names the guard knows what is answered without a token.
 PREFIX = "page."
 PAGES: dict[str, Page] = {
-    "/": progress.progress,
-    "/chart.json": progress.chart,
-    "/card/{id}": progress.card,
-    "/node": node.node,
-    "/parts/pill": node.pill,
-    "/parts/node": node.node_part,
-    "/queue": tables.queue,
-    "/board": boards.board,
-    "/lineage": lineages.lineage,
-    "/parts/branches": lineages.branches,
-    "/verifications": verifications.verifications,
-    "/participants": participants.participants,
-    "/participants/{key}": participants.participant,
-    "/peers": tables.peers,
-    "/tasks": tables.tasks,
-    "/run/{id}": runs.run,
-    "/run/{id}/diff": runs.run_diff,
-    "/run/{id}/log": runs.run_log,
+    "/": progress_page,
+    "/chart.json": chart_page,
+    "/card/{id}": card_page,
+    "/node": node.node_page,
+    "/parts/pill": node.pill_page,
+    "/parts/node": node.node_part_page,
+    "/queue": node.queue_page,
+    "/board": board_page,
+    "/lineage": lineage_page,
+    "/parts/branches": branches_page,
+    "/verifications": node.verifications_page,
+    "/participants": node.participants_page,
+    "/participants/{key}": node.participant_page,
+    "/peers": node.peers_page,
+    "/tasks": node.tasks_page,
+    "/run/{id}": run_page,
+    "/run/{id}/diff": run_diff_page,
+    "/run/{id}/log": run_log_page,
 }
 # Whatever is no page and not of the API: somebody typed an address, or followed a link of another version.
 ELSEWHERE = "/{path:(?!v1/).*}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autoresearch.api import RunInHand
+from autoresearch.ask.node import RunInHand
 from autoresearch.words import Why
 
 

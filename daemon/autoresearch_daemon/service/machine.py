@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from autoresearch.api import RunInHand
+from autoresearch.ask.node import RunInHand
 from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
+    Asked,
     Assign,
     Cancel,
     CloseAbandoned,
@@ -23,10 +24,14 @@ from autoresearch_daemon.service.effects import (
     Effect,
     RecordWaiting,
     Save,
+    ServiceStatus,
+    Spent,
     Tell,
     Verify,
     WantWorkers,
     WithdrawClaim,
+    Worker,
+    WorkerNow,
 )
 from autoresearch_daemon.service.inputs import (
     Assignment,
@@ -55,7 +60,6 @@ from autoresearch_daemon.service.inputs import (
     WorkerReady,
     WorkerStage,
 )
-from autoresearch_daemon.service.state import Asked, ServiceStatus, Spent, Worker, WorkerNow
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
 PROPOSALS_PER_ASSIGNMENT = 5

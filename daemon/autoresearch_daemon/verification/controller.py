@@ -10,22 +10,29 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from autoresearch.answers import evidence_answer, measured_evidence, published_task, resolve_reference, waiting
-from autoresearch.api import RunAccepted, RunInHand, WaitingStatus
-from autoresearch.choices import Choice, chosen
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import RunAccepted, RunInHand, WaitingStatus
+from autoresearch.ask.people.claims import published_task
+from autoresearch.ask.people.evidence import evidence_answer, measured_evidence
+from autoresearch.ask.people.own_verification import waiting
+from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.errors import AutoresearchError, Refused
-from autoresearch.log import MissingBlob
-from autoresearch.notebook import Notebook
+from autoresearch.log.blobs import MissingBlob
+from autoresearch.log.local import Choice, chosen
+from autoresearch.log.standing.verification import judgement, pending
 from autoresearch.paths import Paths
-from autoresearch.records import Verification, format_id, parse_id, short_id
-from autoresearch.running import Level, permit
-from autoresearch.tasks import MAX_FILE_BYTES, Task
-from autoresearch.views import judgement, pending
+from autoresearch.record.encoding import format_id, parse_id, short_id
+from autoresearch.record.kinds import Verification
+from autoresearch.run.sandbox.execute import permit
+from autoresearch.run.sandbox.job import Level
+from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.model import Task
 from autoresearch.words import UNREVEALED, EvidenceKind, Why
-from autoresearch_daemon import service
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.events import Events
-from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.events import Events, now_ms
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.service.effects import Verify
+from autoresearch_daemon.service.inputs import Assignment, Blocked, Input, JobReady, RunAsked, VerificationsChanged
+from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals, Told
 from autoresearch_daemon.workers import protocol
@@ -50,11 +57,11 @@ class VerificationController:
         notebook: Notebook,
         jobs: VerificationQueue,
         events: Events,
-        machine: service.Service,
+        machine: Service,
         paths: Paths,
         local: LocalState,
         *,
-        take: Callable[[service.Input], None],
+        take: Callable[[Input], None],
         load: Callable[[str], Task],
     ) -> None:
         self._notebook = notebook
@@ -66,13 +73,13 @@ class VerificationController:
         self.level = Level.NONE
         self._jobs = jobs
         self._reveals = Reveals(notebook, local)
-        self._wanted = service.Verify(task=None, ready=None)
+        self._wanted = Verify(task=None, ready=None)
         self._news = asyncio.Event()
         self._given: dict[str, str] = {}  # by assignment, the job that a worker has
         self._names = 0
         self._repeated: dict[str, bytes] = {}  # by assignment, the verification that is made once more
 
-    def want(self, wanted: service.Verify) -> None:
+    def want(self, wanted: Verify) -> None:
         """Have this done soon; what was wanted before and is not begun yet no longer matters."""
         self._wanted = wanted
         self._news.set()
@@ -90,7 +97,7 @@ class VerificationController:
             self.reveal()
             self._news.clear()  # what was wanted meanwhile is out of date; the next tick says what is wanted now
 
-    async def look(self, wanted: service.Verify) -> None:
+    async def look(self, wanted: Verify) -> None:
         """Put back what is ready when something else goes before it; find the next and make it ready."""
         if (
             wanted.ready is not None
@@ -98,24 +105,24 @@ class VerificationController:
             and self._machine.status().job == wanted.ready  # no worker has got it meanwhile
         ):
             self._jobs.put_back(wanted.ready, now_ms())
-            self._take(service.JobReady(None))
+            self._take(JobReady(None))
         if self.level < Level.LANDLOCK:
             return  # what others wrote is not run here, so it is not fetched either
         if wanted.task is not None:
             try:
                 task = self._load(wanted.task)
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
-                self._take(service.Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
+                self._take(Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
             found = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.status().jobs)
             if found is not None:
-                self._take(service.JobReady(*found))
+                self._take(JobReady(*found))
 
     async def ask(self, reference: str) -> RunAccepted:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
         self._check_working()
         log, author = self._notebook.log, self._notebook.author
-        run = resolve_reference(log, reference, author=author, archived=chosen(self._paths.choices, Choice.ARCHIVED))
+        run = resolve_reference(log, reference, author=author, archived=chosen(self._paths.home_local, Choice.ARCHIVED))
         self._check_idle(run)
         wanted = await self._jobs.ask(run, now_ms())
         self._check_idle(run)  # its files took their time
@@ -150,7 +157,7 @@ class VerificationController:
         assignment = f"{what}-{os.getpid()}-{self._names}"
         if about is not None:
             self._repeated[assignment] = about
-        self._take(service.RunAsked(service.Assignment(assignment, folder, job=name, shown=shown)))
+        self._take(RunAsked(Assignment(assignment, folder, job=name, shown=shown)))
         return assignment
 
     def _check_idle(self, run: bytes) -> None:
@@ -168,7 +175,7 @@ class VerificationController:
         """What is measured here and not told yet."""
         return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
 
-    def give(self, assignment: service.Assignment) -> protocol.Check | None:
+    def give(self, assignment: Assignment) -> protocol.Check | None:
         """What a worker needs for an assignment that it gets now, if that is a verification."""
         if not assignment.job:
             return None
@@ -185,7 +192,7 @@ class VerificationController:
         if repeated is not None:
             self._tell_evidence(found.assignment, repeated, body)
             return None
-        self._take(service.VerificationsChanged())
+        self._take(VerificationsChanged())
         if found.cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
             text = f"{body.stage} of {short_id(body.run)}: stopped"
             self._events.tell("run_failed", text, now_ms(), assignment=found.assignment, reason=body.reason)

@@ -8,26 +8,22 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch.answers import check_asked, check_new, task_of, will_count
-from autoresearch.api import RunInHand
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.lookup import task_of
+from autoresearch.ask.node import RunInHand
+from autoresearch.ask.people.own_verification import check_asked, check_new, will_count
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
-from autoresearch.notebook import Notebook
-from autoresearch.records import BlobRef, Record, Run, Verification, format_id, short_id
-from autoresearch.running import Limits
-from autoresearch.tasks import MAX_FILE_BYTES
-from autoresearch.verification import EVALUATE, REPLICATE
-from autoresearch.views import (
-    VerificationJob,
-    bears_out,
-    job_for,
-    make_job,
-    next_job,
-    participant_of,
-    repeated_job,
-    tolerance_of,
-)
+from autoresearch.judging.states import EVALUATE, REPLICATE
+from autoresearch.log.standing.context import participant_of
+from autoresearch.log.standing.jobs import VerificationJob, job_for, make_job, next_job, repeated_job
+from autoresearch.log.standing.verification import bears_out, tolerance_of
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import BlobRef, Run, Verification
+from autoresearch.record.record import Record
+from autoresearch.run.sandbox.job import Limits
+from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.words import JOB_SENTENCES, JobReason
-from autoresearch_daemon.log_thread import Asking
+from autoresearch_daemon.ingesting import Asking
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
@@ -120,7 +116,7 @@ class VerificationQueue:
             name, shown = await self._ready(job, JobReason.ASKED)
         except (NotFound, TimedOut) as error:
             sentence = f"{short_id(run)} can't be measured here now: {error}"
-            hint = "its author's node, or one that has its files, must be connected: autoresearch peers"
+            hint = "its author's node, or one that has its files, must be connected: autoresearch network peers"
             raise type(error)(sentence, hint=hint) from error
         return Wanted(name, shown, will_count(log, run, job, device.public, now_ms))
 

@@ -10,14 +10,18 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch.answers import Untold
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.people.own_verification import Untold
 from autoresearch.errors import AutoresearchError
-from autoresearch.log import CommitmentRow
-from autoresearch.notebook import Notebook
-from autoresearch.records import Commitment, Record, Verification, short_id
-from autoresearch.verification import SALT_BYTES, commitment_digest, network_rules
-from autoresearch.views import committed, needed, roster_of
-from autoresearch_daemon.local_state import LocalState, Unrevealed
+from autoresearch.judging.committee import network_rules
+from autoresearch.judging.states import SALT_BYTES, commitment_digest
+from autoresearch.log.rows import CommitmentRow
+from autoresearch.log.standing.cache import roster_of
+from autoresearch.log.standing.verification import committed, needed
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import Commitment, Verification
+from autoresearch.record.record import Record
+from autoresearch_daemon.local import LocalState, Unrevealed
 
 logger = structlog.get_logger()
 

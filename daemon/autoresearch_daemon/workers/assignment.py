@@ -1,46 +1,56 @@
-"""One assignment, carried out in a worker: propose, ask, run, report. Reads the log, never writes it."""
+"""One assignment, carried out in a worker: propose, ask, run, report. Reads the log, never writes it.
+
+A worker process: hears the daemon on the ZeroMQ link while a thread carries out the assignment in hand.
+"""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import ctypes
 import os
+import queue
 import shutil
+import signal
+import sys
+import threading
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import zmq
+import zmq.asyncio
 
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
-from autoresearch.log import BlobStore, Log
-from autoresearch.networks import load_manifest
-from autoresearch.packages import is_installed, may_install, task_python
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.context import is_own_program, own_keys
 from autoresearch.paths import Paths
-from autoresearch.proposers import propose
-from autoresearch.proposers.draws import Draws
-from autoresearch.recalling import recall
-from autoresearch.research import (
-    Bench,
-    Ceiling,
-    Model,
-    Plan,
-    forget_runs,
-    limits_of,
-    measure,
-    plan_as_it_stands,
-    preflight,
-    remember_run,
-    task_data,
-)
-from autoresearch.running import Interpreter, Level, Outcome, permit
-from autoresearch.running import Progress as RunProgress
+from autoresearch.propose.mind.recall import recall
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.search.search import propose
+from autoresearch.propose.search.sharing import SEARCH
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.bench import Bench, Ceiling, limits_of, task_data
+from autoresearch.run.evaluating import Model
+from autoresearch.run.experiment import Plan, measure, plan_as_it_stands
+from autoresearch.run.packages import is_installed, may_install, task_python
+from autoresearch.run.preflight import forget_runs, preflight, remember_run
+from autoresearch.run.sandbox.capture import Progress as RunProgress
+from autoresearch.run.sandbox.execute import permit
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.layout import Interpreter
+from autoresearch.run.sandbox.scratch import sweep
 from autoresearch.settings import load_settings
-from autoresearch.tasks import Task, load_task, shipped_task
-from autoresearch.views import is_own_program, own_keys
+from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.model import Task
+from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus, Why
-from autoresearch_daemon.clock import now_ms
-from autoresearch_daemon.folders import run_folder
-from autoresearch_daemon.minds import SEARCH, Occasion, propose_change
+from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.minds.proposing import Occasion, propose_change
+from autoresearch_daemon.runs import run_folder
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
@@ -118,7 +128,8 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
         return _verify(work, work.check, talk, task, bench, place.paths)
     if work.plan is not None and work.plan.task != task.digest:
         raise UsageError(
-            f"{work.task}/task.toml was changed after the program was proposed", hint="autoresearch propose it again"
+            f"{work.task}/task.toml was changed after the program was proposed",
+            hint="autoresearch run propose it again",
         )
     talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
     plan = _agree(work, talk, task, place)
@@ -133,14 +144,15 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
             )
         )
 
-    measurement, outcome = measure(task, plan, bench, own=True, on_progress=on_progress, cancelled=talk.cancelled)
-    if measurement.status is RunStatus.OK:
+    outcome = measure(task, plan, bench, own=True, on_progress=on_progress, cancelled=talk.cancelled)
+    if outcome.status is RunStatus.OK:
         remember_run(task, bench)
+    (folder / "log").write_bytes(outcome.log)
     return protocol.Result(
         assignment=work.assignment,
-        measurement=measurement,
+        outcome=msgspec.convert(outcome, RunOutcome, from_attributes=True),
         folder=str(folder),
-        checkpoint=_keep_files(outcome, folder),
+        checkpoint=None if outcome.checkpoint is None else str(outcome.checkpoint),
     )
 
 
@@ -245,7 +257,7 @@ def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attem
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
         scratch = run_folder(place.paths.spool, place.name, work.assignment)
-        occasion = Occasion(task, settings, wanted, work.author, place.paths.proposers, scratch, talk.cancelled)
+        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, talk.cancelled)
         made = propose_change(log, blobs, occasion, Draws(os.urandom(16)))
     return made if isinstance(made, Plan) else _search(work, task, place, attempt)
 
@@ -275,6 +287,132 @@ def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> 
     )
 
 
-def _keep_files(outcome: Outcome, folder: Path) -> str | None:
-    (folder / "log").write_bytes(outcome.log)
-    return None if outcome.checkpoint is None else str(outcome.checkpoint)
+ALIVE_SECONDS = 5.0
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What the thread with the assignment says to the daemon, and hears from it."""
+
+    assignment: str
+    loop: asyncio.AbstractEventLoop
+    outbox: asyncio.Queue[protocol.FromWorker]
+    stop: threading.Event = field(default_factory=threading.Event)
+    answers: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
+
+    def say(self, message: protocol.FromWorker) -> None:
+        """Send a message."""
+        self.loop.call_soon_threadsafe(self.outbox.put_nowait, message)
+
+    def ask(self, proposal: protocol.Proposal) -> bool:
+        """Propose something: may it be run? What comes first counts: an approval, a refusal or the end of it all.
+
+        What was approved is a run, and has a record of how it ended, also when it is cancelled before it begins.
+        """
+        self.say(proposal)
+        return self.answers.get()
+
+    def cancelled(self) -> bool:
+        """Whether the daemon wants the assignment stopped."""
+        return self.stop.is_set()
+
+
+class Worker:
+    """The process's main loop."""
+
+    def __init__(self, socket: zmq.asyncio.Socket, place: Workplace) -> None:
+        self._socket = socket
+        self._place = place
+        self._outbox: asyncio.Queue[protocol.FromWorker] = asyncio.Queue()
+        self._talk: Conversation | None = None
+        self._job: asyncio.Task[None] | None = None
+
+    async def serve(self) -> None:
+        """Work until told to quit; the assignment in hand is ended first."""
+        sender = asyncio.create_task(self._send())
+        heart = asyncio.create_task(self._beat())
+        self._outbox.put_nowait(protocol.Ready(pid=os.getpid(), device=self._place.device))
+        while not isinstance(message := protocol.decode_from_daemon(await self._socket.recv()), protocol.Quit):
+            self._hear(message)
+        if self._job:
+            # It may still wait for the answer to what it proposed.
+            hearing = asyncio.create_task(self._go_on_hearing())
+            await self._job
+            hearing.cancel()
+        await self._outbox.join()
+        sender.cancel()
+        heart.cancel()
+
+    async def _go_on_hearing(self) -> None:
+        while True:
+            message = protocol.decode_from_daemon(await self._socket.recv())
+            if not isinstance(message, protocol.Work):
+                self._hear(message)
+
+    def _hear(self, message: protocol.FromDaemon) -> None:
+        if isinstance(message, protocol.Work):
+            self._talk = Conversation(message.assignment, asyncio.get_running_loop(), self._outbox)
+            self._job = asyncio.create_task(asyncio.to_thread(carry_out, message, self._talk, self._place))
+        elif self._talk and not isinstance(message, protocol.Quit) and message.assignment == self._talk.assignment:
+            if isinstance(message, protocol.Cancel):
+                self._talk.stop.set()
+            self._talk.answers.put(isinstance(message, protocol.Approve))
+
+    async def _send(self) -> None:
+        while True:
+            message = await self._outbox.get()
+            await self._socket.send(protocol.encode(message))
+            self._outbox.task_done()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(ALIVE_SECONDS)
+            self._outbox.put_nowait(protocol.Alive())
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the daemon ends, however it ends (Linux: prctl(2))."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+def give_way(nice: int) -> None:
+    """Have this process and the runs that it starts give way to other programs; never less than they do already."""
+    least = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(least, nice))
+
+
+async def connect(link: str, name: str, place: Workplace) -> None:
+    """Open the link and work."""
+    context = zmq.asyncio.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.IDENTITY, name.encode())
+    socket.setsockopt(zmq.LINGER, 1000)
+    socket.connect(link)
+    try:
+        await Worker(socket, place).serve()
+    finally:
+        socket.close()
+        context.term()
+
+
+def main() -> None:
+    """Entry of the process; started by the daemon's pool only."""
+    parser = argparse.ArgumentParser()
+    for option in ("--link", "--name", "--device", "--parent"):
+        parser.add_argument(option, required=True)
+    options = parser.parse_args()
+    die_with_parent(int(options.parent))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the daemon's to handle
+    place = Workplace.from_environment(Paths.from_environment(os.environ), options.name, options.device)
+    give_way(place.nice)
+    for folder in (None, place.paths.task_data):  # of a worker before this one, that was killed
+        sweep(folder)
+    asyncio.run(connect(options.link, options.name, place))
+
+
+if __name__ == "__main__":
+    main()

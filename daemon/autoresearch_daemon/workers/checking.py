@@ -9,34 +9,23 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from autoresearch.errors import TimedOut, UsageError
-from autoresearch.research import (
-    Bench,
-    Measurement,
-    Model,
-    World,
-    abandoned,
-    device_name,
-    drawn_world,
-    evaluate,
-    examine,
-    fault_of_artifact,
-    fault_of_program,
-    measure,
-    plan_as_it_stands,
-)
-from autoresearch.running import Progress
-from autoresearch.tasks import Task, evaluation_seed, seed_for, source_digest
-from autoresearch.verification import EVALUATE, REPLICATE, STANDARD_ERROR, challenge_draw, ecvrf, text_seeds
-from autoresearch.words import STOPPED, RunStatus
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import challenge_draw, text_seeds
+from autoresearch.judging.states import EVALUATE, REPLICATE
+from autoresearch.judging.statistics import STANDARD_ERROR
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.bench import Bench, device_name, fault_of_program
+from autoresearch.run.evaluating import Model, evaluate, examine, fault_of_artifact
+from autoresearch.run.experiment import abandoned, measure, plan_as_it_stands
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.texts import World, drawn_world
+from autoresearch.task.model import Task, evaluation_seed, seed_for
+from autoresearch.task.program import source_digest
+from autoresearch.words import NOT_EVALUATED, PROGRAM_AT_FAULT, RunStatus
 from autoresearch_daemon.workers import protocol
 
 # A share of false losses of half a percent shows with more than 99 %.
 CHALLENGES = 2048
-# How a training ends by its program's fault; a slow or small machine can be the cause of all else.
-AT_FAULT = frozenset({RunStatus.INVALID, RunStatus.DIVERGED, RunStatus.CRASHED, RunStatus.OVER_BUDGET})
-# What says nothing of a model that was asked: somebody stopped it, or this machine did not start the sandbox. Asking
-# takes a small part of what the task allows: a model that uses up all of it, or can't be asked, has failed.
-NOT_THE_MODELS_FAULT = frozenset({*STOPPED, RunStatus.REFUSED})
 
 
 def carry_out_check(
@@ -68,7 +57,7 @@ def carry_out_check(
     if model is not None and check.stage == EVALUATE:
         return _examined(assignment, check, task, bench, model, parent, cancelled)
     began = time.monotonic()
-    done: list[Measurement] = []
+    done: list[RunOutcome] = []
     programs = [check.source]
     drawn: Sequence[tuple[int | None, int | None]] = [(None, None)]
     if check.stage == REPLICATE and check.parent_source is not None:
@@ -83,9 +72,9 @@ def carry_out_check(
         plan = plan_as_it_stands(task, source, replicate=check.replicate)
         if seed is not None:
             plan = msgspec.structs.replace(plan, seed=seed)
-        measurement, _ = measure(task, plan, bench, world=world, on_progress=tell, cancelled=cancelled)
-        done.append(measurement)
-        return measurement.status is RunStatus.OK and measurement.value is not None
+        outcome = measure(task, plan, bench, world=world, on_progress=tell, cancelled=cancelled)
+        done.append(outcome)
+        return outcome.status is RunStatus.OK and outcome.value is not None
 
     try:
         for seed, world_seed in drawn:  # what a program knew of the task's own world is no help in a pair
@@ -127,7 +116,7 @@ def _evaluated(
         error = found.metrics.get(STANDARD_ERROR, math.nan)
         stated = {STANDARD_ERROR: error} if math.isfinite(error) else {}
         return msgspec.structs.replace(verified, metrics={"evaluated": 1.0, **stated})
-    verdict = "error" if found.status in NOT_THE_MODELS_FAULT else "fail"
+    verdict = "error" if found.status in NOT_EVALUATED else "fail"
     return msgspec.structs.replace(verified, verdict=verdict, reason=f"{found.status}: {found.reason}")
 
 
@@ -164,7 +153,7 @@ def _examined(
         return msgspec.structs.replace(verified, verdict="error", reason=str(error))
     verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms)
     if found.status is not RunStatus.OK:
-        verdict = "error" if found.status in NOT_THE_MODELS_FAULT else "fail"
+        verdict = "error" if found.status in NOT_EVALUATED else "fail"
         reason = f"{found.status}: {found.reason}"
         return msgspec.structs.replace(verified, verdict=verdict, reason=reason)
     metrics = {"challenges": found.challenges, "mismatches": found.mismatches, "mean_difference": found.mean_difference}
@@ -176,17 +165,17 @@ def _examined(
 
 
 def _verified(
-    assignment: str, check: protocol.Check, done: list[Measurement], wanted: int, duration_ms: int
+    assignment: str, check: protocol.Check, done: list[RunOutcome], wanted: int, duration_ms: int
 ) -> protocol.Verified:
     last = done[-1]
-    values = [measurement.value for measurement in done if measurement.value is not None]
+    values = [outcome.value for outcome in done if outcome.value is not None]
     found = protocol.Verified(
         assignment=assignment, verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms
     )
     if len(values) < wanted:
         # What a person or this machine's sandbox stopped says nothing of the run, nor does its parent's failure.
         is_parent = check.stage == REPLICATE and len(done) % 2 == 1
-        at_fault = not is_parent and last.status in AT_FAULT
+        at_fault = not is_parent and last.status in PROGRAM_AT_FAULT
         reason = f"{'its parent: ' if is_parent else ''}{last.status}: {last.reason}"
         return msgspec.structs.replace(found, verdict="fail" if at_fault else "error", reason=reason)
     if check.stage != REPLICATE:

@@ -121,7 +121,7 @@ class Pool:
         while not child.quitting:
             child.heard = asyncio.get_running_loop().time()
             child.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "autoresearch_daemon.workers.child"),
+                *(sys.executable, "-P", "-m", "autoresearch_daemon.workers.assignment"),
                 *(
                     "--link",
                     self._address,

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from autoresearch.research import Measurement, Plan
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.experiment import Plan
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -52,7 +53,7 @@ class Result(Message, frozen=True, kw_only=True):
     """Worker: the run ended. ``folder`` holds the files ``log`` and, if there is one, ``checkpoint.safetensors``."""
 
     assignment: str
-    measurement: Measurement
+    outcome: RunOutcome
     folder: str
     checkpoint: str | None = None
 

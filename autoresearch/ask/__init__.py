@@ -1,0 +1,1 @@
+"""Questions and acts: each with the type of its answer beside it."""

@@ -1,0 +1,1 @@
+"""What changes a node's own things: its notebook, ideas, networks."""

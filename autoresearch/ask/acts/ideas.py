@@ -1,0 +1,203 @@
+"""Turns a program that somebody wrote by hand into a plan: which run it changes, and what the change is called.
+
+One run of a task folder in this process, without a daemon: walled in, measured and published like any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.lookup import task_of
+from autoresearch.ask.runs.boards import resolve_reference
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import contenders
+from autoresearch.log.standing.context import is_own_program, own_keys, trust_context
+from autoresearch.paths import Paths
+from autoresearch.propose.mind.recall import known_genome, text_of
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Run
+from autoresearch.run.bench import Bench, Ceiling, task_data
+from autoresearch.run.experiment import Plan, measure, plan_as_it_stands
+from autoresearch.run.packages import may_install, task_python
+from autoresearch.run.preflight import preflight, remember_run
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.execute import permit
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.run.sandbox.scratch import scratch_folder, sweep
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
+from autoresearch.words import RunStatus
+
+# An edited program is compared with so many of the best and of one's own newest, and with the baseline.
+COMPARED_BEST = 20
+COMPARED_OWN = 20
+TITLE_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """A program for a task, and why it should help.
+
+    ``parent`` names the run whose program was edited (an id, the beginning of one, ``@``). Left out, it is the known
+    run whose program differs in the fewest lines.
+    """
+
+    task: Task
+    program: str
+    parent: str = ""
+    hypothesis: str = ""
+    replicate: int = 0
+
+
+def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Plan:
+    """The plan to run an idea, as the child of the run whose program was edited.
+
+    The baseline has no parent. A program that was run before is run as it was then, whatever ``parent`` says.
+
+    Raises:
+        NotFound, AmbiguousId: ``parent`` names no run here, or several.
+        UsageError: ``parent`` is no run on this task, or the program is not Python.
+    """
+    task, program, hypothesis, replicate = idea.task, idea.program, idea.hypothesis, idea.replicate
+    named = run_on(log, task, idea.parent, author) if idea.parent else None
+    if source_digest(program) == source_digest(task.baseline.decode()):
+        genome, _ = known_genome(log, blobs, task, program, None)
+        return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged", genome=genome)
+    same = log.programs.find(task.digest, source_digest(program), float(task.budget.amount))
+    if same is not None:
+        body = log.records.get(same.first).body
+        assert isinstance(body, Run)
+        return plan_as_it_stands(
+            task, program, replicate=replicate, title=body.title, parent=body.parent, base=body.base,
+            genome=dict(body.genome), hypothesis=hypothesis or body.hypothesis,
+        )  # fmt: skip
+    before = named or _nearest(log, blobs, task, program, author)
+    title = _title(hypothesis, (before and text_of(log, blobs, before)) or task.baseline.decode(), program)
+    genome, base = known_genome(log, blobs, task, program, before)
+    return plan_as_it_stands(
+        task, program, replicate=replicate, title=title, parent=before, base=base, genome=genome, hypothesis=hypothesis
+    )
+
+
+def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
+    """The run on a task that somebody names: an id, the beginning of one, ``@``.
+
+    Raises:
+        NotFound, AmbiguousId: there is none, or several.
+        UsageError: it is no run on this task.
+    """
+    published = task_of(log, task.digest)
+    if published is None and reference.startswith("@"):
+        raise NotFound(f"No run on {task.name} has a value yet.", hint=f"autoresearch run {task.folder}")
+    found = resolve_reference(log, reference, task=published, author=author)
+    body = log.records.get(found).body
+    if not isinstance(body, Run) or body.task != task.digest:
+        raise UsageError(
+            f"{short_id(found)} is no run on the task {task.name}",
+            hint="name a run that `autoresearch top` or `autoresearch node records` shows",
+        )
+    return found
+
+
+def _nearest(log: Log, blobs: BlobStore, task: Task, program: str, author: bytes) -> bytes | None:
+    """The run whose program differs in the fewest lines, a better one before a worse; None: the log has none."""
+    best, fewest = None, -1
+    for run in _candidates(log, task, author):
+        source = text_of(log, blobs, run)
+        if source is None:
+            continue
+        different = changed_lines(source, program)
+        if fewest < 0 or different < fewest:
+            best, fewest = run, different
+    return best
+
+
+def _candidates(log: Log, task: Task, author: bytes) -> Iterator[bytes]:
+    with log.reader.snapshot():
+        here = trust_context(log, author)
+        yield from (placed.row.first for placed in contenders(log, task.digest, here, limit=COMPARED_BEST))
+        yield from (stored.record.id for stored in log.runs.newest(task.digest, limit=COMPARED_OWN, author=author))
+        baseline = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
+        if baseline is not None:
+            yield baseline.first
+
+
+def changed_lines(old: str, new: str) -> int:
+    """How many lines only one of two texts has; moved lines do not count. Linear in their length."""
+    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    return (before - after).total() + (after - before).total()
+
+
+def _title(hypothesis: str, old: str, new: str) -> str:
+    """The beginning of the hypothesis; without one the changed line, or how many lines changed."""
+    said = " ".join(hypothesis.split())
+    if said:
+        return said if len(said) <= TITLE_CHARACTERS else said[: TITLE_CHARACTERS - 1] + "…"
+    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    added = [line.split("#")[0].strip() for line in (after - before).elements()]
+    if len(added) == 1 and 0 < len(added[0]) <= TITLE_CHARACTERS:
+        return added[0]
+    return f"{max(len(added), (before - after).total())} lines changed by hand"
+
+
+def run_once(
+    idea: Idea,
+    paths: Paths,
+    *,
+    now_ms: Callable[[], int],
+    ceiling: Ceiling,
+    threads: int = 1,
+    device: str = "cpu",
+    allow_packages: str = "own",
+    progress: Callable[[float, str], None] | None = None,
+) -> str:
+    """Run an idea once, in this process, and publish the run. Returns the record's id, as text.
+
+    Raises:
+        Locked: a daemon or another command works with this device key.
+        Refused: the task asks for more than the ceiling, or others wrote some of it and there is no sandbox.
+        PackagesNotAllowed: the task's packages have to be installed, and nobody allowed it.
+        AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
+    """
+    task = idea.task
+    ceiling.check(task)
+    with Notebook(paths) as notebook:
+        notebook.publish_identity(now_ms())
+        level, _ = detect_level()
+        own = own_keys(notebook.log, notebook.author, now_ms())
+        plan = plan_of_idea(notebook.log, notebook.blobs, idea, author=notebook.author)
+        foreign = level >= Level.LANDLOCK or not is_own_program(
+            notebook.log, task, plan.source, plan.parent, own, shipped=shipped_task()
+        )
+        permit(level, foreign=foreign)
+        paths.spool.mkdir(parents=True, exist_ok=True)
+        for place in (None, paths.spool, paths.task_data):
+            sweep(place)
+
+        def tell(step: Progress) -> None:
+            if progress:
+                progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
+
+        def allowed() -> bool:
+            return may_install(task, paths.allowed_packages, allow_packages, notebook.log, notebook.author, now_ms())
+
+        python = task_python(task, paths.environments, may_install=allowed)
+        with scratch_folder(paths.spool) as scratch:
+            bench = Bench(
+                Level(level), threads, device, paths.task_data, scratch.folder, ceiling, foreign=foreign, python=python
+            )
+            task_data(task, bench)
+            preflight(task, bench)
+            outcome = measure(task, plan, bench, own=True, on_progress=tell)
+            if outcome.status is RunStatus.OK:
+                remember_run(task, bench)
+            notebook.publish_task(task, now_ms())
+            published = notebook.publish_run(plan, outcome, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint)
+    return format_id(published.record.id)

@@ -1,0 +1,120 @@
+"""What participants write about a task: notes, claims of programs, and what the log says to a question."""
+
+from __future__ import annotations
+
+from autoresearch.log.standing.answers import NOBODY, Answer, ParticipantView
+
+
+class NoteView(Answer, frozen=True, kw_only=True):
+    """One note: ``topic`` is "insight", "hypothesis" or "history" (past work). ``evidence`` are record ids.
+
+    ``better`` and ``worse`` count the runs that cite it: better than their parent run, or failed or not better.
+    """
+
+    id: str
+    time_ms: int
+    topic: str
+    text: str
+    task: str = ""
+    evidence: list[str] = []
+    status: str = ""
+    metrics: dict[str, int | float] = {}
+    author: str
+    participant: ParticipantView = NOBODY
+    better: int = 0
+    worse: int = 0
+
+
+class NotesAnswer(Answer, frozen=True, kw_only=True):
+    """Notes: without ``query`` newest first, else those that fit its words best. ``task`` is the name of their task."""
+
+    schema: str = "autoresearch.notes/1"
+    task: str
+    query: str = ""
+    notes: list[NoteView]
+
+
+class NoteAnswer(Answer, frozen=True, kw_only=True):
+    """A note was published."""
+
+    schema: str = "autoresearch.note/1"
+    note: NoteView
+
+
+class OpenClaim(Answer, frozen=True, kw_only=True):
+    """A claim that holds until ``until_ms``: its author tries a program with a seed. ``is_own``: this device."""
+
+    id: str
+    title: str
+    source_digest: str
+    replicate: int
+    time_ms: int
+    until_ms: int
+    author: str
+    participant: ParticipantView = NOBODY
+    is_own: bool = False
+
+
+class ClaimsAnswer(Answer, frozen=True, kw_only=True):
+    """The claims on a task that hold now, those that end first at the top."""
+
+    schema: str = "autoresearch.claims/1"
+    task: str
+    claims: list[OpenClaim]
+
+
+class ClaimAnswer(Answer, frozen=True, kw_only=True):
+    """A claim was published."""
+
+    schema: str = "autoresearch.claim/1"
+    claim: OpenClaim
+
+
+class TriedValue(Answer, frozen=True, kw_only=True):
+    """A value of a parameter: how many runs had it, how many of them failed, their mean and the best with its run."""
+
+    value: int | float | str | bool
+    runs: int
+    failed: int = 0
+    mean: float | None = None
+    best: float | None = None
+    id: str
+
+
+class TriedParameter(Answer, frozen=True, kw_only=True):
+    """A parameter that the question names; ``values`` begin with the best, ``tried`` is how many there are in all."""
+
+    name: str
+    tried: int
+    values: list[TriedValue]
+
+
+class RunFound(Answer, frozen=True, kw_only=True):
+    """A run whose text has words of the question."""
+
+    id: str
+    title: str
+    status: str
+    value: float | None = None
+    hypothesis: str = ""
+    reason: str = ""
+
+
+class AskAnswer(Answer, frozen=True, kw_only=True):
+    """What the log says to a question.
+
+    ``text`` is what a language model made of it, with the records that it cites in ``cited``; ``reason`` says why there
+    is no such text.
+    """
+
+    schema: str = "autoresearch.ask/1"
+    task: str
+    question: str
+    parameters: list[TriedParameter]
+    notes: list[NoteView]
+    runs: list[RunFound]
+    failures: list[RunFound]
+    text: str = ""
+    cited: list[str] = []
+    model: str = ""
+    reason: str = ""

@@ -1,0 +1,206 @@
+"""What a person means by what was typed: a task by its name or digest, a participant by its key or name.
+
+Also which participants are behind the peers of a node, and which services run on this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from autoresearch.ask.node import PeersAnswer, PeerView, ServicesAnswer, ServiceView
+from autoresearch.errors import AmbiguousId, NoTaskYet, NotFound, UsageError
+from autoresearch.judging.scoring import task_rules
+from autoresearch.log.log import Log
+from autoresearch.log.rows import TaskRow
+from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.context import participant_of, participant_with_key
+from autoresearch.log.standing.participants import TrackRecord, mark_view
+from autoresearch.log.standing.queries import banned_until, records_behind
+from autoresearch.record.kinds import Run, Task
+from autoresearch.services import Service, running_services
+from autoresearch.text import one_line, plain_name
+
+# As many recent runs as are looked at for one on a task that this log knows.
+RECENT_RUNS = 50
+_DIGEST = re.compile(r"[0-9a-f]{4,64}")
+
+
+class FoundTask(NamedTuple):
+    """A task as its published definition has it. ``baseline`` is its program's canonical digest."""
+
+    digest: bytes
+    name: str
+    metric: str
+    direction: str
+    budget: float
+    floor: float | None
+    baseline: bytes | None
+
+
+@in_snapshot
+def find_task(
+    log: Log, reference: str | None = None, *, author: bytes | None = None, archived: frozenset[bytes] = frozenset()
+) -> FoundTask:
+    """The task with this name or digest; without a reference the one that ``author``, or else anybody, ran last.
+
+    Names are not unique: of several tasks with one name, the one that ``author`` has runs on is meant. What is
+    ``archived`` here is meant by its name or digest alone, and by a name only where no other task has it.
+
+    Raises:
+        NotFound: there is none.
+        AmbiguousId: there are several.
+    """
+    # A definition without a direction and a budget cannot be ranked; anybody may have published it.
+    published = [row for row in log.tasks.all() if row.direction is not None]
+    known = {row.digest: row for row in published}
+    if reference is None:
+        return _load(log, _last(log, _but(known, archived), author))
+    named = [task for digest in _named(published, reference) if (task := _load(log, known[digest])).name == reference]
+    if not named and _DIGEST.fullmatch(reference.lower()):
+        named = [_load(log, row) for row in known.values() if row.digest.hex().startswith(reference.lower())]
+    named = [task for task in named if task.digest not in archived] or named
+    if len(named) > 1 and author is not None:
+        named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
+    if not named:
+        names = ", ".join(sorted({row.name for row in published})[:5])
+        raise NotFound(f"There is no task {reference[:80]} here.", hint=f"known tasks: {names}" if names else "")
+    if len(named) > 1:
+        digests = sorted(task.digest.hex()[:12] for task in named)[:10]
+        raise AmbiguousId(f"{reference} can mean several tasks.", digests)
+    return named[0]
+
+
+def other_tasks(log: Log, task: FoundTask, archived: frozenset[bytes] = frozenset()) -> list[str]:
+    """The names of the other tasks here that are not archived, sorted; of one with the same name its digest."""
+    names = {row.digest: row.name for row in log.tasks.all() if row.direction is not None}
+    others = {digest: name for digest, name in names.items() if digest != task.digest and digest not in archived}
+    return sorted({digest.hex()[:12] if name == task.name else name for digest, name in others.items()})
+
+
+def task_of(log: Log, digest: bytes) -> FoundTask | None:
+    """The task with this digest, or None when its definition is not here."""
+    row = log.tasks.find(digest)
+    return _load(log, row) if row and row.direction is not None else None
+
+
+def _named(published: Iterable[TaskRow], name: str) -> list[bytes]:
+    """The digests that somebody published under a name; whether the definition has that name is another question."""
+    return list(dict.fromkeys(row.digest for row in published if row.name == name))
+
+
+def _but(known: Mapping[bytes, TaskRow], archived: frozenset[bytes]) -> dict[bytes, TaskRow]:
+    """The tasks that are not archived."""
+    left = {digest: row for digest, row in known.items() if digest not in archived}
+    if known and not left:
+        hint = "name one with --task, or: autoresearch task restore NAME"
+        raise NotFound("All tasks here are archived.", hint=hint)
+    return left
+
+
+def _last(log: Log, known: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:
+    if not known:
+        raise NoTaskYet
+    own = log.records.newest(kind="run", author=author, limit=RECENT_RUNS) if author is not None else []
+    for record in own or log.records.newest(kind="run", limit=RECENT_RUNS):
+        if isinstance(record.body, Run) and record.body.task in known:
+            return known[record.body.task]
+    return max(known.values(), key=lambda row: (row.time, row.id))
+
+
+def _load(log: Log, row: TaskRow) -> FoundTask:
+    body = log.records.get(row.id).body
+    assert isinstance(body, Task)
+    rules = task_rules(body.definition)
+    assert rules
+    metric = body.definition["metric"]
+    assert isinstance(metric, Mapping)
+    name, floor, baseline = (body.definition.get("name"), metric.get("floor"), body.definition.get("baseline"))
+    return FoundTask(
+        digest=row.digest,
+        # The record's own name is its publisher's word; the definition's is part of the digest.
+        name=name if isinstance(name, str) else row.name,
+        metric=str(metric.get("name", "")),
+        direction=rules.direction,
+        budget=rules.budget,
+        floor=float(floor) if isinstance(floor, int | float) and not isinstance(floor, bool) else None,
+        baseline=baseline if isinstance(baseline, bytes) else None,
+    )
+
+
+_KEY = re.compile(r"[0-9a-f]{4,64}")
+
+
+def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
+    """The root keys of the one participant that is meant; of several only where one mailbox is behind them.
+
+    ``text`` is ``me``, the beginning of a device's, a root or a participant's key, or a name that only one has.
+    ``author`` is this node's device key.
+
+    Raises:
+        NotFound: there is no such participant, or ``me`` has no key.
+        AmbiguousId: several are called so.
+        UsageError: that is no key, and nobody's name.
+    """
+    roster, newest_ms = roster_of(log), log.records.newest_ms()
+    if text == "me":
+        if author is None:
+            raise NotFound("This machine has no key yet.", hint="autoresearch node id new")
+        return frozenset({roster.voter(author, newest_ms).root})
+    key, name = text.strip().lower(), plain_name(text)
+    is_key = _KEY.fullmatch(key) is not None
+    by_key: dict[bytes, set[bytes]] = {}  # root keys by voter
+    by_name: dict[bytes, set[bytes]] = {}
+    for device in log.devices.all():
+        voter = roster.voter(device, newest_ms)
+        if is_key and any(one.hex().startswith(key) for one in (device, voter.root, voter.voter)):
+            by_key.setdefault(voter.voter, set()).add(voter.root)
+        if name and plain_name(roster.name(voter.root)) == name:
+            by_name.setdefault(voter.voter, set()).add(voter.root)
+    found = by_key or by_name
+    if len(found) > 1:
+        called = sorted(participant_with_key(log, min(roots)).short for roots in found.values())
+        raise AmbiguousId(f"{one_line(text, 80)} can mean several participants.", called[:10])
+    if found:
+        return frozenset(*found.values())
+    if is_key:
+        raise NotFound(
+            f"Nobody whose key begins with {key} has signed anything here.", hint="autoresearch network credit"
+        )
+    hint = "me, at least four digits of a key, or a name that only one has: autoresearch network credit"
+    raise UsageError(f"“{one_line(text, 80)}” names no participant.", hint=hint)
+
+
+@in_snapshot
+def with_participants(log: Log, answer: PeersAnswer) -> PeersAnswer:
+    """The peers with the participants behind those that have proven their device key."""
+    now_ms = log.records.newest_ms()
+    devices = [bytes.fromhex(peer.device_key) for peer in answer.peers if peer.device_key]
+    found = iter(records_behind(log, [(device, now_ms) for device in devices]))
+    peers = [_with_participant(log, peer, next(found), now_ms) if peer.device_key else peer for peer in answer.peers]
+    return msgspec.structs.replace(answer, peers=peers)
+
+
+def _with_participant(log: Log, peer: PeerView, records: Sequence[TrackRecord], now_ms: int) -> PeerView:
+    device = bytes.fromhex(peer.device_key)
+    return msgspec.structs.replace(
+        peer,
+        participant=participant_of(log, device, now_ms),
+        attested=roster_of(log).voter(device, now_ms).attested,
+        marks=[mark_view(mark) for record in records for mark in record.marks],
+        banned_until_ms=banned_until(records),
+    )
+
+
+def services_answer(folder: Path) -> ServicesAnswer:
+    """The services whose files are in a folder, and that run."""
+    return ServicesAnswer(services=[service_view(each) for each in running_services(folder)])
+
+
+def service_view(service: Service) -> ServiceView:
+    """One service."""
+    return ServiceView(**msgspec.structs.asdict(service))

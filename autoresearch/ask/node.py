@@ -1,0 +1,397 @@
+"""What a node does, its peers, its voters, and what happens on it."""
+
+from __future__ import annotations
+
+from autoresearch.log.standing.answers import (
+    NOBODY,
+    Answer,
+    MarkView,
+    ParticipantView,
+    ProgramView,
+)
+
+
+class VoterView(Answer, frozen=True, kw_only=True):
+    """A participant whose verifications count. ``why`` is "founder", "admitted", "named by hand" or "attested".
+
+    ``by`` is the founder that admitted it at ``since_ms``; ``token``: with the invite that has this token.
+    """
+
+    participant: ParticipantView
+    why: str
+    by: ParticipantView = NOBODY
+    since_ms: int = 0
+    token: str = ""
+    me: bool = False
+
+
+class CandidateView(Answer, frozen=True, kw_only=True):
+    """A participant in the log that does not count. ``joined_ms``: when it joined with an invite that admits, 0: not.
+
+    ``dismissed_ms`` is when a founder dismissed it, 0: never.
+    """
+
+    participant: ParticipantView
+    joined_ms: int = 0
+    dismissed_ms: int = 0
+    me: bool = False
+
+
+class VotersAnswer(Answer, frozen=True, kw_only=True):
+    """The participants that count in a network, and others in its log. It takes ``least`` to confirm a run.
+
+    ``note`` says how many more are needed, empty where they are enough. ``way`` is what this participant does or waits
+    for so that it counts, empty when it does. ``named``: the network names its voters; else all are alike.
+    """
+
+    schema: str = "autoresearch.voters/1"
+    network: str  # its id
+    named: bool
+    founder: bool
+    voters: list[VoterView]
+    least: int
+    note: str = ""
+    way: str = ""
+    candidates: list[CandidateView] = []
+
+
+class TaskStatus(Answer, frozen=True, kw_only=True):
+    """A task, and how far the network has come with it. ``archived``: a person put it away on this machine."""
+
+    name: str
+    digest: str
+    metric: str
+    direction: str
+    floor: float | None = None
+    noise: float = 0.0  # the standard deviation of the value over seeds
+    baseline: float | None = None
+    best: ProgramView | None = None
+    closed: float | None = None  # share of the way from the baseline to the floor, 0..1
+    runs: int = 0
+    failed: int = 0
+    archived: bool = False
+
+
+class RunInHand(Answer, frozen=True, kw_only=True):
+    """The run that a worker is doing now, or with ``kind`` "verification" the one of ``participant`` that it checks.
+
+    Then ``checked`` is its id, ``stage`` and ``round`` say what is measured (see Measured), ``reason`` why it is here.
+    ``headline`` tells what the search changed, in a line. ``task`` is the name of its task. ``left_ms`` is how long it
+    goes on at its speed so far, null while nobody can say.
+    """
+
+    title: str
+    headline: str = ""
+    task: str = ""
+    hypothesis: str = ""
+    kind: str = ""
+    parent: str | None = None
+    replicate: int = 0
+    fraction: float = 0.0
+    step: int = 0
+    loss: float | None = None
+    started_ms: int = 0
+    left_ms: int | None = None
+    checked: str = ""
+    stage: str = ""
+    round: int = 0
+    participant: ParticipantView = NOBODY
+    reason: str = ""
+
+
+class QueuedRun(Answer, frozen=True, kw_only=True):
+    """A program that somebody proposed here and that waits for a worker. ``task`` is a digest, ``reason`` why it waits.
+
+    Its events carry ``name`` as their assignment.
+    """
+
+    name: str
+    title: str
+    task: str
+    proposed_ms: int
+    hypothesis: str = ""
+    parent: str | None = None
+    replicate: int = 0
+    reason: str = ""
+
+
+class WorkerStatus(Answer, frozen=True, kw_only=True):
+    """One worker: a loop bound to one device."""
+
+    name: str
+    device: str
+    why: str
+    reason: str
+    run: RunInHand | None = None
+
+
+class NetworkStatus(Answer, frozen=True, kw_only=True):
+    """How the network stands, in a few numbers."""
+
+    state: str
+    reason: str = ""
+    connected: int = 0
+    bytes_today: int = 0
+    exchanged_ms: int = 0  # when a peer and this node had the same records last, 0: never
+
+
+class PeerView(Answer, frozen=True, kw_only=True):
+    """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never; bytes are those of today.
+
+    ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
+    ``device_key`` is the proven key with which it signs records, empty where it did not tell. ``participant`` is the
+    one for whom that key speaks; ``attested``: its verifications count. ``marks`` are what the log shows it to have
+    done wrong. ``banned_until_ms`` is the end of its ban, if it was ever banned.
+    """
+
+    peer: str
+    address: str = ""
+    connected: bool = False
+    inbound: bool = False
+    seen_ms: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    blocked: bool = False
+    shut_out: str = ""  # why it is refused for a while, if it is
+    agent: str = ""
+    devices: list[str] = []
+    other_network: bool = False
+    clock_ahead_ms: int = 0
+    exchanged_ms: int = 0  # when both had the same records last
+    records_in: int = 0  # that the last exchange brought
+    records_out: int = 0
+    device_key: str = ""
+    participant: ParticipantView = NOBODY
+    attested: bool = False
+    marks: list[MarkView] = []
+    banned_until_ms: int | None = None
+
+
+class PeersAnswer(Answer, frozen=True, kw_only=True):
+    """This node on the network, and its peers. ``addresses`` are what another node needs to reach this one."""
+
+    schema: str = "autoresearch.peers/1"
+    network: NetworkStatus
+    peer: str = ""
+    addresses: list[str] = []
+    peers: list[PeerView] = []
+
+
+class StorageStatus(Answer, frozen=True, kw_only=True):
+    """What the blobs take of the disk, and how much those of others may: storage.blobs_mib."""
+
+    blobs_bytes: int
+    quota_bytes: int
+
+
+class WaitingStatus(Answer, frozen=True, kw_only=True):
+    """What this node measured of a run of ``participant`` and did not reveal yet. ``stage``, ``round``: see Measured.
+
+    It reveals as soon as ``missing`` others have measured it too, or at ``tells_ms``. ``verdict``, ``value`` and
+    ``values`` are the result, which is not in the log yet.
+    """
+
+    run: str
+    title: str
+    participant: ParticipantView = NOBODY
+    stage: str
+    round: int
+    measured_ms: int
+    missing: int
+    tells_ms: int
+    verdict: str = ""
+    value: float | None = None
+    values: list[float] = []
+
+
+class VerifyingStatus(Answer, frozen=True, kw_only=True):
+    """This device's part today (UTC): verifications, how long they took, their share of its computing time, runs.
+
+    ``asked_share`` is the share of the time that it is asked to spend, 0 when it is not asked to work. ``waiting`` is
+    what it measured and did not tell yet. ``note`` says why it checks nothing though it is asked to.
+    """
+
+    today: int
+    spent_ms: int
+    share: float
+    runs_today: int
+    asked_share: float = 0.0
+    waiting: list[WaitingStatus] = []
+    note: str = ""
+
+
+class ProposerStatus(Answer, frozen=True, kw_only=True):
+    """Who invents changes: the search, a language model (``llm``) or a command.
+
+    ``runs`` are this node's newest on the task, ``better`` those that beat their parent beyond the noise of one seed,
+    by ``gain`` in all. ``cost`` is the money that they cost. ``state`` is ready, or waiting: ``reason`` says for what.
+    """
+
+    name: str
+    model: str = ""
+    state: str
+    reason: str = ""
+    runs: int = 0
+    better: int = 0
+    gain: float = 0.0
+    cost: float = 0.0
+    tokens_today: int = 0
+    cost_today: float = 0.0
+    failures_today: int = 0
+
+
+class LimitView(Answer, frozen=True, kw_only=True):
+    """A limit that is in force on this node, in words, and the setting that gives it."""
+
+    name: str
+    value: str
+    setting: str
+
+
+class StatusAnswer(Answer, frozen=True, kw_only=True):
+    """What the node does, and why.
+
+    ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
+    ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
+    ``note`` says how many more participants it takes so that runs can be confirmed. ``pages`` is the address of the
+    local pages, empty where they are off.
+    """
+
+    schema: str = "autoresearch.status/1"
+    running: bool = True
+    state: str
+    why: str
+    reason: str
+    since_ms: int | None = None
+    until_ms: int | None = None
+    runs_left: int | None = None
+    version: str = ""
+    pid: int | None = None
+    started_ms: int | None = None
+    network: str = ""
+    network_id: str = ""
+    participant: ParticipantView = NOBODY
+    attested: bool | None = None
+    to_count: str = ""
+    voter: VoterView | None = None
+    note: str = ""
+    device_key: str = ""
+    sandbox: int | None = None
+    sandbox_name: str = ""
+    records: int = 0
+    mine: int = 0
+    task: TaskStatus | None = None
+    net: NetworkStatus | None = None
+    storage: StorageStatus | None = None
+    verifying: VerifyingStatus | None = None
+    workers: list[WorkerStatus] = []
+    queue: list[QueuedRun] = []
+    proposers: list[ProposerStatus] = []
+    warnings: list[str] = []
+    pages: str = ""
+    limits: list[LimitView] = []
+
+
+class Health(Answer, frozen=True, kw_only=True):
+    """Alive, or ready, and why not."""
+
+    status: str
+    reason: str = ""
+
+
+class TrustAnswer(Answer, frozen=True, kw_only=True):
+    """Whom this node trusts now, as keys in hexadecimal. ``changed``: it trusted others before."""
+
+    changed: bool
+    attestors: list[str]
+    needed: int
+    participants: list[str]
+    founders: list[str] = []
+
+
+class HistoryAnswer(Answer, frozen=True, kw_only=True):
+    """How many of the notes are new; the others were published before."""
+
+    added: int
+
+
+class BroughtAnswer(Answer, frozen=True, kw_only=True):
+    """How many runs were published; ``left`` are still to come, after the ``most`` that were asked for.
+
+    ``skipped`` were left out because their program is not on this machine, ``repeated`` because another participant has
+    run it in this network.
+    """
+
+    brought: int
+    skipped: int
+    repeated: int
+    left: int
+
+
+class RunAccepted(Answer, frozen=True, kw_only=True):
+    """The run is queued; its events carry this name. ``note``: what a person should know of it."""
+
+    schema: str = "autoresearch.run-accepted/1"
+    assignment: str
+    note: str = ""
+
+
+class ProposedAnswer(Answer, frozen=True, kw_only=True):
+    """The queue after a program was proposed. ``proposed`` has the names of its runs there, one for each seed."""
+
+    schema: str = "autoresearch.proposed/1"
+    proposed: list[str]
+    title: str
+    parent: str | None = None
+    queue: list[QueuedRun] = []
+
+
+class QueueAnswer(Answer, frozen=True, kw_only=True):
+    """The programs that were proposed here and wait for a worker, the next first."""
+
+    schema: str = "autoresearch.queue/1"
+    queue: list[QueuedRun]
+
+
+class Event(Answer, frozen=True, kw_only=True):
+    """Something that happened here.
+
+    ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
+    committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0, come at
+    most once a second for each worker, and are not replayed. ``stale`` says that the listener missed something.
+
+    Of a run ``data`` has ``task``, ``title``, ``status``, ``value``, ``parent``, ``parent_value``, ``delta`` and ``id``
+    when it ended (``record``: another node's), and of one in hand ``fraction``, ``elapsed_ms`` and ``left_ms``.
+    """
+
+    id: int
+    kind: str
+    time_ms: int
+    text: str
+    data: dict[str, object] = {}
+
+
+class ServiceView(Answer, frozen=True, kw_only=True):
+    """A service: ``kind`` is "action", "trainer", "inference" or "env".
+
+    ``requests`` are the questions that it has answered. ``public_key`` is the server's, in hexadecimal digits; empty
+    where clients of this machine need no key.
+    """
+
+    name: str
+    kind: str
+    component: str
+    project: str
+    address: str
+    port: int
+    pid: int
+    since_ms: int
+    requests: int
+    public_key: str
+
+
+class ServicesAnswer(Answer, frozen=True, kw_only=True):
+    """The services that run on this machine, by name."""
+
+    schema: str = "autoresearch.services/1"
+    services: list[ServiceView]

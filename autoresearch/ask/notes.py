@@ -1,0 +1,161 @@
+"""Notes on a task: found by words or by the run that is their evidence, the best first; and the body of a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from autoresearch.ask.ideas import NotesAnswer, NoteView
+from autoresearch.ask.lookup import FoundTask, find_task, task_of
+from autoresearch.ask.requests import NoteRequest
+from autoresearch.ask.runs.boards import resolve_reference
+from autoresearch.errors import UsageError
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.context import TrustContext, participant_of, trust_context, trusted_authors
+from autoresearch.log.standing.credit import Citations, citations, is_heard
+from autoresearch.log.tables.texts import FoundText
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import Record
+from autoresearch.text import NOTE_CHARACTERS
+from autoresearch.words import with_article
+
+DEFAULT_NOTES = 20
+# A run's own notes are looked for among so many: its page is opened often.
+SEARCHED_OF_RUN = 500
+# Of so many that fit the words best, what became of the runs that cite them is asked.
+WEIGHED = 200
+
+
+@in_snapshot
+def notes_answer(
+    log: Log, task: FoundTask, *, query: str = "", limit: int = DEFAULT_NOTES, me: bytes | None = None
+) -> NotesAnswer:
+    """Notes of a task: without ``query`` the newest, else those with all of its words, or if none has all, with some.
+
+    Those come first that fit best and whose citing runs were better than their parents; strangers' come last, where
+    trust names anybody. Any text may be asked for.
+    """
+    here = trust_context(log, me)
+    found = _newest(log, task, here, me, limit)
+    if query.strip():
+        found = found_notes(log, task, query, here, me=me, limit=limit)
+        found = found or found_notes(log, task, query, here, me=me, limit=limit, every=False)
+    cited = citations(log, task.digest, [one.id for one in found], here, me=me)
+    views = [note_view(log, log.records.get(one.id), cited.get(one.id)) for one in found]
+    return NotesAnswer(task=task.name, query=query, notes=views)
+
+
+def found_notes(
+    log: Log,
+    task: FoundTask,
+    words: str,
+    here: TrustContext,
+    *,
+    me: bytes | None,
+    limit: int,
+    every: bool = True,
+    strangers: bool = True,
+) -> list[FoundText]:
+    """The notes with these words, the most useful first; ``every``: with all of them."""
+    most = max(limit, WEIGHED)
+
+    def read(authors: Collection[bytes] | None) -> list[FoundText]:
+        return log.texts.search(task.digest, "note", words, limit=most, authors=authors, every=every)
+
+    found = read(trusted_authors(here, me))
+    if not strangers:
+        found = [one for one in found if is_heard(one.author, one.time, here, me)]
+    elif len(found) < most:
+        found += _others(read(None), found)
+    cited = citations(log, task.digest, [one.id for one in found], here, me=me)
+
+    def order(one: FoundText) -> tuple[bool, float, int, bytes]:
+        better, worse = cited.get(one.id, Citations())
+        useful = (1 + better) / (1 + worse)
+        return not is_heard(one.author, one.time, here, me), one.distance * useful, -one.time, one.id
+
+    return sorted(found, key=order)[:limit]
+
+
+def _newest(log: Log, task: FoundTask, here: TrustContext, me: bytes | None, limit: int) -> list[FoundText]:
+    heard = log.texts.newest_notes(task.digest, limit=limit, authors=trusted_authors(here, me))
+    if len(heard) >= limit:
+        return heard
+    return [*heard, *_others(log.texts.newest_notes(task.digest, limit=limit + len(heard)), heard)][:limit]
+
+
+def _others(found: Collection[FoundText], known: Collection[FoundText]) -> list[FoundText]:
+    ids = {one.id for one in known}
+    return [one for one in found if one.id not in ids]
+
+
+def notes_of(log: Log, run: Record) -> list[NoteView]:
+    """The newest notes whose evidence is a run."""
+    assert isinstance(run.body, Run)
+    near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN)
+    linked = [record for record in near if run.id in record.links]
+    return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
+
+
+def note_view(log: Log, record: Record, cited: Citations | None = None) -> NoteView:
+    """One note as people see it, with what became of the runs that cite it."""
+    body = record.body
+    assert isinstance(body, Note)
+    task = task_of(log, body.task) if body.task else None
+    return NoteView(
+        id=format_id(record.id),
+        time_ms=record.time,
+        topic=body.topic,
+        text=body.text,
+        task=task.name if task else "",
+        evidence=[format_id(link) for link in record.links],
+        status=body.status,
+        metrics=dict(body.metrics),
+        author=record.author.hex(),
+        participant=participant_of(log, record.author, record.time),
+        better=cited.better if cited else 0,
+        worse=cited.worse if cited else 0,
+    )
+
+
+def note_on(
+    log: Log, request: NoteRequest, *, author: bytes | None, archived: frozenset[bytes] = frozenset()
+) -> tuple[Note, tuple[bytes, ...]]:
+    """The body of a note, and the runs that are its evidence. It is on their task, or else on the one that is named.
+
+    Raises:
+        NotFound: there is no such run or task.
+        UsageError: the evidence is no run, or of several tasks; or the note has no text, or too much.
+    """
+    named = find_task(log, request.task, author=author, archived=archived) if request.task else None
+    evidence = tuple(
+        dict.fromkeys(
+            _run(log, resolve_reference(log, run, task=named, author=author, archived=archived))
+            for run in request.evidence
+        )
+    )
+    tasks = {_task_of_run(log, run) for run in evidence} | ({named.digest} if named else set())
+    if len(tasks) > 1:
+        raise UsageError("the evidence is on several tasks", hint="a note is on one task: leave --task or a run out")
+    text = request.text.strip()
+    if not text:
+        raise UsageError("the note has no text", hint='autoresearch note add RUN "what the run shows"')
+    if len(text) > NOTE_CHARACTERS:
+        raise UsageError(f"the note has {len(text)} characters, of {NOTE_CHARACTERS} at most", hint="write less")
+    task = next(iter(tasks), None) or find_task(log, author=author, archived=archived).digest
+    return Note(topic=request.topic, text=text, task=task), evidence
+
+
+def _run(log: Log, found: bytes) -> bytes:
+    record = log.records.get(found)
+    if not isinstance(record.body, Run):
+        hint = "autoresearch top lists runs"
+        raise UsageError(f"{short_id(record.id)} is {with_article(record.kind)}, not a run", hint=hint)
+    return found
+
+
+def _task_of_run(log: Log, run: bytes) -> bytes:
+    body = log.records.get(run).body
+    assert isinstance(body, Run)
+    return body.task

@@ -1,0 +1,1 @@
+"""Questions about participants: attestation, claims, evidence, verification, voters."""

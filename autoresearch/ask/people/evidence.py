@@ -1,0 +1,273 @@
+"""What records prove against who signed them, checked step by step; and what participants have done."""
+
+from __future__ import annotations
+
+from autoresearch.ask.lookup import FoundTask, named, task_of
+from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.judging.proof import (
+    NOT_ITS_RECORD,
+    Given,
+    Outcome,
+    Step,
+    check_fork,
+    check_lineage,
+    check_run_seed,
+    check_statement,
+    check_verifier_seeds,
+    compared,
+    failed,
+    nothing_found,
+    opened,
+)
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import CreditAnswer, CreditView, TaskCredit
+from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
+from autoresearch.log.standing.context import participant_of
+from autoresearch.log.standing.credit import (
+    EvidenceItem,
+    all_evidence,
+    credit,
+    evaluations,
+    evidence_with,
+    fork_at,
+    made_up_parent,
+    merge_of,
+)
+from autoresearch.log.standing.verification import allowed_difference, bears_out
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Run, Verification
+from autoresearch.record.record import Record
+from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.text import one_line
+from autoresearch.words import CONSEQUENCE_SENTENCES, EVIDENCE_SENTENCES, EvidenceKind, with_article
+
+
+@in_snapshot
+def evidence_list_answer(
+    log: Log, participant: str | None = None, *, kind: EvidenceKind | None = None, author: bytes | None = None
+) -> EvidenceListAnswer:
+    """What records prove, of one kind, against one participant: ``me``, the beginning of a key, or a name.
+
+    Raises:
+        NotFound: there is no such participant, or ``me`` has no key.
+        AmbiguousId: several are called so.
+        UsageError: that is no key, and nobody's name.
+    """
+    voter = roster_of(log).voter
+    roots = None if participant is None else named(log, participant, author=author)
+    found = [one for one in all_evidence(log) if kind in (None, one.kind)]
+    return EvidenceListAnswer(
+        evidence=[
+            evidence_view(log, one) for one in found if roots is None or voter(one.device, one.time_ms).root in roots
+        ]
+    )
+
+
+def evidence_view(log: Log, one: EvidenceItem) -> EvidenceView:
+    """Evidence, ready for JSON."""
+    return EvidenceView(
+        kind=one.kind.value,
+        id=format_id(one.records[0]),
+        participant=participant_of(log, one.device, one.time_ms),
+        device=one.device.hex(),
+        records=[format_id(record) for record in one.records],
+        time_ms=one.time_ms,
+        follows=one.follows.value,
+        reason=f"{EVIDENCE_SENTENCES[one.kind]}: {CONSEQUENCE_SENTENCES[one.follows]}",
+        until_ms=one.until_ms,
+    )
+
+
+def evidence_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: EvidenceKind | None = None) -> EvidenceAnswer:
+    """Check what a record proves from the bytes of the records alone; of a ``kind``, where it may prove several things.
+
+    Raises:
+        NotFound: the record, or another that it takes, is not here.
+        UsageError: a record of its kind proves nothing of that kind.
+    """
+    given = _given(log, record_id)
+    steps, record = opened(given, log.network, "the record")
+    if record is None:
+        return _answer(log, record_id, kind or EvidenceKind.FORK, failed(steps, NOT_ITS_RECORD), device=b"")
+    chosen = kind or _natural(log, record)
+    match chosen:
+        case EvidenceKind.FORK:
+            outcome = _fork(log, record, given, steps)
+        case EvidenceKind.SEED:
+            outcome = _seed(log, blobs, record, given)
+        case EvidenceKind.LINEAGE:
+            outcome = _lineage(log, record, given, steps)
+        case EvidenceKind.VALUE:
+            statement = stated(log, record_id)
+            record, outcome = statement, _statement(log, statement)
+    return _answer(log, record.id, chosen, outcome, device=record.author)
+
+
+def stated(log: Log, record_id: bytes) -> Record:
+    """The verification that is to be measured once more: the one that is named, or the first against a run.
+
+    Raises:
+        NotFound: nobody evaluated the run.
+        UsageError: it is neither run nor verification.
+    """
+    record = log.records.get(record_id)
+    if isinstance(record.body, Run):
+        found = evaluations(log, record)
+        if not found:
+            raise NotFound(f"no attested participant evaluated {short_id(record_id)}", hint="autoresearch verify ID")
+        return log.records.get(found[0])
+    if not isinstance(record.body, Verification):
+        raise UsageError(f"{with_article(record.kind)} states no value.", hint="the id of a run or of a verification")
+    return record
+
+
+def measured_evidence(log: Log, verification: bytes, found: Verification) -> EvidenceAnswer:
+    """The same for a verification that was measured once more here: ``found`` is what came out.
+
+    Raises:
+        AutoresearchError: what came out says nothing of what the verifier stated.
+    """
+    record = log.records.get(verification)
+    assert isinstance(record.body, Verification), "only what states a value is measured"
+    run = log.records.get(record.body.run).body
+    assert isinstance(run, Run), "the records were checked before"
+    if found.verdict not in ("pass", "fail"):
+        raise AutoresearchError(f"it could not be measured here: {found.reason}", hint="autoresearch node logs")
+    rules = log.tasks.rules(run.task)
+    is_asked = not found.metrics.keys().isdisjoint(("challenges", "evaluated"))
+    if rules and rules.clocked and not is_asked and found.device != record.body.device:
+        theirs = one_line(record.body.device, 80)
+        raise Refused(f"the same time on other hardware is another experiment: it was measured on {theirs}")
+    outcome = compared(
+        record.body,
+        found,
+        claim=run.value or 0.0,
+        within=allowed_difference(log, run, found),
+        stated_passes=bears_out(log, run, record.body),
+        found_passes=bears_out(log, run, found),
+    )
+    before = _statement(log, record)
+    whole = Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
+    return _answer(log, record.id, EvidenceKind.VALUE, whole, device=record.author)
+
+
+def _natural(log: Log, record: Record) -> EvidenceKind:
+    """What one wants to know of a record first: what it proves, else what could be proved."""
+    if log.evidence.has_chosen_seed(record.id):
+        return EvidenceKind.SEED
+    if made_up_parent(log, record) is not None:
+        return EvidenceKind.LINEAGE
+    if fork_at(log, record.author, record.seq) is not None:
+        return EvidenceKind.FORK
+    if isinstance(record.body, Verification):
+        return EvidenceKind.VALUE
+    if isinstance(record.body, Run):
+        return EvidenceKind.VALUE if evidence_with(log, EvidenceKind.VALUE, record.id) else EvidenceKind.SEED
+    return EvidenceKind.FORK
+
+
+def _fork(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
+    fork = fork_at(log, record.author, record.seq)
+    if fork is None:
+        return nothing_found(steps, "the device signed one record with this number")
+    other = next(record_id for record_id in fork.ids if record_id != record.id)
+    merge = merge_of(log, fork)
+    return check_fork(given, _given(log, other), log.network, merge=_given(log, merge) if merge else None)
+
+
+def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
+    if isinstance(record.body, Verification):
+        return check_verifier_seeds(given, log.network)
+    if not isinstance(record.body, Run):
+        raise UsageError(f"{with_article(record.kind)} has no seed.", hint="the id of a run or of a verification")
+    here = blobs.find(record.body.source.sha256)
+    # No node records a larger program, and reading one would take minutes.
+    source = blobs.get(here.sha256) if here is not None and here.size <= MAX_FILE_BYTES else None
+    return check_run_seed(given, log.network, source=source)
+
+
+def _lineage(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
+    body = record.body
+    if not isinstance(body, Run):
+        raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
+    if body.parent is None:
+        return nothing_found(steps, "the run names no parent")
+    return check_lineage(given, _given(log, body.parent), log.network)
+
+
+def _statement(log: Log, record: Record) -> Outcome:
+    body = record.body
+    assert isinstance(body, Verification), "only a verification states what it measured"
+    linked = [
+        row.id
+        for row in log.verifications.commitments(body.run)
+        if row.id in record.links and row.author == record.author
+    ]
+    return check_statement(
+        _given(log, record.id),
+        _given(log, body.run),
+        log.network,
+        commitment=_given(log, linked[0]) if linked else None,
+    )
+
+
+def _given(log: Log, record_id: bytes) -> Given:
+    found = log.records.raw([record_id])
+    if not found:
+        raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
+    return Given(record_id, *found[0])
+
+
+def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *, device: bytes) -> EvidenceAnswer:
+    listed = evidence_with(log, kind, record_id) if device else None
+    return EvidenceAnswer(
+        id=format_id(record_id),
+        kind=kind.value,
+        device=device.hex(),
+        steps=[
+            EvidenceStep(what=step.what, stated=step.stated, found=step.found, agrees=step.agrees)
+            for step in outcome.steps
+        ],
+        holds=outcome.holds,
+        nothing_found=outcome.nothing_found,
+        reason=outcome.sentence,
+        evidence=evidence_view(log, listed) if listed else None,
+    )
+
+
+@kept_answer
+def credit_answer(
+    log: Log, participant: str | None = None, *, author: bytes | None = None, task: FoundTask | None = None
+) -> CreditAnswer:
+    """Everybody's facts, or those of one participant: ``me``, the beginning of a key, or a name that only one has.
+
+    With a ``task`` those on that task; marks are of all tasks.
+
+    Raises:
+        NotFound: there is no such participant, or ``me`` has no key.
+        AmbiguousId: several begin so.
+        UsageError: that is no key, and nobody's name.
+    """
+    everybody = credit(log, task.digest if task else None)
+    shown = everybody if participant is None else [_one(log, everybody, participant, author)]
+    tasks = {gain.task for row in shown for gain in row.improvements}
+    return CreditAnswer(
+        participants=shown,
+        tasks=[
+            TaskCredit(digest=task, name=found.name, metric=found.metric, direction=found.direction)
+            for task in sorted(tasks)
+            if (found := task_of(log, bytes.fromhex(task))) is not None
+        ],
+        trust=log.trust.names_anybody,
+    )
+
+
+def _one(log: Log, everybody: list[CreditView], text: str, author: bytes | None) -> CreditView:
+    roots = {root.hex() for root in named(log, text, author=author)}
+    found = next((row for row in everybody if roots.intersection(row.keys)), None)
+    if found is None:
+        whose = "This participant" if text == "me" else one_line(text, 80)
+        raise NotFound(f"{whose} has no run and no verification yet.", hint="autoresearch network credit")
+    return found

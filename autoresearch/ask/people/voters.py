@@ -1,0 +1,228 @@
+"""Who is attested here, how many voters are missing, and what to do about it: sentences for people.
+
+Who counts here and why, who could, and what a participant waits for that joined with an invite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from autoresearch.ask.lookup import named
+from autoresearch.ask.node import CandidateView, StatusAnswer, VotersAnswer, VoterView
+from autoresearch.errors import UsageError
+from autoresearch.judging.committee import network_rules
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.context import participant_with_key
+from autoresearch.log.standing.participants import founder_seen, joined_ms, joins_of
+from autoresearch.log.standing.precedence import is_banned
+from autoresearch.log.standing.queries import statistics
+from autoresearch.log.standing.verification import voters_at
+from autoresearch.record.record import DAY_MS, Record
+from autoresearch.trust.manifest import parse_key
+from autoresearch.words import Counts
+
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+
+
+def way_to_count(log: Log, root: bytes, now_ms: int, *, seen: Mapping[bytes, int] | None = None) -> str:
+    """What an unattested participant does to become a voter, or what it waits for.
+
+    ``seen`` tells when devices were last connected to this node, in Unix milliseconds.
+    """
+    trust = log.trust
+    if trust.founders and (since_ms := joined_ms(log, root)):
+        return _waiting(log, root, since_ms, now_ms, seen or {})
+    if len(trust.attestors) >= trust.needed:
+        return "autoresearch node id attest you@example.org"
+    if trust.founders:
+        return f"a founder admits you: autoresearch network admit {root.hex()}"
+    if trust.names_anybody:
+        return f"on the others' machines: autoresearch network trust {root.hex()} --participant"
+    return "found a network in which you count: autoresearch network new NAME --for lab"
+
+
+def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[bytes, int]) -> str:
+    """What a participant waits for that joined with an invite."""
+    decision = roster_of(log).decisions.get(root)
+    if decision and not decision.admits and decision.time_ms > since_ms:
+        return f"ask the founder who dismissed you: {participant_with_key(log, decision.founder).short}"
+    heard = founder_seen(log, seen)
+    if heard is None or not heard[1]:
+        return "wait for the founder's node, of which nothing has come here yet: autoresearch network peers"
+    founder, ago_ms = participant_with_key(log, heard[0]), now_ms - heard[1]
+    lately = "just now" if ago_ms < MINUTE_MS else f"{_span(ago_ms)} ago"
+    late = "; if it has seen you, the invite was used up or ended: ask for another" if ago_ms < MINUTE_MS else ""
+    return f"wait for the founder's node ({founder.short}), which was last seen {lately}{late}"
+
+
+def too_few(log: Log) -> str:
+    """Why nothing can be confirmed now, and what to do; empty where there are enough participants."""
+    least, age_ms = network_rules(log.network).least, network_rules(log.network).age_ms
+    now_ms = log.records.newest_ms()
+    there, counted = roster_of(log).count(now_ms), roster_of(log).count(now_ms - age_ms)
+    if counted >= least:
+        return ""
+    if there >= least:
+        few = f"nothing is confirmed with fewer than {least} attested participants"
+        return f"{few}; {there} are, not all for {_span(age_ms)}: wait until they are, then publish"
+    missing = least - there
+    return f"{missing} more participant{'s' if missing > 1 else ''} and runs can be confirmed → {_way(log)}"
+
+
+def too_few_then(log: Log, run: Record) -> str:
+    """Why nothing confirms a run in a network that is or was too small, and what to do; empty where it was not."""
+    least, voters = network_rules(log.network).least, voters_at(log, run)
+    if voters >= least:
+        return ""
+    if now := too_few(log):
+        return now
+    return (
+        f"nothing is confirmed with fewer than {least} attested participants ({_were(voters)} when it was published): "
+        "what is built upon it now can be"
+    )
+
+
+@in_snapshot
+def nothing_to_verify(log: Log, device: bytes, now_ms: int, task: bytes | None = None) -> str:
+    """Why a node that is asked to verify runs of ``task`` has nothing to do."""
+    me = roster_of(log).voter(device, now_ms)
+    if not log.trust.names_anybody:
+        return f"this network attests nobody, so there is nothing to verify → {way_to_count(log, me.root, now_ms)}"
+    if not me.attested:
+        way = way_to_count(log, me.root, now_ms)
+        return f"this participant is unattested: its verifications do not count → {way}"
+    if is_banned(log, me.voter, now_ms, device=device, seq=2**62):
+        return "this participant is banned for a while → autoresearch network credit me"
+    if (
+        task is not None
+        and not log.programs.ranked(task, limit=1)
+        and any(row.digest != task for row in log.tasks.all())
+    ):
+        return "its task has no published run → autoresearch task list, then autoresearch work TASK"
+    return "this node is drawn for no verification now"
+
+
+def works_alone(log: Log, task: bytes) -> bool:
+    """Whether the network attests nobody and all runs of a task are of one device: nobody else is concerned."""
+    return not log.trust.names_anybody and statistics(log, task).authors == 1
+
+
+def _way(log: Log) -> str:
+    """How others come to be attested."""
+    trust = log.trust
+    if len(trust.attestors) >= trust.needed:
+        return "there: autoresearch node id attest you@example.org"
+    if trust.founders:
+        return "a founder runs: autoresearch network invite"
+    if trust.names_anybody:
+        return "on every machine: autoresearch network trust KEY --participant"
+    return "in a network that names them: autoresearch network new NAME --for lab"
+
+
+def _were(number: int) -> str:
+    return "there was 1" if number == 1 else f"there were {number or 'none'}"
+
+
+def _span(milliseconds: int) -> str:
+    days, hours = milliseconds // DAY_MS, milliseconds // HOUR_MS
+    return f"{days} d" if days else f"{hours} h" if hours else f"{milliseconds // MINUTE_MS} min"
+
+
+# Of all who signed something here; those who ask to count come first.
+CANDIDATES_MAX = 100
+_ORDER = list(Counts)
+
+
+@in_snapshot
+def voters_answer(log: Log, me: bytes | None, now_ms: int, *, seen: Mapping[bytes, int] | None = None) -> VotersAnswer:
+    """Who counts now, and who could. ``me`` is a device key; ``seen`` tells when devices were last connected."""
+    roster = roster_of(log)
+    own, is_named = roster.voter(me, now_ms) if me else None, log.trust.names_anybody
+    way = way_to_count(log, own.root, now_ms, seen=seen) if is_named and own and not own.attested else ""
+    voters = [found for root in roster.counted(now_ms) if (found := voter_view(log, root, now_ms))]
+    mine = own.root.hex() if own else ""
+    return VotersAnswer(
+        network=log.network.id.hex(),
+        named=is_named,
+        founder=own is not None and own.root in log.trust.founders,
+        voters=[_with_me(voter, mine) for voter in sorted(voters, key=_order)],
+        least=network_rules(log.network).least,
+        note=too_few(log) if is_named else "",
+        way=way,
+        candidates=_candidates(log, mine, now_ms),
+    )
+
+
+def with_voter(
+    log: Log, answer: StatusAnswer, root: bytes, now_ms: int, *, seen: Mapping[bytes, int] | None = None
+) -> StatusAnswer:
+    """The status of a node with how its participant, this root key, counts. See :func:`voters_answer`."""
+    if not log.trust.names_anybody:
+        return answer
+    attested = bool(answer.device_key) and roster_of(log).voter(bytes.fromhex(answer.device_key), now_ms).attested
+    voter = voter_view(log, root, now_ms) if attested else None
+    way = "" if attested else way_to_count(log, root, now_ms, seen=seen)
+    return msgspec.structs.replace(answer, attested=attested, voter=voter, to_count=way, note=too_few(log))
+
+
+def voter_view(log: Log, root: bytes, now_ms: int) -> VoterView | None:
+    """Why a participant counts; None when it does not."""
+    roster, participant = roster_of(log), participant_with_key(log, root)
+    decision = roster.decisions.get(root)
+    if root in log.trust.founders:
+        return VoterView(participant=participant, why=Counts.FOUNDER)
+    if root in roster.admitted and decision:
+        return VoterView(
+            participant=participant,
+            why=Counts.ADMITTED,
+            by=participant_with_key(log, decision.founder),
+            since_ms=decision.time_ms,
+            token=decision.token.hex() if decision.token else "",
+        )
+    if root in log.trust.participants:
+        return VoterView(participant=participant, why=Counts.BY_HAND)
+    return VoterView(participant=participant, why=Counts.ATTESTED) if roster.voter(root, now_ms).attested else None
+
+
+@in_snapshot
+def named_participant(log: Log, text: str, *, author: bytes | None) -> bytes:
+    """The root key that a founder means: a whole key, or what :func:`named` takes. Raises AutoresearchError."""
+    try:
+        return parse_key(text.strip())
+    except UsageError:
+        roots = named(log, text, author=author)
+    if len(roots) > 1:
+        listed = ", ".join(sorted(participant_with_key(log, root).short for root in roots))
+        raise UsageError(f"“{text[:80]}” has several root keys: {listed}", hint="name one of them")
+    return next(iter(roots))
+
+
+def _order(voter: VoterView) -> tuple[int, int, str]:
+    """Founders first, then admitted ones in their order, then the others."""
+    return _ORDER.index(Counts(voter.why)), voter.since_ms, voter.participant.key
+
+
+def _with_me(voter: VoterView, mine: str) -> VoterView:
+    return msgspec.structs.replace(voter, me=voter.participant.key == mine)
+
+
+def _candidates(log: Log, mine: str, now_ms: int) -> list[CandidateView]:
+    """Participants in the log that don't count: those that joined with an invite first, the newest first."""
+    roster, joined = roster_of(log), joins_of(log)
+    speaking = {voter.root for device in log.devices.all() if (voter := roster.voter(device, now_ms)).root != device}
+    roots = [root for root in speaking | joined.keys() if not roster.voter(root, now_ms).attested]
+    found = []
+    for root in sorted(roots, key=lambda root: (-joined.get(root, 0), root))[:CANDIDATES_MAX]:
+        decision = roster.decisions.get(root)
+        found.append(
+            CandidateView(
+                participant=participant_with_key(log, root),
+                joined_ms=joined.get(root, 0),
+                dismissed_ms=decision.time_ms if decision and not decision.admits else 0,
+                me=root.hex() == mine,
+            )
+        )
+    return found

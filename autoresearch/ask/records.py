@@ -1,0 +1,145 @@
+"""Records of any kind, and how far others stand behind a run."""
+
+from __future__ import annotations
+
+from autoresearch.ask.ideas import NoteView
+from autoresearch.ask.registry.components import ReleaseView
+from autoresearch.ask.runs.answers import ChangeView
+from autoresearch.log.standing.answers import NOBODY, Answer, MarkView, ParticipantView, ProgramView, RunView
+
+
+class RecordView(Answer, frozen=True, kw_only=True):
+    """One record of any kind, in a line; of a run also how far others stand behind it. ``author`` is the device.
+
+    ``starred``: a person starred it on this machine, which no other node knows.
+    """
+
+    id: str
+    kind: str
+    author: str
+    seq: int
+    time_ms: int
+    summary: str
+    state: str = ""
+    participant: ParticipantView = NOBODY
+    starred: bool = False
+
+
+class LogAnswer(Answer, frozen=True, kw_only=True):
+    """Records, newest first."""
+
+    schema: str = "autoresearch.log/1"
+    records: list[RecordView]
+
+
+class Measured(Answer, frozen=True, kw_only=True):
+    """What one participant measured of a run.
+
+    ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
+    seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
+    ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
+    ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. Where the task's evaluator measured the
+    artifact, ``evaluated`` is 1, and ``standard_error`` is what that states of its value. An evaluation that lies
+    further than ``allowed`` from the reported value fails. ``counts`` unless its author is not attested, is the run's
+    own author, or its proof does not hold. ``author`` is the key that signed, ``participant`` who is behind it,
+    ``device`` the hardware. ``told`` is false of what this node measured and did not publish yet: ``id`` is then its
+    commitment.
+    """
+
+    id: str
+    author: str
+    time_ms: int
+    stage: str
+    round: int
+    verdict: str
+    value: float | None
+    values: list[float]
+    parent_values: list[float]
+    metrics: dict[str, float]
+    counts: bool
+    device: str
+    participant: ParticipantView = NOBODY
+    told: bool = True
+    allowed: float | None = None
+
+
+class StateChange(Answer, frozen=True, kw_only=True):
+    """A run came into a state: by which record, and when."""
+
+    state: str
+    id: str
+    time_ms: int
+
+
+class VerificationStateView(Answer, frozen=True, kw_only=True):
+    """The verification state of a run and its reason, how many voters measured it, and the values that they measured.
+
+    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write any.
+    ``error`` is its standard error, ``margin`` half of its 95 % interval, ``runs`` the number of runs. ``tolerance`` is
+    how far an evaluation as precise as the author's may lie from the reported value. ``changes`` are the states that it
+    went through, the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is another
+    participant's run that had its checkpoint or program before. ``marks`` are what its author did wrong, here or
+    elsewhere. ``attested`` is false where the network attests participants and the author is not attested.
+    """
+
+    state: str
+    reason: str
+    voters: int
+    value: float | None
+    error: float | None
+    runs: int
+    tolerance: float
+    measured: list[Measured]
+    margin: float | None = None
+    changes: list[StateChange] = []
+    retest: bool = False
+    marks: list[MarkView] = []
+    attested: bool = True
+    copy_of: str | None = None
+
+
+class ShowAnswer(Answer, frozen=True, kw_only=True):
+    """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
+
+    ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
+    numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
+    ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
+    important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component;
+    ``used_by`` are then the best runs of agents that use it, where they were looked up (show does).
+    """
+
+    schema: str = "autoresearch.show/1"
+    record: RecordView
+    run: RunView | None = None
+    verification: VerificationStateView | None = None
+    body: dict[str, object] = {}
+    links: list[str] = []
+    measured_by: str = ""
+    forked: bool = False
+    withdrawn: bool = False
+    withdrawn_ms: int | None = None
+    withdrawn_reason: str = ""
+    notes: list[NoteView] = []
+    because: str = ""
+    changes: list[ChangeView] = []
+    release: ReleaseView | None = None
+    used_by: list[ProgramView] = []
+
+
+class WithdrawnAnswer(Answer, frozen=True, kw_only=True):
+    """The record ``id`` is withdrawn by the record ``withdrawal``. Both stay in the log; the first ranks nowhere."""
+
+    schema: str = "autoresearch.withdrawn/1"
+    id: str
+    kind: str
+    withdrawal: str
+    reason: str = ""
+
+
+class StarAnswer(Answer, frozen=True, kw_only=True):
+    """A record is starred on this machine, or is no more; ``changed`` is false where it was so before."""
+
+    schema: str = "autoresearch.star/1"
+    id: str
+    starred: bool
+    changed: bool

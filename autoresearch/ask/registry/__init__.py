@@ -1,0 +1,1 @@
+"""Releases of components: found, chosen, prepared, fetched and installed."""

@@ -1,0 +1,250 @@
+"""Puts a release into a folder: all of it, or nothing. Nothing of it is executed or imported."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from autoresearch.ask.registry.choosing import component
+from autoresearch.ask.registry.git_source import HTTPS, fetch_files
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
+from autoresearch.log.blobs import BlobStore, MissingBlob
+from autoresearch.log.connection import sync_folder
+from autoresearch.log.log import Log
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import BlobRef
+from autoresearch.run.package_locks import resolve_packages
+from autoresearch.run.sandbox.scratch import scratch_folder, sweep
+from autoresearch.task.lock import Package, parse_wanted
+from autoresearch.task.release import BadBundle, Component, File, tree_hash, unpack
+
+PYPROJECT = "pyproject.toml"
+_IGNORED = ".gitignore"
+Source = Literal["any", "bundle", "git"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A release that can be installed: its files, what it asks for, and the packages that fit, locked.
+
+    ``packages`` fit what it asks for together with what the project asked for before.
+    """
+
+    release: bytes
+    component: Component
+    files: tuple[File, ...]
+    requirements: tuple[str, ...]
+    packages: tuple[Package, ...]
+
+
+def release_files(
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    *,
+    source: Source = "any",
+    fetch: Callable[[BlobRef], None] | None = None,
+    protocols: Collection[str] = HTTPS,
+) -> tuple[Component, list[File]]:
+    """A release and its files, which are those that its hash names.
+
+    They come from its bundle: here, else from a peer by ``fetch``, which puts a blob into the store or raises. Else
+    they come from its git repository, if it has one. ``source`` may name one of the two.
+
+    Raises:
+        MissingBlob: the bundle is not on this machine, and there is no ``fetch`` and no git repository.
+        AutoresearchError: what ``fetch`` raised, where there is no git repository.
+        NotFound: there is no such release, or its repository does not answer.
+        Refused: the files are others than the record says, or are not allowed; a source that is not allowed.
+        UsageError: the record is no component.
+    """
+    found = component(log, release)
+    what = f"{found.name} {found.version}"
+    try:
+        if source != "git" and _has_bundle(log, blobs, release, found, fetch, required=source == "bundle"):
+            files = unpack(blobs.get(found.bundle.sha256))
+        elif found.metadata.git:
+            files = fetch_files(found.metadata.git, found.metadata.commit, protocols=protocols)
+        else:
+            raise NotFound(
+                f"{what} names no git repository", hint="autoresearch network peers, who may have its bundle"
+            )
+    except BadBundle as error:
+        sentence = f"{what} is not installed: {error}"
+        raise Refused(sentence, hint=f"autoresearch show {short_id(release)} says who published it") from error
+    if tree_hash(files) != found.metadata.tree:
+        sentence = f"{what} is not installed: its files are others than the signed record says"
+        raise Refused(sentence, hint=f"autoresearch show {short_id(release)} says who published it")
+    return found, files
+
+
+def _has_bundle(
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    found: Component,
+    fetch: Callable[[BlobRef], None] | None,
+    *,
+    required: bool,
+) -> bool:
+    """Whether the bundle is here, fetched or not; false where git has to do. Raises what :func:`release_files` does."""
+    if blobs.has(found.bundle.sha256):
+        return True
+    missing = MissingBlob(f"the bundle of {found.name} {found.version}", found.bundle, log.records.get(release).author)
+    required = required or not found.metadata.git
+    if fetch is None:
+        if required:
+            raise missing
+        return False
+    try:
+        fetch(found.bundle)
+    except AutoresearchError as error:
+        if not required:
+            return False
+        raise missing.nowhere(error) if isinstance(error, NotFound) else error from error
+    return blobs.has(found.bundle.sha256)
+
+
+def checked_release(
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    *,
+    beside: Sequence[str] = (),
+    source: Source = "any",
+    fetch: Callable[[BlobRef], None] | None = None,
+    protocols: Collection[str] = HTTPS,
+) -> Checked:
+    """The files of a release, and the packages that fit its requirements and those ``beside`` it. Nothing is written.
+
+    Raises:
+        MissingBlob, NotFound, Refused, UsageError: as :func:`release_files`.
+        CannotRunHere: the requirements don't fit, with the resolver's own words; or no resolver is here.
+    """
+    found, files = release_files(log, blobs, release, source=source, fetch=fetch, protocols=protocols)
+    wanted = requirements_of(found, files)
+    packages: list[Package] = []
+    if wanted:
+        what = f"{found.name} {found.version} is not installed: its requirements don't fit"
+        try:
+            packages, _ = resolve_packages([*beside, *wanted], what=what)
+        except CannotRunHere as error:
+            raise CannotRunHere(str(error), hint="install it --isolated, in an environment of its own") from error
+    return Checked(release, found, tuple(files), tuple(wanted), tuple(packages))
+
+
+def install_release(  # noqa: PLR0913 - those of checked_release, and where
+    log: Log,
+    blobs: BlobStore,
+    release: bytes,
+    folder: Path,
+    *,
+    beside: Sequence[str] = (),
+    source: Source = "any",
+    fetch: Callable[[BlobRef], None] | None = None,
+    protocols: Collection[str] = HTTPS,
+    replace: bool = False,
+) -> Checked:
+    """Write the files of a release into a folder, once :func:`checked_release` has found nothing against it.
+
+    The caller enters the folder and the lock where the project keeps them.
+
+    Raises:
+        MissingBlob, NotFound, Refused, UsageError, CannotRunHere: as :func:`checked_release`.
+        Refused: as :func:`write_tree`.
+    """
+    _refuse_present(folder, replace=replace)
+    checked = checked_release(log, blobs, release, beside=beside, source=source, fetch=fetch, protocols=protocols)
+    write_tree(checked.files, folder, replace=replace)
+    return checked
+
+
+def requirements_of(found: Component, files: Sequence[File]) -> list[str]:
+    """The packages that a release asks for, from its own files. Raises UsageError for lines that no list may have."""
+    path = found.metadata.requirements_path
+    file = next((file for file in files if file.path == path), None)
+    if not path or file is None:
+        return []
+    return read_requirements(path, file.content)
+
+
+def read_requirements(path: str, content: bytes) -> list[str]:
+    """The lines of ``requirements.txt``, or ``project.dependencies`` of a ``pyproject.toml``. Raises UsageError."""
+    try:
+        text = content.decode()
+        if path.rpartition("/")[2] != PYPROJECT:
+            return parse_wanted(text, path)
+        project = tomllib.loads(text).get("project", {})
+        listed = project.get("dependencies", []) if isinstance(project, dict) else []
+        if not isinstance(listed, list) or not all(isinstance(line, str) and "\n" not in line for line in listed):
+            raise UsageError(f"{path}: project.dependencies is no list of texts", hint="correct the file")
+        return parse_wanted("\n".join(listed), path)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} can't be read: {error}"[:300], hint="correct the file") from error
+
+
+def write_tree(files: Sequence[File], folder: Path, *, replace: bool = False) -> None:
+    """Write files into a folder, whole or not at all; with ``replace`` in the place of what is there.
+
+    Killed at any point it leaves the whole folder, the one before, or none. What it began is invisible to git, and the
+    next call removes it.
+
+    Raises:
+        Refused: the folder is there already, the disk is full, or says no.
+    """
+    _refuse_present(folder, replace=replace)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        sweep(folder.parent)
+        with scratch_folder(folder.parent) as scratch:
+            # Git shows neither empty folders nor, from here on, anything below.
+            (scratch.folder / _IGNORED).write_text("*\n")
+            made, before = scratch.folder / "files", scratch.folder / "before"
+            made.mkdir(mode=0o755)
+            for file in files:
+                _write(file, made)
+            for place in made.rglob("*"):
+                _force(place)
+            _force(made)
+            if replace and folder.exists():
+                folder.rename(before)
+            _take_place(made, folder, before)
+            sync_folder(folder.parent)
+    except OSError as error:
+        sentence = f"{folder} can't be written: {error.strerror}; nothing was installed"
+        raise Refused(sentence, hint="check the disk") from error
+
+
+def _take_place(made: Path, folder: Path, before: Path) -> None:
+    try:
+        made.rename(folder)
+    except OSError:
+        if before.exists():
+            before.rename(folder)
+        raise
+
+
+def _refuse_present(folder: Path, *, replace: bool) -> None:
+    if folder.exists() and not replace:
+        raise Refused(f"{folder} is there already", hint="uninstall it first")
+
+
+def _write(file: File, folder: Path) -> None:
+    place = folder / file.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as target:
+        target.write(file.content)
+    place.chmod(0o755 if file.executable else 0o644)
+
+
+def _force(path: Path) -> None:
+    """Have a file on the disk. After all are written, so that the disk takes them together."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

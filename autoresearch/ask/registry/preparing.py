@@ -1,0 +1,342 @@
+"""A folder or a file of one's own as a release: which files, which class, which requirements. Nothing is imported.
+
+A whole registry as a file: components with their releases, as AgentOS had them in ``registry.yaml``.
+"""
+
+from __future__ import annotations
+
+import ast
+import configparser
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from autoresearch.ask.registry.git_source import HTTPS, check_url, fetch_files, head_of
+from autoresearch.ask.registry.installing import PYPROJECT, read_requirements
+from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
+from autoresearch.record.kinds import BlobRef
+from autoresearch.record.kinds import Release as ReleaseBody
+from autoresearch.task.release import NAME, TYPE, VERSION, BadBundle, File, Metadata, component_of, pack, tree_hash
+
+COMPONENT_INI = "component.ini"
+REQUIREMENTS = ("requirements.txt", PYPROJECT)
+_SECTION = "component"
+_LISTS = ("needs", "interfaces")
+_KEYS = ("type", "name", "version", "description", "class_name", "requirements_path", "license", *_LISTS)
+_SKIPPED = ("__pycache__",)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a person says of a component; what is left out stands in its ``component.ini`` or is found in its files."""
+
+    type: str = ""
+    name: str = ""
+    version: str = ""
+    description: str = ""
+    class_name: str = ""
+    requirements_path: str = ""
+    license: str = ""
+    needs: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A release that can be published: ``bundle`` are the bytes of its files. ``notes`` are for the publisher."""
+
+    name: str
+    version: str
+    summary: str
+    metadata: Metadata
+    bundle: bytes
+    notes: tuple[str, ...] = field(default=())
+
+    def body(self, bundle: BlobRef) -> ReleaseBody:
+        """The body of its record."""
+        return ReleaseBody(
+            name=self.name, version=self.version, summary=self.summary, bundle=bundle, metadata=self.metadata.plain()
+        )
+
+
+def prepare(place: Path, said: Said) -> Prepared:
+    """A folder or one file as a release. Of a git repository the committed files are taken, else all that are visible.
+
+    Raises:
+        NotFound: there is no such folder or file.
+        UsageError: something is missing or can't be published, or ``component.ini`` says otherwise.
+        Refused: the repository has changes that are not committed, or a file that is not allowed.
+    """
+    if not place.exists():
+        raise NotFound(f"there is no {place}", hint="give the folder or the file of a component")
+    if place.is_file():
+        files, commit, url = [File(place.name, _read(place))], "", ""
+        notes: tuple[str, ...] = ()
+    else:
+        files, commit, url, notes = _of_folder(place)
+    with suppress(CannotRunHere, Refused):
+        check_url(url)
+        return prepared(files, said, default_name=place.absolute().stem, git=url, commit=commit, notes=notes)
+    if commit:
+        notes = (*notes, "the repository has no https address as its origin: peers get the files from each other alone")
+    return prepared(files, said, default_name=place.absolute().stem, notes=notes)
+
+
+def fetch_prepared(url: str, commit: str, said: Said, *, protocols: Collection[str] = HTTPS) -> Prepared:
+    """The same of a commit of a git repository. Raises what :func:`fetch_files` and :func:`prepare` raise."""
+    try:
+        files = fetch_files(url, commit, protocols=protocols)
+    except BadBundle as error:
+        raise UsageError(f"{url[:80]} can't be published: {error}", hint="name another commit") from error
+    name = url.rstrip("/").rpartition("/")[2].removesuffix(".git")
+    return prepared(files, said, default_name=name, git=url, commit=commit)
+
+
+def prepared(
+    files: Sequence[File],
+    said: Said,
+    *,
+    default_name: str = "",
+    git: str = "",
+    commit: str = "",
+    notes: Sequence[str] = (),
+) -> Prepared:
+    """The same of files that are there already. Raises UsageError."""
+    found = _with_ini(files, said)
+    name, version = found.name or default_name, found.version or _version_in(files)
+    for what, text, pattern, option in (
+        ("type", found.type, TYPE, "--type policy"),
+        ("name", name, NAME, "--name q_table"),
+        ("version", version, VERSION, "--version 1.0.0"),
+    ):
+        if not pattern.fullmatch(text):
+            sentence = f"“{text[:80]}” can't be the {what} of a component" if text else f"the component has no {what}"
+            raise UsageError(sentence, hint=f"{option}, or {what} = … in {COMPONENT_INI}")
+    class_name, file_path = _class(files, found.class_name)
+    requirements_path = found.requirements_path or next(
+        (path for path in REQUIREMENTS if any(file.path == path for file in files)), ""
+    )
+    required = next((file for file in files if file.path == requirements_path), None)
+    if requirements_path and required is None:
+        raise UsageError(f"the component has no file {requirements_path}", hint=", ".join(REQUIREMENTS))
+    first_line = found.description.strip().partition("\n")[0][:300]
+    try:
+        bundle = pack(files)
+        metadata = Metadata(
+            type=found.type,
+            tree=tree_hash(files),
+            description=found.description.strip(),
+            git=git,
+            commit=commit if git else "",
+            class_name=class_name,
+            file_path=file_path,
+            requirements_path=requirements_path,
+            requirements=read_requirements(requirements_path, required.content) if required else [],
+            needs=list(found.needs),
+            interfaces=list(found.interfaces),
+            license=found.license,
+        )
+        checked = msgspec.convert(metadata.plain(), Metadata)
+    except BadBundle as error:
+        raise UsageError(f"it can't be published: {error}", hint="remove that, then publish again") from error
+    except msgspec.ValidationError as error:
+        raise UsageError(f"it can't be published: {error}", hint="make that shorter, or correct it") from error
+    made = Prepared(name, version, first_line, checked, bundle, tuple(notes))
+    if component_of(made.body(BlobRef(sha256=bytes(32), size=len(bundle)))) is None:
+        raise UsageError("it can't be published: others could not install it", hint="check names and paths")
+    return made
+
+
+def _of_folder(place: Path) -> tuple[list[File], str, str, tuple[str, ...]]:
+    try:
+        head = head_of(place)
+    except BadBundle as error:
+        raise UsageError(f"it can't be published: {error}", hint="remove that, commit, then publish again") from error
+    except CannotRunHere as error:
+        if (place / ".git").is_dir():
+            return list(_visible(place)), "", "", (f"{error}: the files are taken as they lie there, without a commit",)
+        head = None
+    if head is None:
+        return list(_visible(place)), "", "", ()
+    files, commit, url = head
+    return files, commit, url, ()
+
+
+def _visible(place: Path) -> Iterator[File]:
+    """The files of a folder, without hidden ones and what Python compiled."""
+    for path in sorted(place.rglob("*")):
+        parts = path.relative_to(place).parts
+        if any(part.startswith(".") or part in _SKIPPED for part in parts) or path.is_dir():
+            continue
+        if path.is_symlink() or not path.is_file():
+            raise UsageError(f"{path} is no plain file", hint="a component has plain files alone")
+        yield File("/".join(parts), _read(path), bool(path.stat().st_mode & 0o100))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from error
+
+
+def _with_ini(files: Sequence[File], said: Said) -> Said:
+    """What is said, with what ``component.ini`` says beside it. Raises UsageError where the two differ."""
+    content = next((file.content for file in files if file.path == COMPONENT_INI), None)
+    if content is None:
+        return said
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(content.decode())
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise UsageError(f"{COMPONENT_INI} can't be read: {error}"[:300], hint="correct the file") from error
+    if not parser.has_section(_SECTION):
+        raise UsageError(f"{COMPONENT_INI} has no [{_SECTION}]", hint=f"its keys stand under [{_SECTION}]")
+    written: Mapping[str, str] = parser[_SECTION]
+    if unknown := sorted(set(written) - set(_KEYS)):
+        raise UsageError(f"{COMPONENT_INI}: there is no key {unknown[0][:60]}", hint=", ".join(_KEYS))
+    known: dict[str, str | tuple[str, ...]] = {
+        key: tuple(text.replace(",", " ").split()) if key in _LISTS else text for key, text in written.items()
+    }
+    for key, text in known.items():
+        if (given := getattr(said, key)) and given != text:
+            sentence = f"{COMPONENT_INI} says {key} = {written[key][:80]}, and you say {given}"
+            raise UsageError(sentence, hint=f"leave --{key.replace('_', '-')} out, or correct the file")
+    return replace(said, **{key: text for key, text in known.items() if text})  # type: ignore[arg-type]  # by its keys
+
+
+def _version_in(files: Sequence[File]) -> str:
+    """The version in a ``pyproject.toml``; empty without one."""
+    import tomllib
+
+    content = next((file.content for file in files if file.path == PYPROJECT), b"")
+    with suppress(UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
+        return str(tomllib.loads(content.decode()).get("project", {}).get("version", ""))
+    return ""
+
+
+def _class(files: Sequence[File], name: str) -> tuple[str, str]:
+    """The class as ``module:Class``, and its file; both empty where a component has no Python file.
+
+    The file is read, not executed. Raises UsageError where the class is not there, or not the only one.
+    """
+    modules = {_module(file.path): file for file in files if file.path.endswith(".py")}
+    if name:
+        module, _, wanted = name.rpartition(":")
+        if (file := modules.get(module)) is None:
+            raise UsageError(f"the component has no module {module or name}", hint="--class main:MyClass")
+        if wanted not in _classes(file):
+            raise UsageError(
+                f"{file.path} has no class {wanted}", hint=f"it has: {', '.join(_classes(file)) or 'none'}"
+            )
+        return name, file.path
+    found = [(module, file, one) for module, file in modules.items() for one in _classes(file) if one[0] != "_"]
+    if len(found) == 1:
+        [(module, file, only)] = found
+        return f"{module}:{only}", file.path
+    if not found:
+        return "", ""
+    choices = ", ".join(f"{module}:{one}" for module, _, one in found[:4])
+    raise UsageError("the component has several classes, and nothing says which is meant", hint=f"--class: {choices}")
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _classes(file: File) -> list[str]:
+    try:
+        tree = ast.parse(file.content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"{file.path} is not Python: {error}"[:200], hint="correct the file") from error
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+FILE_BYTES = 1 << 20
+RELEASES_MOST = 1000
+_ENTRY_KEYS = "type, description, and releases with name, hash, github_url, class_name, requirements_path"
+
+
+class Entry(NamedTuple):
+    """One release of a registry file: what it says, the repository and the commit."""
+
+    said: Said
+    git: str
+    commit: str
+
+
+def read_registry(path: Path) -> list[Entry]:
+    """The releases in a registry file, in its order.
+
+    Raises:
+        UsageError: it can't be read, or an entry has another shape.
+        CannotRunHere: PyYAML is not here.
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise CannotRunHere("PyYAML is not here to read a registry file", hint=install_command("components")) from error
+    try:
+        if path.stat().st_size > FILE_BYTES:
+            raise UsageError(f"{path} is larger than {FILE_BYTES >> 20} MiB", hint="split the file")
+        # Texts only: a version 1.10 is no number, and no tag makes an object.
+        found = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{path} can't be read: {reason}", hint="give a registry.yaml") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is not YAML: {' '.join(str(error).split())[:200]}", hint="correct the file"
+        ) from error
+    components = found.get("components", found) if isinstance(found, dict) else None
+    if not isinstance(components, dict) or not components:
+        raise UsageError(f"{path} has no components", hint=f"by name, each with {_ENTRY_KEYS}")
+    entries: list[Entry] = []
+    for name, about in components.items():
+        for entry in _entries(str(name), about, path):
+            entries.append(entry)
+            if len(entries) > RELEASES_MOST:
+                raise UsageError(f"{path} has more than {RELEASES_MOST} releases", hint="split the file")
+    return entries
+
+
+def _entries(name: str, about: object, path: Path) -> Iterator[Entry]:
+    fields = _mapping(about, name, path)
+    releases = fields.get("releases")
+    if not isinstance(releases, list):
+        raise UsageError(f"{path}: {name[:60]} has no list of releases", hint=_ENTRY_KEYS)
+    for release in releases:
+        one = _mapping(release, name, path)
+        said = Said(
+            type=_text(fields, "type"),
+            name=name,
+            version=_text(one, "name"),
+            description=_text(fields, "description"),
+            class_name=_class_name(_text(one, "class_name"), _text(one, "file_path")),
+            requirements_path=_text(one, "requirements_path").removeprefix("./"),
+        )
+        yield Entry(said, _text(one, "github_url"), _text(one, "hash").lower())
+
+
+def _class_name(name: str, file_path: str) -> str:
+    """``main.Env`` or ``Env`` in the file ``main.py`` as ``main:Env``; empty where nothing is said."""
+    if not name or ":" in name:
+        return name
+    module, _, last = name.rpartition(".")
+    in_file = file_path.removeprefix("./").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return f"{in_file or module or 'main'}:{last}"
+
+
+def _mapping(value: object, name: str, path: Path) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}: {name[:60]} is no table", hint=_ENTRY_KEYS)
+    return value
+
+
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key, "")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,175 @@
+"""Components and releases: found by words, one whole; which may be published and yanked here."""
+
+from __future__ import annotations
+
+from autoresearch.ask.registry.choosing import Release, component, equivocal, releases_like, releases_named, search
+from autoresearch.ask.registry.components import (
+    ComponentView,
+    ReleaseAnswer,
+    ReleaseView,
+    SearchAnswer,
+    VersionView,
+    YankedAnswer,
+)
+from autoresearch.ask.registry.preparing import Prepared, Said, fetch_prepared, prepare
+from autoresearch.ask.requests import PublishRequest
+from autoresearch.ask.runs.boards import resolve_reference
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.context import participant_with_key
+from autoresearch.paths import typed_path
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Release as ReleaseBody
+from autoresearch.record.kinds import Yank as YankBody
+from autoresearch.record.record import Record
+from autoresearch.task.release import Component, component_of
+from autoresearch.words import with_article
+
+DEFAULT_COMPONENTS = 20
+
+
+@in_snapshot
+def search_answer(
+    log: Log,
+    *,
+    query: str = "",
+    kind: str = "",
+    limit: int = DEFAULT_COMPONENTS,
+    yanked: bool = False,
+    me: bytes | None = None,
+) -> SearchAnswer:
+    """Components of a type, or of all; with a query those that have all of its words. Any text may be asked for."""
+    found = search(log, query, kind=kind, limit=limit, yanked=yanked, me=me)
+    rows = []
+    for one in found:
+        said = component(log, one.newest.row.id)
+        twice = bool(equivocal(one.releases))
+        rows.append(
+            ComponentView(**_row(log, one.newest, said), releases=len(one.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
+        )
+    return SearchAnswer(query=query, type=kind, components=rows)
+
+
+@in_snapshot
+def release_answer(log: Log, release: bytes, *, me: bytes | None = None, notes: tuple[str, ...] = ()) -> ReleaseAnswer:
+    """One release, whole. Raises NotFound, UsageError."""
+    return ReleaseAnswer(release=release_view(log, release, me=me), notes=list(notes))
+
+
+def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> ReleaseView:
+    """The same as it stands in other answers. Raises NotFound where it is withdrawn, UsageError where it is none."""
+    said, every = component(log, release), releases_like(log, release, me=me)
+    this = next((one for one in every if one.row.id == release), None)
+    if this is None:
+        raise NotFound(f"the release {short_id(release)} was withdrawn", hint=f"autoresearch show {short_id(release)}")
+    twice, metadata = equivocal(every), said.metadata
+    yank = log.records.get(this.yanked).body if this.yanked else None
+    return ReleaseView(
+        **_row(log, this, said),  # type: ignore[arg-type]  # by its keys
+        releases=len(every),
+        equivocal=release in twice,
+        description=metadata.description,
+        tree=metadata.tree,
+        bundle=said.bundle.sha256.hex(),
+        bundle_bytes=said.bundle.size,
+        git=metadata.git,
+        commit=metadata.commit,
+        class_name=metadata.class_name,
+        file_path=metadata.file_path,
+        requirements_path=metadata.requirements_path,
+        requirements=list(metadata.requirements),
+        needs=list(metadata.needs),
+        interfaces=list(metadata.interfaces),
+        license=metadata.license,
+        yank=format_id(this.yanked) if this.yanked else "",
+        yank_reason=yank.reason if isinstance(yank, YankBody) else "",
+        versions=[_version(one, twice) for one in every],
+    )
+
+
+def prepared_for(request: PublishRequest) -> Prepared:
+    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`fetch_files` raise."""
+    said = Said(
+        type=request.type,
+        name=request.name,
+        version=request.version,
+        description=request.description,
+        class_name=request.class_name,
+        requirements_path=request.requirements_path,
+        license=request.license,
+        needs=tuple(request.needs),
+        interfaces=tuple(request.interfaces),
+    )
+    if bool(request.place) == bool(request.git):
+        raise UsageError("name a folder or a file, or a git repository with a commit", hint="one of the two")
+    if request.place:
+        return prepare(typed_path(request.place), said)
+    return fetch_prepared(request.git, request.commit, said)
+
+
+def check_new_release(log: Log, prepared: Prepared, me: bytes) -> None:
+    """Raises Refused where this participant has published that version already."""
+    for one in releases_named(log, prepared.metadata.type, prepared.name, me=me):
+        if not one.own or one.row.version != prepared.version:
+            continue
+        said = component(log, one.row.id)
+        same = said.metadata.tree == prepared.metadata.tree
+        what = f"{prepared.name} {prepared.version} is published already, as {short_id(one.row.id)}"
+        hint = f"autoresearch show {short_id(one.row.id)}" if same else "give it a new version: --version"
+        raise Refused(what if same else f"{what}, with other files", hint=hint)
+
+
+def own_release(log: Log, reference: str, me: bytes | None) -> Record:
+    """The release that this participant may yank.
+
+    Raises:
+        NotFound: there is no such record.
+        Refused: it is no release, another participant's, or yanked already.
+    """
+    record = log.records.get(resolve_reference(log, reference, author=me))
+    name = short_id(record.id)
+    if not isinstance(record.body, ReleaseBody) or component_of(record.body) is None:
+        raise Refused(f"{name} is {with_article(record.kind)}, no component", hint="autoresearch search")
+    this = next((one for one in releases_like(log, record.id, me=me) if one.row.id == record.id), None)
+    if this is None or not this.own:
+        hint = f"autoresearch show {name} says who published it"
+        raise Refused(f"{name} was {'withdrawn' if this is None else 'published by another participant'}", hint=hint)
+    if this.yanked:
+        raise Refused(f"{name} is yanked already", hint=f"autoresearch show {name}")
+    return record
+
+
+def yanked_answer(release: Record, yank: Record) -> YankedAnswer:
+    """What was yanked, and by which record."""
+    body = release.body
+    assert isinstance(body, ReleaseBody)
+    assert isinstance(yank.body, YankBody)
+    return YankedAnswer(
+        id=format_id(release.id), name=body.name, version=body.version, yank=format_id(yank.id), reason=yank.body.reason
+    )
+
+
+def _row(log: Log, one: Release, said: Component) -> dict[str, object]:
+    return {
+        "id": format_id(one.row.id),
+        "type": one.row.type,
+        "name": one.row.name,
+        "version": one.row.version,
+        "summary": said.summary,
+        "publisher": participant_with_key(log, one.publisher),
+        "attested": one.attested,
+        "own": one.own,
+        "time_ms": one.row.time,
+        "yanked": one.yanked is not None,
+    }
+
+
+def _version(one: Release, twice: frozenset[bytes]) -> VersionView:
+    return VersionView(
+        id=format_id(one.row.id),
+        version=one.row.version,
+        time_ms=one.row.time,
+        yanked=format_id(one.yanked) if one.yanked else "",
+        equivocal=one.row.id in twice,
+    )

@@ -1,0 +1,397 @@
+"""The parameters of operations that take no body: a field is a part of the path or of the query string.
+
+What the API is asked to do: the bodies of its requests. Fields that are not named here are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from autoresearch.log.standing.answers import Answer
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.text import NOTE_CHARACTERS, NOTE_EVIDENCE, QUESTION_CHARACTERS
+from autoresearch.words import EvidenceKind
+
+Reference = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        description="an id or a unique prefix of it, `@` (the best run) or `@mine`; with `~N` its N-th parent",
+    ),
+]
+TaskName = Annotated[
+    str, Meta(max_length=128, description="a task's name or a prefix of its digest; left out: the one worked on last")
+]
+# No answer has more rows than a person or a page can use; the next page is asked for with `before`.
+MAXIMUM_ROWS = 200
+Limit = Annotated[int, Meta(ge=1, le=MAXIMUM_ROWS, description="rows in the answer")]
+Author = Annotated[str, Meta(max_length=64, description="only this key, in hex; or `me`")]
+Before = Annotated[str, Meta(max_length=128, description="only records older than this one: the next page")]
+Since = Annotated[int, Meta(ge=0, le=2**53, description="first replay events with a larger id, as Last-Event-ID does")]
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all parameters; unknown ones are refused."""
+
+
+class Nothing(Parameters, frozen=True, kw_only=True):
+    """No parameters."""
+
+
+class OfTask(Parameters, frozen=True, kw_only=True):
+    """Which task."""
+
+    task: TaskName | None = None
+
+
+class TasksOf(Parameters, frozen=True, kw_only=True):
+    """Which tasks."""
+
+    archived: Annotated[bool, Meta(description="those too that are archived on this machine")] = False
+
+
+class TopOf(OfTask, frozen=True, kw_only=True):
+    """Which task, and how many rows."""
+
+    limit: Limit = 20
+
+
+class OfParticipant(Parameters, frozen=True, kw_only=True):
+    """Whose."""
+
+    participant: (
+        Annotated[str, Meta(max_length=64, description="`me`, or a beginning of a participant's key; left out: all")]
+        | None
+    ) = None
+
+
+class Records(OfTask, frozen=True, kw_only=True):
+    """Which records."""
+
+    kind: Annotated[str, Meta(max_length=32, description="only this kind of record")] | None = None
+    author: Author | None = None
+    limit: Limit = 50
+    before: Before | None = None
+    starred: Annotated[bool, Meta(description="only records that are starred on this machine")] = False
+    since_ms: Annotated[int, Meta(ge=0, le=2**53, description="only records of this time and later")] = 0
+    where: Annotated[str, Meta(max_length=500, description="only runs that meet this, such as value<1.1")] = ""
+
+
+class OneRecord(OfTask, frozen=True, kw_only=True):
+    """Which record; ``@`` and ``@mine`` are those of ``task``."""
+
+    id: Reference
+
+
+class NotesOf(OfTask, frozen=True, kw_only=True):
+    """Which notes."""
+
+    query: Annotated[str, Meta(max_length=500, description="only notes with these words, the best fit first")] = ""
+    limit: Limit = 20
+
+
+class ReleasesOf(Parameters, frozen=True, kw_only=True):
+    """Which components."""
+
+    query: Annotated[
+        str, Meta(max_length=500, description="only with these words in name, description or publisher")
+    ] = ""
+    type: Annotated[str, Meta(max_length=32, description="only of this type, such as environment or policy")] = ""
+    yanked: Annotated[bool, Meta(description="yanked releases too")] = False
+    limit: Limit = 20
+
+
+Kind = Annotated[EvidenceKind, Meta(description="only evidence of this kind; of a record: which kind it may be")]
+
+
+class OfTaskAndParticipant(OfParticipant, frozen=True, kw_only=True):
+    """Whose, and on which task."""
+
+    task: Annotated[str, Meta(max_length=128, description="only on this task; left out: on all")] | None = None
+
+
+class EvidenceOf(OfParticipant, frozen=True, kw_only=True):
+    """Which evidence."""
+
+    kind: Kind | None = None
+
+
+class OneEvidence(OneRecord, frozen=True, kw_only=True):
+    """The record that is evidence, or the run that it is about."""
+
+    kind: Kind | None = None
+
+
+class Difference(OfTask, frozen=True, kw_only=True):
+    """Which two runs."""
+
+    old: Reference
+    new: Reference
+
+
+State = Annotated[str, Meta(max_length=200, description="only runs with these marks, with commas between them")]
+By = Annotated[str, Meta(max_length=64, description="only runs of this participant: a beginning of its key, or me")]
+Has = Annotated[str, Meta(max_length=64, description="only runs that change this setting or part")]
+Words = Annotated[str, Meta(max_length=200, description="only runs with this text in id, title or hypothesis")]
+Hardware = Annotated[str, Meta(max_length=128, description="only runs on this kind of hardware")]
+Axis = Literal["number", "time", "cost"]
+Sort = Annotated[str, Meta(max_length=16, description="number, time, value, change or cost; with -: largest first")]
+Until = Annotated[int, Meta(ge=0, le=2**53, description="only records that were here then: see `until` of page 1")]
+
+
+class Filtered(OfTask, frozen=True, kw_only=True):
+    """Which runs of a task."""
+
+    state: State = ""
+    by: By = ""
+    has: Has = ""
+    q: Words = ""
+    hardware: Hardware = ""
+
+
+class RunsOf(Filtered, frozen=True, kw_only=True):
+    """Which runs, in which order, which page."""
+
+    sort: Sort = "-time"
+    page: Annotated[int, Meta(ge=1, le=2**31, description="the page, from 1")] = 1
+    size: Limit = 50
+    until: Until = 0
+
+
+class ProgressOf(Filtered, frozen=True, kw_only=True):
+    """Which runs, over what. ``since`` and ``to`` bound the axis in its unit: number or milliseconds."""
+
+    x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
+    since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
+    to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
+    columns: Annotated[int, Meta(ge=10, le=2000, description="cells across, where runs are too many")] = 320
+    rows: Annotated[int, Meta(ge=10, le=1000, description="cells from top to bottom")] = 100
+
+
+class EventsSince(Parameters, frozen=True, kw_only=True):
+    """From where."""
+
+    since: Since | None = None
+
+
+# Bounds of what a request may say, so that no number is too large for what keeps it.
+TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+FolderPath = Annotated[str, Meta(max_length=4096)]
+ShortText = Annotated[str, Meta(max_length=300)]
+
+
+class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Connect to a multiaddr that ends in ``/p2p/PEER``, and stay connected."""
+
+    address: Annotated[str, Meta(max_length=4096)]
+
+
+class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time.
+
+    ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
+    ``proposer`` is who invents the changes; left out, it is the setting.
+    """
+
+    task: FolderPath = ""
+    runs: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    until_ms: TimeMs | None = None
+    verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
+    proposer: Literal["", "search", "llm", "command", "mix"] = ""
+
+
+class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pause, for ever or until a time."""
+
+    until_ms: TimeMs | None = None
+
+
+class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say what this participant calls itself, for all to read; empty: that it has no name any more."""
+
+    name: Annotated[str, Meta(max_length=120)]
+
+
+class AdmitRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Count a participant as a founder, or with ``admits`` false no longer; and why, for all to read.
+
+    ``participant`` is a whole root key, the beginning of a key in the log, or a name that only one has.
+    """
+
+    participant: Annotated[str, Meta(min_length=1, max_length=128)]
+    admits: bool = True
+    reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
+class WithdrawRecordRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Withdraw a run or a note of this node: its id, a beginning of it, or ``@mine``; and why, for all to read."""
+
+    record: Annotated[str, Meta(min_length=1, max_length=128)]
+    reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
+class NoteRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a note, an insight or a hypothesis, with runs as its evidence: ids, beginnings of ids, or ``@``.
+
+    Without evidence it is on the task that is named, by its name or digest, or on the one worked on last.
+    """
+
+    text: Annotated[str, Meta(min_length=1, max_length=NOTE_CHARACTERS)]
+    evidence: Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=NOTE_EVIDENCE)] = []
+    topic: Literal["insight", "hypothesis"] = "insight"
+    task: Annotated[str, Meta(max_length=128)] = ""
+
+
+class ClaimRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say for all to read that this node tries a program on a task folder (empty: the configured one), for ``minutes``.
+
+    ``parent`` and ``hypothesis`` are those of the run that is to come, as for a proposal.
+    """
+
+    task: FolderPath = ""
+    program: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
+    parent: Annotated[str, Meta(max_length=128)] = ""
+    hypothesis: Annotated[str, Meta(max_length=2048)] = ""
+    minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
+
+
+class AskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question about a task: by its name or digest, or the one worked on last. ``model`` false asks no model."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=QUESTION_CHARACTERS)]
+    task: Annotated[str, Meta(max_length=128)] = ""
+    model: bool = True
+
+
+class VerifyRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Measure a run of somebody else here: its id, an unambiguous beginning of it, or ``@``."""
+
+    run: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class BlockRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Refuse a peer, named by its id or the end of it, from now on, or with ``blocked`` false no longer."""
+
+    peer: Annotated[str, Meta(max_length=4096)]
+    blocked: bool = True
+
+
+class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Get a blob from other nodes: its SHA-256, its size in bytes, and its chunk manifest if it has one.
+
+    After ``seconds`` the answer is that it is not here yet; what came is kept for the next time.
+    """
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, Meta(ge=0, le=2**53)]
+    manifest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    seconds: Annotated[float, Meta(gt=0, le=3600)] = 20.0
+
+
+class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Run a program on a task folder (empty: the configured one), with ``seeds`` seeds from ``replicate`` on.
+
+    ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``. Left
+    out, it is the known run whose program differs in the fewest lines.
+    """
+
+    task: FolderPath = ""
+    program: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
+    parent: Annotated[str, Meta(max_length=128)] = ""
+    hypothesis: Annotated[str, Meta(max_length=2048)] = ""
+    replicate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    seeds: Annotated[int, Meta(ge=1, le=100)] = 1
+
+
+class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take a proposal out of the queue, by the name that it has there."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class StarRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Star a record on this machine, by its id, the beginning of it or ``@``; with ``starred`` false no longer."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    starred: bool = True
+
+
+class HistoryNote(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Past work on a task (its digest), as a note. ``origin`` names where it comes from: it is added only once."""
+
+    task: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    origin: Annotated[str, Meta(min_length=1, max_length=120)]
+    text: Annotated[str, Meta(max_length=2048)]
+    metrics: Annotated[dict[str, float], Meta(max_length=64)] = {}
+    status: Annotated[str, Meta(max_length=32)] = ""
+
+
+class HistoryRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish notes about past work."""
+
+    notes: Annotated[list[HistoryNote], Meta(max_length=500)]
+
+
+class BringRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish own finished runs of another network of this home, by its name or id, ``most`` of them at a time."""
+
+    network: Annotated[str, Meta(min_length=1, max_length=128)]
+    most: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+class PublishRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a component: the folder or the file ``place``, or a ``commit`` of the repository ``git``.
+
+    What is left out stands in its ``component.ini`` or follows from its files.
+    """
+
+    place: FolderPath = ""
+    git: Annotated[str, Meta(max_length=512)] = ""
+    commit: Annotated[str, Meta(max_length=64)] = ""
+    type: Annotated[str, Meta(max_length=32)] = ""
+    name: Annotated[str, Meta(max_length=64)] = ""
+    version: Annotated[str, Meta(max_length=64)] = ""
+    description: Annotated[str, Meta(max_length=2048)] = ""
+    class_name: ShortText = ""
+    requirements_path: ShortText = ""
+    license: Annotated[str, Meta(max_length=64)] = ""
+    needs: Annotated[list[ShortText], Meta(max_length=32)] = []
+    interfaces: Annotated[list[ShortText], Meta(max_length=32)] = []
+
+
+class PublishTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish the task of a folder."""
+
+    task: FolderPath
+
+
+class PublishRunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a kept run of a project: a trained agent (mode "train") or the benchmark of a frozen one ("bench").
+
+    ``task`` is the folder of its environment's task, ``program`` the project as one text, ``checkpoint`` the file with
+    its learned state. ``outcome`` is what the task's evaluator measured of that, ``budget`` the training episodes of
+    the run and its ancestors. ``parents`` are the published runs that it went on from, the nearest first.
+    """
+
+    task: FolderPath
+    program: Annotated[str, Meta(min_length=1, max_length=1 << 20)]
+    checkpoint: FolderPath
+    mode: Literal["train", "bench"]
+    outcome: RunOutcome
+    budget: Annotated[float, Meta(ge=0, le=1e24)]
+    parents: Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=10_000)] = []
+    title: Annotated[str, Meta(max_length=120)] = ""
+    hypothesis: Annotated[str, Meta(max_length=2048)] = ""
+
+
+class YankRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Advise against an own release, by its id or a beginning of it; and why, for all to read."""
+
+    release: Annotated[str, Meta(min_length=1, max_length=128)]
+    reason: Annotated[str, Meta(max_length=2048)] = ""

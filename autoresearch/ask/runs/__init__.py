@@ -1,0 +1,1 @@
+"""Questions about runs: tables, boards, headlines, differences, progress."""

@@ -1,0 +1,289 @@
+"""The runs of a task as answers: the best, the leaderboard, the rows of the table, the marks of the chart."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.ask.node import TaskStatus
+from autoresearch.log.standing.answers import (
+    NOBODY,
+    Answer,
+    LineageStep,
+    ParticipantView,
+    ProgramView,
+    RunView,
+)
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in a table.
+
+    ``number`` is its place among the runs of the task by time, from 1. ``cost_ms`` is the processor time of the runs up
+    to it. ``mark`` is its state, or ``failed``, or ``leading``: only reported, and the best value when it came.
+    ``reported`` is its author's value, ``value`` what verifiers measured where they did, ``margin`` half of the 95 %
+    interval of that. ``found`` is the median of the values that refuted it.
+
+    ``delta`` is the change against its parent. ``better`` is null where that is ``within_noise`` or unknown.
+    ``in_doubt``: refuted, fraud or banned. ``leads`` and ``led_by_claim``: it had the best confirmed value, or the best
+    reported one, of the runs up to it. ``headline`` tells the change in a line, ``because`` why it was tried. ``jump``:
+    too many changes to credit one.
+    """
+
+    id: str
+    number: int
+    time_ms: int
+    cost_ms: int
+    cpu_ms: int
+    mark: str
+    state: str
+    status: str
+    reason: str = ""
+    reported: float | None = None
+    value: float | None = None
+    margin: float | None = None
+    found: float | None = None
+    delta: float | None = None
+    better: bool | None = None
+    within_noise: bool = False
+    in_doubt: bool = False
+    leads: bool = False
+    led_by_claim: bool = False
+    headline: str = ""
+    because: str = ""
+    change: list[ChangeView] = []
+    jump: bool = False
+    parent: str | None = None
+    replicate: int = 0
+    proposer: str = ""
+    device: str = ""
+    participant: ParticipantView = NOBODY
+    own: bool = False
+    retest: bool = False
+    starred: bool = False
+    children: int = 0
+
+
+class RunsAnswer(Answer, frozen=True, kw_only=True):
+    """One page of the runs of a task that a filter finds.
+
+    ``total`` are all that it finds, ``pages`` the number of pages of ``size`` rows. ``counts`` are runs by mark without
+    the filter of marks. ``until`` is to be given with the next page, so that new runs move nothing.
+    """
+
+    schema: str = "autoresearch.runs/1"
+    task: TaskStatus
+    runs: list[RunRow]
+    total: int
+    page: int
+    pages: int
+    size: int
+    sort: str
+    counts: dict[str, int]
+    until: int
+
+
+class ProgressMark(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that led, or that others measured, on the chart. ``gain`` is the improvement over the step before it.
+
+    ``number``, ``time_ms``, ``cost_ms``, ``value``, ``reported``, ``margin``, ``mark``: see RunRow.
+    """
+
+    id: str
+    number: int
+    time_ms: int
+    cost_ms: int
+    value: float
+    reported: float
+    mark: str
+    margin: float = 0.0
+    leads: bool = False
+    led_by_claim: bool = False
+    gain: float = 0.0
+    label: str = ""
+
+
+class ProgressDots(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs that led nothing, or failures, as columns. With ``count`` each is a cell of so many runs, without ids."""
+
+    number: list[int]
+    time_ms: list[int]
+    cost_ms: list[int]
+    value: list[float] = []
+    id: list[str] = []
+    count: list[int] = []
+
+
+class ProgressAnswer(Answer, frozen=True, kw_only=True):
+    """The chart of a task: steps and marks, dots, failures. ``binned``: there were too many dots to send each.
+
+    ``found`` are the runs that the filter finds, of ``total``.
+    """
+
+    schema: str = "autoresearch.progress/1"
+    task: TaskStatus
+    marks: list[ProgressMark]
+    dots: ProgressDots
+    failures: ProgressDots
+    binned: bool
+    found: int
+    total: int
+
+
+class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Some runs: how many, how many of each mark, the best value."""
+
+    total: int
+    counts: dict[str, int]
+    best: float | None = None
+
+
+class RunContextAnswer(Answer, frozen=True, kw_only=True):
+    """What stands around a run: its row, that of its parent, its best children, the runs of the same program."""
+
+    schema: str = "autoresearch.run-context/1"
+    row: RunRow
+    parent: RunRow | None = None
+    children: list[RunRow] = []
+    all_children: MarkCounts
+    same_program: list[RunRow] = []
+
+
+class PathStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a lineage: its run, the change of the best value from the step before, and the other children of that.
+
+    ``branches`` are the children of this run that are not on the path, ``branch_runs`` the best of them where the path
+    is short.
+    """
+
+    row: RunRow
+    step: float | None = None
+    branches: MarkCounts
+    branch_runs: list[RunRow] = []
+
+
+class PathAnswer(Answer, frozen=True, kw_only=True):
+    """The way from the baseline to a run, with branches. ``left_out`` are steps that changed least and are not told."""
+
+    schema: str = "autoresearch.path/1"
+    task: TaskStatus
+    steps: list[PathStep]
+    left_out: int = 0
+
+
+class RunnerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A participant with its runs on a task, for a filter: how many, and on which kinds of hardware."""
+
+    participant: ParticipantView = NOBODY
+    runs: int
+    devices: list[str] = []
+
+
+class RunnersAnswer(Answer, frozen=True, kw_only=True):
+    """What runs of a task can be chosen by: the participants, those with the most runs first; settings that changed."""
+
+    schema: str = "autoresearch.runners/1"
+    runners: list[RunnerView]
+    settings: list[str] = []
+
+
+class DiffAnswer(Answer, frozen=True, kw_only=True):
+    """The change from one run's source to another's: a unified diff, and the constants that differ.
+
+    In ``change`` the most important stand first.
+    """
+
+    schema: str = "autoresearch.diff/1"
+    old: str
+    new: str
+    old_value: float | None = None
+    new_value: float | None = None
+    change: dict[str, list[object]] = {}
+    diff: str = ""
+
+
+class TasksAnswer(Answer, frozen=True, kw_only=True):
+    """The published tasks that are not archived here, or all."""
+
+    schema: str = "autoresearch.tasks/1"
+    tasks: list[TaskStatus]
+
+
+class BestAnswer(Answer, frozen=True, kw_only=True):
+    """The best confirmed program of a task, and beside it the best provisional and the best reported one.
+
+    ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
+    ``demoted`` was the best confirmed one before others came to another number. ``other_tasks`` are the names of the
+    other tasks.
+    """
+
+    schema: str = "autoresearch.best/1"
+    task: TaskStatus
+    confirmed: ProgramView | None = None
+    provisional: ProgramView | None = None
+    reported: ProgramView | None = None
+    demoted: ProgramView | None = None
+    run: RunView | None = None
+    note: str = ""
+    other_tasks: list[str] = []
+
+
+class TopAnswer(Answer, frozen=True, kw_only=True):
+    """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
+
+    ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
+    """
+
+    schema: str = "autoresearch.top/1"
+    task: TaskStatus
+    programs: list[ProgramView]
+    note: str = ""
+    other_tasks: list[str] = []
+    hardware: str = ""
+
+
+class LineageAnswer(Answer, frozen=True, kw_only=True):
+    """The path from the baseline to a run."""
+
+    schema: str = "autoresearch.lineage/1"
+    task: TaskStatus | None = None
+    steps: list[LineageStep]
+
+
+class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
+    """One change: a part that was ``added`` or ``dropped``, or a constant that was ``set``.
+
+    ``name`` is that in the genome, of a part with its ``+``. ``text`` is the change in a few characters (``LR ×1.4``).
+    ``before`` and ``after`` are the values as text. ``label`` says what a part is. ``place_before`` and ``place_after``
+    are places on the range of a constant, 0 to 1.
+    """
+
+    name: str
+    kind: str
+    text: str
+    before: str = ""
+    after: str = ""
+    label: str = ""
+    place_before: float | None = None
+    place_after: float | None = None
+
+
+class EffectView(msgspec.Struct, frozen=True, kw_only=True):
+    """What adding a part or raising a constant did to the metric in ``pairs`` of a run and its parent.
+
+    ``better`` are the pairs that it improved. ``mean`` is in the metric's unit and sign. ``low`` and ``high`` are its
+    95 % interval, null from one pair alone.
+    """
+
+    name: str
+    pairs: int
+    better: int
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+class EffectsAnswer(Answer, frozen=True, kw_only=True):
+    """What each setting of a task did, the surest improvement first."""
+
+    schema: str = "autoresearch.effects/1"
+    effects: list[EffectView]

@@ -1,0 +1,181 @@
+"""How two sources differ, bounded in time whatever strangers wrote into them. Pure.
+
+One run's texts, what it changed, and the way that led to it.
+
+What each setting of a task did, for people.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from typing import BinaryIO
+
+from autoresearch.ask.lookup import FoundTask, task_of
+from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, EffectView, LineageAnswer
+from autoresearch.ask.runs.boards import task_status
+from autoresearch.ask.runs.headlines import teller_of
+from autoresearch.ask.runs.telling import changes
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log.blobs import BlobStore, MissingBlob
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import kept_answer
+from autoresearch.log.standing.queries import lineage, run_body
+from autoresearch.propose.search.effects import Effect, comparisons
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import BlobRef, Run
+from autoresearch.task.program import split_program
+from autoresearch.text import one_line
+
+# difflib is cubic in the worst case: text made for it takes 7 s at 4,000 lines and under a second at 2,000.
+MATCHED_LINES = 2_000
+
+
+def unified_diff(old: str, new: str, *, old_name: str, new_name: str) -> str:
+    """The unified diff of two texts, empty when they are equal; sources too long to match are replaced as a whole."""
+    # Not splitlines(): a form feed or a Unicode line separator inside a line is no end of line to Python or to patch.
+    a, b = (text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else [] for text in (old, new))
+    if a == b:
+        return ""
+    if max(len(a), len(b)) > MATCHED_LINES:
+        head = [f"--- {old_name}", f"+++ {new_name}", f"@@ -{_span(a)} +{_span(b)} @@"]
+        return "\n".join([*head, *("-" + line for line in a), *("+" + line for line in b)]) + "\n"
+    return "\n".join(difflib.unified_diff(a, b, old_name, new_name, lineterm="")) + "\n"
+
+
+def genome_changes(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, list[object]]:
+    """The constants that differ, each as ``[old, new]``; one that is missing on a side is None there."""
+    names = [*old, *(name for name in new if name not in old)]
+    pairs = {name: [old.get(name), new.get(name)] for name in names}
+    # True equals 1 in Python, and is another constant in a source.
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] or type(pair[0]) is not type(pair[1])}
+
+
+def _span(lines: list[str]) -> str:
+    return f"{1 if lines else 0},{len(lines)}"
+
+
+# Sources have at most 1 MiB and logs little more; what a stranger's record names may be anything.
+MAXIMUM_TEXT_BYTES = 8 << 20
+_PROGRAM = "program"
+
+
+def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswer:
+    """The change from one run's source to another's.
+
+    Raises:
+        NotFound: a record or a source is not here.
+        UsageError: a record is not a run.
+    """
+    before, after = run_body(log, old), run_body(log, new)
+    return DiffAnswer(
+        old=format_id(old),
+        new=format_id(new),
+        old_value=before.value,
+        new_value=after.value,
+        change=_ordered(log, blobs, before, after),
+        diff=_program_diff(
+            run_source(log, blobs, old), run_source(log, blobs, new), old_name=short_id(old), new_name=short_id(new)
+        ),
+    )
+
+
+def _ordered(log: Log, blobs: BlobStore, before: Run, after: Run) -> dict[str, list[object]]:
+    """The constants that differ, those first that are told first."""
+    changed = genome_changes(before.genome, after.genome)
+    ranges = teller_of(log, blobs, after.task).ranges
+    order = {change.name: number for number, change in enumerate(changes(before.genome, after.genome, ranges, {}))}
+    return dict(sorted(changed.items(), key=lambda one: order.get(one[0], len(order))))
+
+
+def _program_diff(old: str, new: str, *, old_name: str, new_name: str) -> str:
+    """The changes of all files of a program, one file after the other; of a long program, of its text."""
+    before, after = _files(old), _files(new)
+    if max(old.count("\n"), new.count("\n")) > MATCHED_LINES:
+        before, after = {_PROGRAM: old}, {_PROGRAM: new}
+    return "".join(
+        unified_diff(
+            before.get(name, ""), after.get(name, ""), old_name=f"{old_name}/{name}", new_name=f"{new_name}/{name}"
+        )
+        for name in dict.fromkeys([*before, *after])
+    )
+
+
+def _files(source: str) -> dict[str, str]:
+    """The files of a program; of what a stranger published in another form, its text."""
+    try:
+        return split_program(source)
+    except UsageError:
+        return {_PROGRAM: source}
+
+
+@kept_answer
+def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
+    """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
+    steps = lineage(log, run_id)
+    task = task_of(log, bytes.fromhex(steps[-1].run.task))
+    return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
+
+
+def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
+    """The program of a run as one text. Raises NotFound, UsageError, Refused."""
+    return _text(log, blobs, run_id, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
+
+
+def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
+    """What a run printed. Raises NotFound, UsageError, Refused."""
+    kept = run_body(log, run_id).log
+    if kept is None:
+        raise NotFound(f"The run {short_id(run_id)} printed nothing.")
+    return _text(log, blobs, run_id, kept, f"What {short_id(run_id)} printed")
+
+
+def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
+    """A run's checkpoint. Raises NotFound when it kept none, UsageError when it is no run."""
+    kept = run_body(log, run_id).checkpoint
+    if kept is None:
+        raise NotFound(f"The run {short_id(run_id)} kept no checkpoint.", hint="runs among the ten best keep theirs")
+    return kept
+
+
+def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
+    """A run's checkpoint, checked. Raises NotFound (MissingBlob), UsageError, Refused when it is damaged."""
+    checkpoint = run_checkpoint(log, run_id)
+    if not blobs.has(checkpoint.sha256):
+        raise MissingBlob(f"The checkpoint of {short_id(run_id)}", checkpoint, log.records.get(run_id).author)
+    return blobs.open(checkpoint.sha256)
+
+
+def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: str) -> str:
+    kept = blobs.find(reference.sha256)
+    if (kept or reference).size > MAXIMUM_TEXT_BYTES:
+        raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
+    if kept is None:
+        raise MissingBlob(what, reference, log.records.get(run_id).author)
+    return blobs.get(reference.sha256).decode("utf-8", "replace")
+
+
+# A name of a setting has no more characters.
+_NAME_CHARACTERS = 64
+# Strangers may name any setting; a program has fewer.
+_MOST = 200
+
+
+@kept_answer
+def effects_answer(log: Log, task: FoundTask, *, me: bytes | None = None) -> EffectsAnswer:
+    """What each setting did in pairs of a run and its parent; own runs of the device ``me`` count, attested or not."""
+    compared = comparisons(log, task.digest, me=me)
+    return EffectsAnswer(effects=[_view(effect) for effect in compared.effects[:_MOST]])
+
+
+def _view(effect: Effect) -> EffectView:
+    is_bounded = math.isfinite(effect.low) and math.isfinite(effect.high)
+    return EffectView(
+        name=one_line(effect.parameter, _NAME_CHARACTERS),
+        pairs=effect.pairs,
+        better=effect.better,
+        mean=effect.mean,
+        low=effect.low if is_bounded else None,
+        high=effect.high if is_bounded else None,
+    )

@@ -1,0 +1,242 @@
+"""Tells the runs of a task: how each differs from its parent, and why it was tried.
+
+Fills answers with what a run changed, in a line, and why it was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from autoresearch.ask.records import LogAnswer, RecordView, ShowAnswer
+from autoresearch.ask.runs.answers import BestAnswer, ChangeView, LineageAnswer, TopAnswer
+from autoresearch.ask.runs.telling import because, changes, headline, is_jump
+from autoresearch.ask.show import summary
+from autoresearch.errors import AutoresearchError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import ProgramView, RunView
+from autoresearch.log.standing.cache import cached
+from autoresearch.propose.program.ranges import Range, Value
+from autoresearch.propose.program.space import Space, space_of
+from autoresearch.propose.search.effects import Comparisons, Seen, comparisons
+from autoresearch.record.encoding import parse_id
+from autoresearch.record.kinds import Run, Task
+from autoresearch.record.record import Record
+from autoresearch.run.experiment import Plan
+from autoresearch.task.loading import MAX_FILE_BYTES
+
+SEARCH = "search"
+EXPERIMENT = "experiment"
+NOTHING_COMPARED = Comparisons(1.0, {})
+
+
+class Described(NamedTuple):
+    """What a run's record says of the run, as far as it is told. ``time_ms`` None: it is not published yet."""
+
+    genome: Mapping[str, Value]
+    base: bytes | None
+    source_digest: bytes
+    replicate: int = 0
+    title: str = ""
+    hypothesis: str = ""
+    proposer: str = ""
+    time_ms: int | None = None
+    mode: str = EXPERIMENT
+
+
+class Told(NamedTuple):
+    """A run for people. ``jump``: too many changes to credit one."""
+
+    changes: list[ChangeView]
+    headline: str
+    because: str
+    jump: bool
+
+
+def described(body: Run, time_ms: int | None = None) -> Described:
+    """The body of a run's record, as far as it is told."""
+    return Described(
+        genome=body.genome,
+        base=body.base,
+        source_digest=body.source_digest,
+        replicate=body.replicate,
+        title=body.title,
+        hypothesis=body.hypothesis,
+        proposer=body.proposer.name if body.proposer else "",
+        time_ms=time_ms,
+        mode=body.mode,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Teller:
+    """Tells the runs of one task. ``baseline`` is the digest of its program, None where its task is not here."""
+
+    baseline: bytes | None
+    default: Mapping[str, Value]
+    """The genome of the baseline; empty where its program is not on this machine."""
+    ranges: Mapping[str, Range]
+    compared: Callable[[], Comparisons]
+    """What was compared on the task, looked up when a change is told."""
+
+    def tell(self, run: Described, parent: Described | None) -> Told:
+        """A run beside its parent run; without one, or where a genome is unknown, no change is told."""
+        before = self._genome(parent) if parent is not None and parent.base == run.base else {}
+        after = self._genome(run)
+        seen = self._seen(before, after, run.time_ms) if before and after else {}
+        found = changes(before, after, self.ranges, seen)
+        # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
+        is_experiment = run.mode == EXPERIMENT
+        is_baseline = is_experiment and run.source_digest == self.baseline
+        replicate = run.replicate if is_experiment else 0
+        return Told(
+            changes=found,
+            headline=headline(
+                found if is_experiment else (), replicate=replicate, baseline=is_baseline, title=run.title
+            ),
+            because=because(
+                found,
+                seen,
+                replicate=replicate,
+                baseline=is_baseline,
+                searched=run.proposer == SEARCH,
+                hypothesis=run.hypothesis,
+            ),
+            jump=is_jump(found),
+        )
+
+    def _seen(self, before: Mapping[str, Value], after: Mapping[str, Value], time_ms: int | None) -> dict[str, Seen]:
+        """What earlier pairs say of the names that differ."""
+        changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        found = {name: self.compared().before(name, time_ms) for name in changed}
+        return {name: seen for name, seen in found.items() if seen is not None}
+
+    def _genome(self, run: Described) -> Mapping[str, Value]:
+        return run.genome or (self.default if run.source_digest == self.baseline else {})
+
+
+def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, comparing: bool = True) -> Teller:
+    """What tells the runs of the task with this digest. ``me`` is the device that asks: its own runs count.
+
+    What it knows is kept between questions: a page of runs takes milliseconds, but the first one reads all runs.
+    Without ``comparing`` none is read: earlier comparisons are not told.
+    """
+    with log.reader.snapshot():
+        baseline, space = _baseline(log, blobs, task)
+        return Teller(
+            baseline=baseline,
+            default=space.default() if space else {},
+            ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
+            compared=cache(lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED),
+        )
+
+
+def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
+    """What a plan of the search changes, in a line; empty for another one, whose title says it. No run is read."""
+    if plan.proposer is None or plan.proposer.name != SEARCH:
+        return ""
+    above = log.records.find(plan.parent) if plan.parent is not None else None
+    run = Described(plan.genome, plan.base, plan.source_digest, plan.replicate, plan.title)
+    parent = described(above.body) if above and isinstance(above.body, Run) else None
+    return teller_of(log, blobs, plan.task, comparing=False).tell(run, parent).headline
+
+
+def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None]:
+    """The digest of a task's program, and its search space where the program is on this machine."""
+    row = log.tasks.find(task)
+    body = log.records.get(row.id).body if row else None
+    if not isinstance(body, Task):
+        return None, None
+    digest, program = body.definition.get("baseline"), body.baseline.sha256
+    here = blobs.find(program)
+    is_here = here is not None and here.size <= MAX_FILE_BYTES
+    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if is_here else None
+    return digest if isinstance(digest, bytes) else None, space
+
+
+def _space(blobs: BlobStore, program: bytes) -> Space | None:
+    try:
+        return space_of(blobs.get(program).decode())
+    except (AutoresearchError, UnicodeDecodeError):
+        return None
+
+
+A = TypeVar("A", ShowAnswer, BestAnswer, TopAnswer, LineageAnswer, LogAnswer)
+# In a longer list of records runs have their titles.
+RECORDS_TOLD = 200
+_BEST_PROGRAMS = ("confirmed", "provisional", "reported", "demoted")
+
+
+def with_headlines(log: Log, blobs: BlobStore, answer: A, *, me: bytes | None = None) -> A:
+    """An answer whose runs have headlines; ``me`` is the device that asks.
+
+    In a list of records the line of a run of the search begins with it.
+    """
+    with log.reader.snapshot():
+        return _Headlines(log, blobs, me).fill(answer)
+
+
+class _Headlines:
+    """Tells runs of any task."""
+
+    def __init__(self, log: Log, blobs: BlobStore, me: bytes | None) -> None:
+        self._log, self._blobs, self._me = log, blobs, me
+        self._tellers: dict[bytes, Teller] = {}
+
+    def fill(self, answer: A) -> A:
+        replace = msgspec.structs.replace
+        match answer:
+            case ShowAnswer(run=RunView() as run):
+                told = self._told(self._log.records.get(parse_id(run.id)))
+                shown = replace(run, headline=told.headline)
+                return replace(answer, run=shown, because=told.because, changes=told.changes)
+            case BestAnswer():
+                programs = {name: self._program(getattr(answer, name)) for name in _BEST_PROGRAMS}
+                task = replace(answer.task, best=self._program(answer.task.best))
+                return replace(answer, task=task, run=self._run(answer.run), **programs)
+            case TopAnswer():
+                task = replace(answer.task, best=self._program(answer.task.best))
+                return replace(answer, task=task, programs=[self._program(one) for one in answer.programs])
+            case LineageAnswer():
+                return replace(answer, steps=[replace(step, run=self._run(step.run)) for step in answer.steps])
+            case LogAnswer() if len(answer.records) <= RECORDS_TOLD:
+                return replace(answer, records=[self._record(one) for one in answer.records])
+        return answer
+
+    def _run(self, view: RunView | None) -> RunView | None:
+        if view is None:
+            return None
+        told = self._told(self._log.records.get(parse_id(view.id)))
+        return msgspec.structs.replace(view, headline=told.headline)
+
+    def _program(self, view: ProgramView | None) -> ProgramView | None:
+        if view is None:
+            return None
+        record = self._log.records.get(parse_id(view.id))
+        told, body = self._told(record), record.body
+        by = body.proposer.name if isinstance(body, Run) and body.proposer else ""
+        return msgspec.structs.replace(view, headline=told.headline, proposer=by)
+
+    def _record(self, view: RecordView) -> RecordView:
+        if view.kind != "run":
+            return view
+        record = self._log.records.get(parse_id(view.id))
+        body = record.body
+        if not isinstance(body, Run) or body.proposer is None or body.proposer.name != SEARCH:
+            return view
+        named = msgspec.structs.replace(body, title=self._told(record).headline)
+        return msgspec.structs.replace(view, summary=summary(named))
+
+    def _told(self, record: Record) -> Told:
+        body = record.body
+        assert isinstance(body, Run)
+        if body.task not in self._tellers:
+            self._tellers[body.task] = teller_of(self._log, self._blobs, body.task, me=self._me)
+        above = self._log.records.find(body.parent) if body.parent else None
+        parent = described(above.body, above.time) if above and isinstance(above.body, Run) else None
+        return self._tellers[body.task].tell(described(body, record.time), parent)

@@ -1,0 +1,261 @@
+"""The runs of a task as rows: a page of a table, what stands around a run, the way to it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from autoresearch.ask.lookup import FoundTask, task_of
+from autoresearch.ask.requests import RunsOf
+from autoresearch.ask.runs.answers import (
+    MarkCounts,
+    PathAnswer,
+    PathStep,
+    RunContextAnswer,
+    RunnersAnswer,
+    RunnerView,
+    RunRow,
+    RunsAnswer,
+)
+from autoresearch.ask.runs.boards import task_status
+from autoresearch.ask.runs.columns import MARKS, STATES, Ints, RunTable, changed_settings, run_table
+from autoresearch.ask.runs.filtering import chosen_sort, counts, found_by, in_order, mark_of, with_marks
+from autoresearch.ask.runs.headlines import Teller, described, teller_of
+from autoresearch.errors import NotFound
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
+from autoresearch.log.standing.context import participant_of
+from autoresearch.log.standing.queries import run_body, wants_retest
+from autoresearch.log.standing.verification import counted_reports
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
+from autoresearch.words import DISCREDITED
+
+FAIL = "fail"
+CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
+# So many steps of a lineage are told; of longer ones those that changed the value least are left out.
+STEPS_MOST = 200
+# Of so many steps at most the branches are told too.
+BRANCHED_MOST = 40
+# States in which the reported value is no value at all.
+_DISCREDITED = np.array([state in DISCREDITED for state in STATES])
+# A change below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
+NOISES, NOISES_OF_PAIRS = 2.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What makes rows of a task's runs. ``me`` is the device that asks."""
+
+    log: Log
+    table: RunTable
+    teller: Teller
+    me: bytes | None
+    starred: frozenset[bytes]
+
+    def at(self, places: Sequence[int]) -> list[RunRow]:
+        """The rows of the runs at these places of the table."""
+        parents = [int(self.table.parent[at]) for at in places]
+        wanted = [self.table.ids[at] for at in dict.fromkeys([*places, *(at for at in parents if at >= 0)])]
+        records = {record.id: record for record in self.log.records.find_ahead(wanted)}
+        return [self._row(at, records) for at in places]
+
+    def _row(self, at: int, records: dict[bytes, Record]) -> RunRow:
+        table, record = self.table, records[self.table.ids[at]]
+        body = record.body
+        assert isinstance(body, Run)
+        above = int(table.parent[at])
+        parent = records[table.ids[above]].body if above >= 0 else None
+        assert parent is None or isinstance(parent, Run)
+        told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
+        state, mark = STATES[int(table.state[at])], mark_of(table, at)
+        delta, gain = _number(table.delta[at]), _number(table.gain[at])
+        bound = table.noise * (NOISES if gain is None else NOISES_OF_PAIRS)
+        within = delta is not None and abs(delta) < bound
+        roster = roster_of(self.log)
+        return RunRow(
+            id=format_id(record.id),
+            number=at + 1,
+            time_ms=record.time,
+            cost_ms=int(table.cost[at]),
+            cpu_ms=body.cpu_ms,
+            mark=mark.value,
+            state=state.value,
+            status=body.status,
+            reason=body.reason,
+            reported=body.value,
+            value=_number(table.value[at]),
+            margin=_number(table.margin[at]),
+            found=self._found(record) if state in DISCREDITED else None,
+            delta=delta,
+            better=None if delta is None or within else table.sign * delta < 0,
+            within_noise=within,
+            in_doubt=state in DISCREDITED,
+            leads=bool(table.leads[at]),
+            led_by_claim=bool(table.led_by_claim[at]),
+            headline=told.headline,
+            because=told.because,
+            change=told.changes,
+            jump=told.jump,
+            parent=format_id(body.parent) if body.parent else None,
+            replicate=body.replicate,
+            proposer=body.proposer.name if body.proposer else "",
+            device=body.device,
+            participant=participant_of(self.log, record.author, record.time),
+            own=self.me is not None
+            and roster.voter(record.author, record.time).root == roster.voter(self.me, record.time).root,
+            retest=wants_retest(self.log, body.parent),
+            starred=record.id in self.starred,
+            children=int(table.children[at]),
+        )
+
+    def _found(self, record: Record) -> float | None:
+        """The median of the values that verifiers measured in place of a refuted one."""
+        counted = {found.id for found, _ in counted_reports(self.log, record)}
+        measured = [row for row in self.log.verifications.of(record.id) if row.id in counted and row.verdict == FAIL]
+        values = [row.value for row in measured if row.value is not None]
+        return median(values) if values else None
+
+    def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
+        """Some runs in numbers, with the best of them, and the rows of the best ``shown``."""
+        table = self.table
+        stands = table.compared[places] & ~_DISCREDITED[table.state[places]]
+        ranked = places[stands]
+        ranked = ranked[np.argsort(table.sign * table.value[ranked], kind="stable")]
+        rest = places[~stands]
+        rows = self.at([*ranked[:shown].tolist(), *rest[: max(0, shown - len(ranked))].tolist()])
+        best = float(table.value[ranked[0]]) if len(ranked) else None
+        found = np.bincount(table.mark[places], minlength=len(MARKS)).tolist()
+        counted = {mark.value: count for mark, count in zip(MARKS, found, strict=True) if count}
+        return MarkCounts(total=len(places), counts=counted, best=best), rows
+
+
+def rows_of(
+    log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
+) -> Rows:
+    """What makes rows of the runs of the task with this digest."""
+    return Rows(log, run_table(log, task), teller_of(log, blobs, task, me=me), me, starred)
+
+
+@in_snapshot
+def runs_answer(
+    log: Log,
+    blobs: BlobStore,
+    task: FoundTask,
+    asked: RunsOf,
+    *,
+    me: bytes | None = None,
+    starred: frozenset[bytes] = frozenset(),
+) -> RunsAnswer:
+    """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
+    rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
+    until = asked.until or log.reader.revision().row
+    kept = found_by(log, rows.table, rows.teller, asked, me=me, until=asked.until)
+    order = in_order(rows.table, with_marks(rows.table, kept, asked.state), asked.sort)
+    pages = max(1, math.ceil(len(order) / asked.size))
+    page = min(asked.page, pages)
+    shown = order[(page - 1) * asked.size : page * asked.size].tolist()
+    return RunsAnswer(
+        task=task_status(log, task, author=me),
+        runs=rows.at(shown),
+        total=len(order),
+        page=page,
+        pages=pages,
+        size=asked.size,
+        sort=chosen_sort(asked.sort),
+        counts=counts(rows.table, kept),
+        until=until,
+    )
+
+
+@in_snapshot
+def run_context_answer(
+    log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
+) -> RunContextAnswer:
+    """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
+    rows = rows_of(log, blobs, run_body(log, run).task, me=me, starred=starred)
+    table, at = rows.table, _place(rows.table, run)
+    total, children = rows.some(np.flatnonzero(table.parent == at), CHILDREN_SHOWN)
+    digest = table.digests[at]
+    same = [other for other, found in enumerate(table.digests) if found == digest and other != at][-SAME_SHOWN:]
+    above = int(table.parent[at])
+    return RunContextAnswer(
+        row=rows.at([at])[0],
+        parent=rows.at([above])[0] if above >= 0 else None,
+        children=children,
+        all_children=total,
+        same_program=rows.at(same),
+    )
+
+
+@in_snapshot
+def path_answer(
+    log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
+) -> PathAnswer:
+    """The way from the oldest known ancestor to a run, with the branches beside it.
+
+    Raises UsageError where it is no run, NotFound where it was withdrawn or its task is not here.
+    """
+    body = run_body(log, run)
+    task = task_of(log, body.task)
+    if task is None:
+        raise NotFound("The task of this run is not in this log.", hint="autoresearch network peers")
+    rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
+    table, at = rows.table, _place(rows.table, run)
+    path: list[int] = []
+    while at >= 0 and len(path) < len(table):
+        path.append(at)
+        at = int(table.parent[at])
+    path.reverse()
+    values = table.value[path]
+    steps = np.concatenate([[np.nan], np.diff(values)])
+    # The steps that changed most, the first run and the last.
+    sizes = np.nan_to_num(np.abs(steps))
+    sizes[[0, -1]] = np.inf
+    told = np.sort(np.argsort(-sizes, kind="stable")[:STEPS_MOST]).tolist()
+    family = np.argsort(table.parent, kind="stable")
+    firsts = np.searchsorted(table.parent[family], path)
+    found: list[PathStep] = []
+    for row, of in zip(rows.at([path[of] for of in told]), told, strict=True):
+        children = family[firsts[of] : firsts[of] + int(table.children[path[of]])]
+        beside = children[~np.isin(children, path[of + 1 : of + 2])]
+        total, best = rows.some(beside, BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0)
+        found.append(PathStep(row=row, step=_number(steps[of]), branches=total, branch_runs=best))
+    return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(path) - len(told))
+
+
+@kept_answer
+def runners_answer(log: Log, blobs: BlobStore, task: FoundTask) -> RunnersAnswer:
+    """The participants with runs on a task, those with the most first; and the settings that runs changed."""
+    table, teller = run_table(log, task.digest), teller_of(log, blobs, task.digest, comparing=False)
+    counts, last, devices = Counter(table.authors), dict[bytes, int](), defaultdict[bytes, set[str]](set)
+    for at, (author, device) in enumerate(zip(table.authors, table.devices, strict=True)):
+        devices[author].add(device)
+        last[author] = at
+    found: dict[str, RunnerView] = {}
+    for author, count in counts.items():
+        who = participant_of(log, author, int(table.time[last[author]]))
+        before = found.get(who.key, RunnerView(participant=who, runs=0))
+        both = sorted({*before.devices, *devices[author]} - {""})
+        found[who.key] = RunnerView(participant=who, runs=before.runs + count, devices=both)
+    return RunnersAnswer(
+        runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)),
+        settings=changed_settings(log, task.digest, baseline=teller.baseline, default=teller.default),
+    )
+
+
+def _place(table: RunTable, run: bytes) -> int:
+    if run not in table.index:
+        raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
+    return table.index[run]
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

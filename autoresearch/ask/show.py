@@ -1,0 +1,378 @@
+"""Records of any kind: the newest, those that meet conditions, and one whole with everything that verifiers measured.
+
+Conditions are written as ``value<1.1``, ``status=crashed``, ``title~warm-up``. What strangers wrote is kept to a line.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from autoresearch.ask.lookup import FoundTask
+from autoresearch.ask.notes import notes_of
+from autoresearch.ask.people.voters import too_few_then, works_alone
+from autoresearch.ask.records import LogAnswer, Measured, RecordView, ShowAnswer, StateChange, VerificationStateView
+from autoresearch.ask.registry.components import ReleaseView
+from autoresearch.ask.registry.releases import release_view
+from autoresearch.errors import UsageError
+from autoresearch.judging.states import EVALUATE
+from autoresearch.judging.statistics import margin
+from autoresearch.log.log import Log
+from autoresearch.log.rows import StoredRun
+from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
+from autoresearch.log.standing.context import participant_of, trust_context, whose
+from autoresearch.log.standing.jobs import states_over_time
+from autoresearch.log.standing.queries import copied_from, marks_of, run_view, wants_retest
+from autoresearch.log.standing.verification import allowed_difference, counted_reports, judged, judgement
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.kinds import (
+    Admission,
+    Attestation,
+    Body,
+    Claim,
+    Commitment,
+    Identity,
+    Join,
+    Merge,
+    Note,
+    Release,
+    Run,
+    Task,
+    Verification,
+    Withdrawal,
+    Yank,
+)
+from autoresearch.record.record import Record
+from autoresearch.text import one_line
+from autoresearch.words import MEASURED_BY, RUN_STATE_SENTENCES, UNDECIDED, RunState, RunStatus
+
+
+@in_snapshot
+def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> VerificationStateView:
+    """The word for a run, why it is no better, who measured what; with ``marks`` its author's, which takes time."""
+    found = judgement(log, run.id)
+    body = run.body
+    assert isinstance(body, Run)
+    rules = log.tasks.rules(body.task)
+    author = roster_of(log).voter(run.author, run.time).voter
+    counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
+    return VerificationStateView(
+        state=found.state.value,
+        reason=reason(log, run, found.state),
+        voters=found.voters,
+        value=found.value,
+        error=found.error,
+        runs=found.runs,
+        tolerance=allowed_difference(log, body),
+        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        changes=[
+            StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
+            for change in states_over_time(log, run.id)
+        ],
+        copy_of=_id(copied_from(log).get(run.id)),
+        retest=wants_retest(log, body.parent),
+        marks=marks_of(log, run) if marks else [],
+        attested=whose(run.author, run.time, trust_context(log)).attested,
+        measured=[_measured(log, body, log.records.get(row.id), counted) for row in log.verifications.of(run.id)],
+    )
+
+
+def _id(record: bytes | None) -> str | None:
+    return None if record is None else format_id(record)
+
+
+def reason(log: Log, run: Record, state: RunState) -> str:
+    """The sentence for a state; in a network too small to confirm anything it says so, and what to do."""
+    assert isinstance(run.body, Run)
+    sentence = RUN_STATE_SENTENCES[state]
+    if state not in UNDECIDED or works_alone(log, run.body.task):
+        return sentence
+    few = too_few_then(log, run)
+    return f"{sentence}; {few}" if few else sentence
+
+
+def _measured(log: Log, run: Run, record: Record, counted: set[bytes]) -> Measured:
+    body = record.body
+    assert isinstance(body, Verification)
+    return Measured(
+        id=format_id(record.id),
+        author=record.author.hex(),
+        time_ms=record.time,
+        stage=body.stage,
+        round=body.round,
+        verdict=body.verdict,
+        value=body.value,
+        values=list(body.values),
+        parent_values=list(body.parent_values),
+        metrics={name: float(number) for name, number in body.metrics.items()},
+        allowed=allowed_difference(log, run, body) if body.stage == EVALUATE else None,
+        counts=record.id in counted,
+        device=body.device,
+        participant=participant_of(log, record.author, record.time),
+    )
+
+
+DEFAULT_RECORDS = 50
+# So many records are looked through at most for those that are wanted.
+SEARCHED_MOST = 100_000
+
+
+@in_snapshot
+def log_answer(  # noqa: PLR0913 - one for each way to choose
+    log: Log,
+    *,
+    kind: str | None = None,
+    author: bytes | None = None,
+    task: FoundTask | None = None,
+    limit: int = DEFAULT_RECORDS,
+    before: bytes | None = None,
+    claims: bool = True,
+    since_ms: int = 0,
+    where: Condition | None = None,
+    starred: frozenset[bytes] = frozenset(),
+    only_starred: bool = False,
+) -> LogAnswer:
+    """The newest records first; ``before`` is the id of the last one of the page before.
+
+    Without ``claims`` they are left out: every run has one, and they say nothing once it has ended. ``where`` chooses
+    among the ``SEARCHED_MOST`` newest, and ``since_ms`` those of that time and later. ``only_starred`` leaves of all
+    records those that are ``starred``.
+
+    Raises:
+        NotFound: there is no record ``before``.
+    """
+    mark = log.records.get(before) if before is not None else None
+    digest = task.digest if task else None
+    without = None if claims or kind == "claim" else "claim"
+    wanted = limit
+    while True:
+        if only_starred:
+            found = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
+        else:
+            found = log.records.newest(kind=kind, author=author, task=digest, limit=wanted, without=without)
+        page = [
+            record
+            for record in found
+            if (mark is None or (record.time, record.id) < (mark.time, mark.id))
+            and record.time >= since_ms
+            and (where is None or where(record))
+        ]
+        is_all = only_starred or len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
+        if len(page) >= limit or is_all:
+            return LogAnswer(records=[stated_view(log, record, starred) for record in page[:limit]])
+        # The log reads from its newest end only: look further back until the page is full.
+        wanted *= 4
+
+
+@kept_answer
+def show_answer(
+    log: Log, record_id: bytes, *, marks: bool = True, starred: frozenset[bytes] = frozenset()
+) -> ShowAnswer:
+    """One record, whole; of a run without its author's marks when there are many to show. Raises NotFound."""
+    record = log.records.get(record_id)
+    forked = log.devices.forked(record)
+    withdrawal = log.records.withdrawal(record)
+    return ShowAnswer(
+        record=stated_view(log, record, starred),
+        run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
+        verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
+        body=plain_body(record),
+        links=[format_id(link) for link in record.links],
+        measured_by=_measured_by(log, record.body),
+        forked=forked,
+        withdrawn=withdrawal is not None,
+        withdrawn_ms=withdrawal.time if withdrawal else None,
+        withdrawn_reason=getattr(withdrawal.body, "reason", "") if withdrawal else "",
+        notes=notes_of(log, record) if isinstance(record.body, Run) else [],
+        release=_release_of(log, record),
+    )
+
+
+def _release_of(log: Log, record: Record) -> ReleaseView | None:
+    """The component that a record releases; None where it is none, or is withdrawn."""
+    return release_view(log, record.id) if log.releases.find(record.id) else None
+
+
+def _newest(log: Log, ids: frozenset[bytes]) -> list[Record]:
+    """The records with these ids that are here, newest first."""
+    found = filter(None, map(log.records.find, ids))
+    return sorted(found, key=lambda record: (record.time, record.id), reverse=True)
+
+
+def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | None) -> bool:
+    return (
+        kind in (None, record.kind)
+        and author in (None, record.author)
+        and task in (None, getattr(record.body, "task", None))
+    )
+
+
+def _measured_by(log: Log, body: object) -> str:
+    """What measures on a run's task, by its definition; empty where that is not here."""
+    definition = log.tasks.definition(body.task) if isinstance(body, Run) else None
+    metric = (definition or {}).get("metric")
+    source = metric.get("source") if isinstance(metric, Mapping) else None
+    return source if isinstance(source, str) and source in MEASURED_BY else ""
+
+
+def record_view(log: Log, record: Record) -> RecordView:
+    """One record in a line."""
+    return RecordView(
+        id=format_id(record.id),
+        kind=record.kind,
+        author=record.author.hex(),
+        seq=record.seq,
+        time_ms=record.time,
+        summary=summary(record.body),
+        participant=participant_of(log, record.author, record.time),
+    )
+
+
+def stated_view(log: Log, record: Record, starred: frozenset[bytes] = frozenset()) -> RecordView:
+    """One record in a line, of a run with its state; and whether it is among the ``starred``."""
+    view = msgspec.structs.replace(record_view(log, record), starred=record.id in starred)
+    if not isinstance(record.body, Run):
+        return view
+    return msgspec.structs.replace(view, state=judged(log, record).state.value)
+
+
+def plain_body(record: Record) -> dict[str, object]:
+    """A record's body as JSON can hold it: bytes as hex."""
+    plain = _plain(msgspec.to_builtins(record.body, builtin_types=(bytes,)))
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+Condition = Callable[[Record], bool]
+
+
+_NUMBERS = {"value": "value", "replicate": "replicate", "seconds": "duration_ms", "cpu_seconds": "cpu_ms"}
+
+
+_TEXTS = ("status", "title", "hypothesis")
+
+
+_COMPARISONS = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+
+
+_FORM = re.compile(r"\s*([a-z_]+)\s*(<=|>=|!=|<|>|=|~)\s*(.*?)\s*", re.DOTALL)
+
+
+_HINT = f"such as value<1.1, status=crashed, title~warm-up; names: {', '.join((*_NUMBERS, *_TEXTS))}"
+
+
+def parse_conditions(texts: Sequence[str]) -> Condition | None:
+    """A function that says whether a record is a run that meets all conditions; None of no condition.
+
+    Raises:
+        UsageError: one of them has another form.
+    """
+    conditions = [_parse(text) for text in texts]
+    if not conditions:
+        return None
+    return lambda record: all(condition(record) for condition in conditions)
+
+
+def _parse(text: str) -> Condition:
+    match = _FORM.fullmatch(text)
+    name, sign, wanted = match.groups() if match else ("", "", "")
+    if name in _NUMBERS and sign != "~":
+        return _of_number(name, sign, _number(text, wanted))
+    if name in _TEXTS and sign in ("=", "!=", "~"):
+        return _of_text(name, sign, wanted.casefold())
+    raise UsageError(f"“{text[:80]}” is no condition on runs", hint=_HINT)
+
+
+def _of_number(name: str, sign: str, wanted: float) -> Condition:
+    field, scale = _NUMBERS[name], 1000 if _NUMBERS[name].endswith("_ms") else 1
+
+    def holds(record: Record) -> bool:
+        found = getattr(record.body, field) if isinstance(record.body, Run) else None
+        return found is not None and bool(_COMPARISONS[sign](found, scale * wanted))
+
+    return holds
+
+
+def _of_text(name: str, sign: str, wanted: str) -> Condition:
+    def holds(record: Record) -> bool:
+        if not isinstance(record.body, Run):
+            return False
+        found = getattr(record.body, name).casefold()
+        return wanted in found if sign == "~" else (found == wanted) == (sign == "=")
+
+    return holds
+
+
+def _number(text: str, wanted: str) -> float:
+    try:
+        return float(wanted)
+    except ValueError:
+        raise UsageError(f"“{text[:80]}” compares with no number", hint=_HINT) from None
+
+
+SUMMARY_CHARACTERS = 120
+
+
+def summary(body: Body | dict[str, object]) -> str:
+    """What a record says, in a line; empty for kinds that this version doesn't know."""
+    return one_line(_sentence(body), SUMMARY_CHARACTERS)
+
+
+def _sentence(body: Body | dict[str, object]) -> str:
+    match body:
+        case Run(title=title, status=status, value=value):
+            end = one_line(f"{value:.6g}" if status == RunStatus.OK and value is not None else status)
+            return f"{one_line(title or 'run', SUMMARY_CHARACTERS - len(end) - 2)}: {end}"
+        case Task(name=name, summary=words):
+            return f"{name}: {words}" if words else name
+        case Claim(title=title):
+            return f"trying: {title}" if title else "trying a change"
+        case Note(topic=topic, text=text):
+            return f"{topic}: {text}"
+        case Verification(verdict=verdict, stage=stage, run=run, value=value):
+            measured = "" if value is None else f", measured {value:.6g}"
+            return f"{stage} of {short_id(run)}: {verdict}{measured}"
+        case Identity() | Attestation() | Admission() | Join():
+            return _about_a_participant(body)
+        case Release(name=name, version=version):
+            return f"{name} {version}"
+        case Yank(release=release, reason=reason):
+            return f"{short_id(release)}: {reason}"
+        case Merge(device=device):
+            return f"ends the fork of {device.hex()[:8]}"
+        case Commitment(stage=stage, run=run):
+            return f"{stage} of {short_id(run)}: measured; what came out follows"
+        case _:
+            return body.reason if isinstance(body, Withdrawal) else ""
+
+
+def _about_a_participant(body: Identity | Attestation | Admission | Join) -> str:
+    match body:
+        case Identity(action=action, device=device, name=name):
+            return f"{action} {device.hex()[:8] if device else ''} {name}"
+        case Attestation(subject=subject, method=method):
+            return f"{method} shown by {subject.hex()[:8]}"
+        case Admission(action=action, participant=participant, reason=reason):
+            return f"{action} {participant.hex()[:8]}{f': {reason}' if reason else ''}"
+        case Join(participant=participant, token=token):
+            return f"{participant.hex()[:8]} joined with invite {token.hex()[:8]}"

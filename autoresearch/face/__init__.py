@@ -1,0 +1,1 @@
+"""Faces without a terminal: pages and exports, made from answers."""

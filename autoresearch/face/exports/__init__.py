@@ -1,0 +1,1 @@
+"""Runs as git commits, as files that MLflow reads, as ``results.tsv``."""

@@ -1,0 +1,260 @@
+"""Runs as files that MLflow reads as its own: the layout of its file store, ``mlruns``. Needs no MLflow. Pure.
+
+A task is an experiment. A child run is shown below its parent run.
+
+The results.tsv of karpathy/autoresearch: its columns, reading it strictly, and what a run is in it. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from autoresearch.errors import UsageError
+from autoresearch.log.rows import HistoryRow
+from autoresearch.log.standing.answers import RunView
+from autoresearch.record.encoding import parse_id
+from autoresearch.record.kinds import Note
+from autoresearch.text import sign_of
+from autoresearch.words import STOPPED, RunStatus
+
+# MLflow's own numbers for how a run ended, and for a run that a person started.
+_FINISHED, _FAILED, _KILLED = 3, 4, 5
+_LOCAL = 4
+_KEY_CHARACTERS = 100
+_TEXT_CHARACTERS = 5000
+
+
+def experiment_id(task: bytes) -> str:
+    """The number by which MLflow knows a task, from its digest."""
+    return str(int.from_bytes(task[:7], "big"))
+
+
+def run_name(record: bytes) -> str:
+    """The id by which MLflow knows a run: the beginning of its record's, in hex."""
+    return record[:16].hex()
+
+
+def experiment_files(task: bytes, name: str, place: str, times: tuple[int, int]) -> dict[str, bytes]:
+    """The files of a task by their path. ``place`` is the folder of all, ``times`` of the first run and the last."""
+    number = experiment_id(task)
+    about = {
+        "artifact_location": f"{place}/{number}",
+        "creation_time": times[0],
+        "experiment_id": number,
+        "last_update_time": times[1],
+        "lifecycle_stage": "active",
+        "name": f"{name} ({task.hex()[:12]})",
+    }
+    return {f"{number}/meta.yaml": _yaml(about)}
+
+
+def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of a run by their path. ``metric`` is the task's, ``artifacts`` are files of the run by name."""
+    number, record = experiment_id(bytes.fromhex(run.task)), parse_id(run.id)
+    folder = f"{number}/{run_name(record)}"
+    status = _FINISHED if run.status == RunStatus.OK else _KILLED if run.status in STOPPED else _FAILED
+    ended = run.time_ms
+    about = {
+        "artifact_uri": f"{place}/{folder}/artifacts",
+        "end_time": ended,
+        "entry_point_name": "",
+        "experiment_id": number,
+        "lifecycle_stage": "active",
+        "run_id": run_name(record),
+        "run_name": run.title or run.id,
+        "run_uuid": run_name(record),
+        "source_name": "",
+        "source_type": _LOCAL,
+        "source_version": "",
+        "start_time": max(0, ended - run.duration_ms),
+        "status": status,
+        "tags": [],
+        "user_id": run.participant.short,
+    }
+    found = {f"{folder}/meta.yaml": _yaml(about)}
+    numbers = {**run.metrics, **({metric: run.value} if run.value is not None and metric else {})}
+    found |= {f"{folder}/metrics/{name}": _points([value], ended) for name, value in _plain(numbers).items()}
+    if run.curve:
+        found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
+    settings = {**run.genome, "budget": run.budget, "mode": run.mode, "replicate": run.replicate, "seed": run.seed}
+    found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
+    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(run) if value}
+    return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
+
+
+def _tags(run: RunView) -> Iterator[tuple[str, str]]:
+    yield "mlflow.runName", run.title or run.id
+    yield "mlflow.user", run.participant.name or run.participant.short
+    yield "mlflow.note.content", run.hypothesis
+    yield "mlflow.parentRunId", run_name(parse_id(run.parent)) if run.parent else ""
+    yield "autoresearch.record", run.id
+    yield "autoresearch.state", run.state
+    yield "autoresearch.reason", run.reason
+    yield "autoresearch.device", run.device
+
+
+def _plain(values: Mapping[str, object]) -> dict[str, object]:
+    """The same under names that MLflow takes and that are plain names of files. Others wrote them."""
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        key = re.sub(r"[^\w.\- ]", "_", name).strip(" .")[:_KEY_CHARACTERS] or "_"
+        found.setdefault(key, value)
+    return found
+
+
+def _points(values: Sequence[object], time_ms: int) -> bytes:
+    return "".join(f"{time_ms} {value!r} {step}\n" for step, value in enumerate(values)).encode()
+
+
+def _text(value: object) -> bytes:
+    return str(value).replace("\r", " ")[:_TEXT_CHARACTERS].encode("utf-8", "replace")
+
+
+def _yaml(about: Mapping[str, object]) -> bytes:
+    return str(yaml.safe_dump(dict(about), allow_unicode=True)).encode("utf-8", "replace")
+
+
+COLUMNS = ("commit", "val_bpb", "memory_gb", "status", "description")
+# What forks call the columns that every file has; all others before the last of these are numbers.
+_NAMES = {
+    "commit": ("commit", "hash", "sha", "id", "run", "experiment", "iteration"),
+    "status": ("status", "result", "verdict", "decision"),
+    "description": ("description", "desc", "notes", "note", "change", "idea", "hypothesis"),
+}
+# The numbers of such a row are zeros that nobody measured.
+_CRASHED = ("crash", "crashed", "fail", "failed", "error", "oom", "timeout")
+_NO_NUMBER = ("", "-", "–", "n/a", "na", "none", "null")
+MAXIMUM_TEXT = 2048
+MAXIMUM_STATUS = 32
+MAXIMUM_NAME = 64
+MAXIMUM_NUMBERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One experiment of the file, with its numbers by the names of their columns."""
+
+    commit: str
+    numbers: dict[str, float | None]
+    status: str
+    description: str
+
+    def note(self, task: bytes | None) -> Note:
+        """The row as the body of a note. ``origin`` names the row by its content, so that it is added once."""
+        parts = (self.commit, *map(str, self.numbers.values()), self.status, self.description)
+        digest = hashlib.sha256("\t".join(parts).encode()).hexdigest()[:32]
+        return Note(
+            topic="history",
+            text=f"{self.commit}: {self.description}",
+            task=task,
+            origin=f"results.tsv {digest}",
+            metrics={name: number for name, number in self.numbers.items() if number is not None},
+            status=self.status,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Where the columns of a file are; ``status`` is None in a file without one."""
+
+    commit: int
+    status: int | None
+    description: int
+    numbers: dict[str, int]
+
+    @property
+    def width(self) -> int:
+        """How many columns a row needs."""
+        return 1 + max(self.commit, self.status or 0, self.description, *self.numbers.values())
+
+
+def read_rows(text: str) -> list[Row]:
+    """The rows of a results.tsv as karpathy/autoresearch or a fork of it writes it.
+
+    It has a column for the commit, one for the description, one for the status if it likes, and between them numbers.
+    Columns behind these are ignored.
+
+    Raises:
+        UsageError: a line is not as it should be; nothing is to be taken over then.
+    """
+    lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
+    header = _header(lines[0].split("\t") if lines else [])
+    return [_row(line, header, number) for number, line in enumerate(lines[1:], start=2)]
+
+
+def _header(cells: list[str]) -> _Header:
+    names = [cell.strip().lower() for cell in cells]
+    commit, status, description = (_place(names, kind) for kind in ("commit", "status", "description"))
+    if commit is None or description is None:
+        raise UsageError(
+            "this is not a results.tsv: the first line is not its header",
+            hint=f"tab-separated, such as: {' '.join(COLUMNS)}",
+        )
+    end = max(description, status or 0)
+    numbers = {names[n]: n for n in range(end) if n not in (commit, status, description)}
+    if not 0 < len(numbers) <= MAXIMUM_NUMBERS or not all(0 < len(name) <= MAXIMUM_NAME for name in numbers):
+        sentence = f"the first line names no column of numbers, more than {MAXIMUM_NUMBERS}, or one too long"
+        raise UsageError(sentence, hint=f"such as: {' '.join(COLUMNS)}")
+    return _Header(commit, status, description, numbers)
+
+
+def _place(names: list[str], kind: str) -> int | None:
+    """Which column is of a kind; the first of its usual names wins."""
+    return next((names.index(name) for name in _NAMES[kind] if name in names), None)
+
+
+def _row(line: str, header: _Header, number: int) -> Row:
+    cells = [cell.strip() for cell in line.split("\t")]
+    if len(cells) < header.width:
+        raise UsageError(f"line {number} has {len(cells)} columns, not {header.width}", hint="separate them by tabs")
+    commit, description = cells[header.commit], cells[header.description]
+    status = cells[header.status] if header.status is not None else ""
+    if len(status) > MAXIMUM_STATUS or (header.status is not None and not status):
+        raise UsageError(f"line {number}: the status needs 1 to {MAXIMUM_STATUS} characters, such as keep or crash")
+    if not commit or len(commit) + len(description) + 2 > MAXIMUM_TEXT:
+        raise UsageError(f"line {number}: commit and description need 1 to {MAXIMUM_TEXT - 2} characters")
+    crashed = status.lower() in _CRASHED
+    numbers = {name: None if crashed else _number(cells[place], number, name) for name, place in header.numbers.items()}
+    return Row(commit=commit, numbers=numbers, status=status, description=description)
+
+
+def _number(text: str, line: int, column: str) -> float | None:
+    if text.lower() in _NO_NUMBER:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"line {line}: {column[:40]} is {text[:40]!r}, not a number")
+    return number
+
+
+def verdicts(
+    history: Iterable[HistoryRow],
+    *,
+    direction: str,
+    budget: float | None,
+    is_believed: Callable[[HistoryRow], bool] = lambda _: True,
+) -> Iterator[tuple[bytes, str]]:
+    """For each run, oldest first: ``keep`` when it beat all before it, ``crash`` without a value, else ``discard``.
+
+    A run with a smaller budget, one that an unmerged fork keeps from counting or that is not believed beats nothing.
+    """
+    best: float | None = None
+    sign = sign_of(direction)
+    for run in history:
+        if run.value is None:
+            yield run.id, "crash"
+            continue
+        counts = not run.forked and (budget is None or run.budget == budget) and is_believed(run)
+        better = best is None or sign * run.value < sign * best
+        if counts and better:
+            best = run.value
+        yield run.id, "keep" if counts and better else "discard"

@@ -1,0 +1,259 @@
+"""Places in a ranking that measured intervals allow: what the noise cannot tell apart shares them. Pure.
+
+A run as a row of a table where the table of its task does not have it: its author withdrew it. Pure.
+
+What stands on top of the progress page: the best program, and one that is reported better. Pure.
+
+The confirmed programs as rows of a board: their shared places, their intervals on one axis. Pure.
+
+The progress page from the answers of the API. Pure but for reading the templates.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer
+from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
+from autoresearch.log.standing.answers import CreditView, ProgramView, RunView, best_value
+from autoresearch.text import one_line, sign_of
+from autoresearch.words import BoardSection, RunMark, RunState, RunStatus
+
+
+class Interval(NamedTuple):
+    """What verifiers measured, with its 95 % interval."""
+
+    low: float
+    high: float
+
+
+class Place(NamedTuple):
+    """The places that one may have, from 1: the ``first`` if all whose intervals touch its own are worse."""
+
+    first: int
+    last: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another one may have the same."""
+        return self.last > self.first
+
+
+def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[Place]:
+    """The places of each, in the given order. One is surely better than another where their intervals do not touch."""
+    ends = [Interval(-high, -low) for low, high in intervals] if maximize else list(intervals)
+    lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
+    # Surely better are those whose upper end is below this lower end. Not surely worse are those whose lower end is not
+    # above this upper end, itself among them.
+    return [Place(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
+
+
+def bare_row(run: RunView, *, own: bool = False) -> RunRow:
+    """What a run says of itself, as a row."""
+    return RunRow(
+        id=run.id,
+        number=0,
+        time_ms=run.time_ms,
+        cost_ms=0,
+        cpu_ms=run.cpu_ms,
+        mark=run.state if run.status == RunStatus.OK else RunMark.FAILED.value,
+        state=run.state,
+        status=run.status,
+        reason=run.reason,
+        reported=run.value,
+        value=run.value,
+        headline=run.title,
+        parent=run.parent,
+        replicate=run.replicate,
+        proposer=run.proposer,
+        device=run.device,
+        participant=run.participant,
+        own=own,
+    )
+
+
+# A difference of two runs has twice the variance of one: below about two deviations it says nothing.
+DEVIATIONS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a task has come.
+
+    ``best`` is the best confirmed program, or the best one that there is. ``row`` is its run as a row of the table.
+    ``rival`` is only reported, and better by ``ahead`` (in the metric's unit and sign); ``is_noise``: by less than two
+    standard deviations over seeds.
+    """
+
+    best: ProgramView
+    row: RunRow | None = None
+    rival: ProgramView | None = None
+    ahead: float = 0.0
+    is_noise: bool = False
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the best one is confirmed."""
+        return self.best.state == RunState.CONFIRMED
+
+    @property
+    def value(self) -> float:
+        """Its value: what verifiers measured where they did."""
+        return best_value(self.best)
+
+
+def best_program(answer: BestAnswer) -> ProgramView | None:
+    """The one to show first: confirmed before provisional before reported."""
+    return answer.confirmed or answer.provisional or answer.reported
+
+
+def standing(answer: BestAnswer, row: RunRow | None = None) -> Standing | None:
+    """How far the task of an answer has come; None while no run has a value."""
+    best = best_program(answer)
+    if best is None:
+        return None
+    sign = sign_of(answer.task.direction)
+    open_ones = [one for one in (answer.reported, answer.provisional) if one and one.id != best.id]
+    rival = min(open_ones, key=lambda one: sign * best_value(one), default=None)
+    ahead = best_value(rival) - best_value(best) if rival else 0.0
+    if rival is None or sign * ahead >= 0:
+        return Standing(best, row)
+    return Standing(best, row, rival, ahead, is_noise=abs(ahead) < DEVIATIONS * answer.task.noise)
+
+
+# The intervals of so many programs decide on the axis; worse ones lie beyond its end.
+SCALED = 15
+
+
+class BoardRow(NamedTuple):
+    """A confirmed program: its place, its run as a row where that is known, and its interval in percent of the axis.
+
+    ``beyond``: all of the interval is outside the axis.
+    """
+
+    program: ProgramView
+    row: RunRow | None
+    place: Place
+    low: float
+    middle: float
+    high: float
+    beyond: bool
+
+
+class ConfirmedBoard(NamedTuple):
+    """The rows, the best first, and the axis of their intervals."""
+
+    rows: list[BoardRow]
+    axis: Scale
+
+
+def confirmed_board(
+    programs: Sequence[ProgramView], rows: Mapping[str, RunRow], *, maximize: bool = False
+) -> ConfirmedBoard:
+    """The board of confirmed programs, which are given the best first; ``rows`` are runs by their ids."""
+    ends = [_interval(program) for program in programs]
+    axis = axis_over([value for interval in ends[:SCALED] for value in interval])
+    return ConfirmedBoard(
+        [
+            BoardRow(
+                program=program,
+                row=rows.get(program.id),
+                place=place,
+                low=axis.at(interval.low),
+                middle=axis.at(best_value(program)),
+                high=axis.at(interval.high),
+                beyond=interval.high < axis.low or interval.low > axis.high,
+            )
+            for program, interval, place in zip(programs, ends, places(ends, maximize=maximize), strict=True)
+        ],
+        axis,
+    )
+
+
+def as_program(row: RunRow, section: BoardSection) -> ProgramView:
+    """A run as a program of a section, where a board is made of the runs on one kind of hardware."""
+    return ProgramView(
+        position=0,
+        id=row.id,
+        source_digest="",
+        runs=1,
+        mean=row.reported or 0.0,
+        score=row.value or 0.0,
+        state=row.state,
+        title=row.headline,
+        author="",
+        parent=row.parent,
+        time_ms=row.time_ms,
+        value=row.value,
+        margin=row.margin,
+        section=section.value,
+        retest=row.retest,
+        participant=row.participant,
+    )
+
+
+def by_credit(participants: Sequence[CreditView], task: str) -> list[CreditView]:
+    """Participants in the order of a board: by confirmed improvement on a task, verifications, then compute."""
+    return sorted(participants, key=lambda one: (-improvement(one, task), -verifications(one), -one.cpu_ms))
+
+
+def improvement(participant: CreditView, task: str) -> float:
+    """The confirmed improvement of a participant on a task, in the metric's unit."""
+    return sum(gain.total for gain in participant.improvements if gain.task == task)
+
+
+def verifications(participant: CreditView) -> int:
+    """How many verifications of a participant count."""
+    return len(participant.passes) + len(participant.fails) + len(participant.replications)
+
+
+def _interval(program: ProgramView) -> Interval:
+    middle, margin = best_value(program), program.margin or 0.0
+    return Interval(middle - margin, middle + margin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressContent:
+    """What the progress page shows: its answers, and what its filters offer.
+
+    ``newest`` is the last run, where there is one. ``best_row`` is the best program's run as a row. ``settings`` are
+    the names that runs changed.
+    """
+
+    query: Query
+    runs: RunsAnswer
+    progress: ProgressAnswer
+    newest: Sequence[RunRow]
+    best: BestAnswer
+    best_row: RunRow | None = None
+    runners: Sequence[RunnerView] = ()
+    settings: Sequence[str] = ()
+
+    def values(self) -> dict[str, object]:
+        """What the template takes."""
+        steps = [mark.time_ms for mark in self.progress.marks if mark.leads or mark.led_by_claim]
+        return {
+            "query": self.query,
+            "answer": self.runs,
+            "chart": chart_data(self.progress, self.query),
+            "standing": standing(self.best, self.best_row),
+            "note": self.best.note,
+            "compute_ms": max((run.cost_ms for run in self.newest), default=0),
+            "last_step_ms": max(steps, default=0),
+            "runners": self.runners,
+            "devices": _plain({device for one in self.runners for device in one.devices}),
+            "settings": _plain(self.settings),
+        }
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Names to choose from: a filter takes them as they are, so those that cannot be shown as they are are left out."""
+    return sorted(name for name in names if name and one_line(name) == name)
+
+
+def no_progress(query: Query) -> dict[str, object]:
+    """What the template takes while there is no task."""
+    return {"query": query, "answer": None}

@@ -1,0 +1,336 @@
+"""An axis of a picture: values become percentages of its width, round numbers become its ticks. Pure.
+
+The training curve of a run and of its parent, as the page's script reads it: of losses, or of rewards.
+
+The state of the progress page as the query of its address, and back. Pure.
+
+The whole state is in the address: filters, order, page, axes, zoom, size of the chart. What has its default is left
+out. An address that somebody typed or cut is read as far as it can be.
+
+What the script of the progress chart draws: an answer of the API, with short ids and cleaned labels. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, get_args
+from urllib.parse import urlencode
+
+import msgspec
+
+from autoresearch.ask.requests import MAXIMUM_ROWS, Axis, ProgressOf, RunsOf
+from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark
+from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.text import MAXIMIZE, one_line
+from autoresearch.words import RunMark
+
+MOST_TICKS = 6
+# A picture of one value alone is so much wider than that value.
+ALONE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A round number on an axis: where it is, in percent, and how it is written."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The values from ``low`` to ``high``, drawn from 0 % to 100 %."""
+
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        """Where a value is, in percent; what lies outside is on the edge."""
+        # Halves: the difference of two numbers that strangers chose may be larger than any number.
+        span = self.high / 2 - self.low / 2
+        share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
+        return round(100 * min(max(share, 0.0), 1.0), 2)
+
+    def ticks(self, most: int = MOST_TICKS) -> list[Tick]:
+        """The round numbers on it, at most so many."""
+        step = self._step(most)
+        if not step:
+            return []
+        digits = max(0, -math.floor(math.log10(step)))
+        first = math.ceil(self.low / step)
+        values = [(first + place) * step for place in range(most + 1)]
+        return [Tick(self.at(value), _written(value, digits)) for value in values if value <= self.high][:most]
+
+    def _step(self, most: int) -> float:
+        span = self.high - self.low
+        if not 0 < span < math.inf:
+            return 0.0
+        power = 10.0 ** math.floor(math.log10(span / most))
+        steps = (factor * power for factor in (1, 2, 5, 10))
+        found = next((step for step in steps if span / step < most), 0.0)
+        # Below the resolution of such numbers all ticks would be the same one.
+        return found if found and self.low + found > self.low else 0.0
+
+
+def axis_over(values: Iterable[float], *, beside: float = 0.0) -> Scale:
+    """An axis that has all these values on it, with so much room on both sides; at least a little. Not empty."""
+    known = [value for value in values if math.isfinite(value)] or [0.0]
+    low, high = min(known), max(known)
+    room = max(beside, (high / 2 - low / 2) * 0.08)
+    if low - room == high + room:
+        room = abs(low) * ALONE or 1.0
+    limit = 1.7e308
+    return Scale(max(low - room, -limit), min(high + room, limit))
+
+
+def _written(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if abs(value) < 1e6 and digits <= 8 else f"{value:.3g}"
+
+
+MOST_POINTS = 512
+
+
+class CurveData(msgspec.Struct, frozen=True, kw_only=True):
+    """Losses, or an agent's mean ``rewards``, in equal parts of the training: of a ``run`` and of its ``parent``."""
+
+    run: list[float]
+    parent: list[float] = []
+    rewards: bool = False
+
+
+def curve_data(run: Sequence[float], parent: Sequence[float] = (), *, rewards: bool = False) -> CurveData | None:
+    """The curves of a run and its parent, losses or ``rewards``; None where a run has none to draw."""
+    if len(run) < 2:
+        return None
+    return CurveData(run=_thinned(run), parent=_thinned(parent) if len(parent) > 1 else [], rewards=rewards)
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """So many of the values, the last one among them."""
+    step = -(-len(values) // MOST_POINTS)
+    return list(values[::-step])[::-1]
+
+
+AXES: Final[tuple[str, ...]] = get_args(Axis)
+UPS = ("value", "distance", "full")
+SIZES = ("", "small", "large")
+SORTS = ("number", "time", "value", "change", "cost")
+LARGEST = 2**53
+LAST_PAGE = 2**31
+# As long as the operations take.
+LONGEST = {"task": 128, "by": 64, "has": 64, "q": 200, "hardware": 128}
+CHOICES = {
+    "x": AXES,
+    "y": UPS,
+    "chart": SIZES,
+    "sort": tuple(f"{minus}{name}" for name in SORTS for minus in ("", "-")),
+}
+BOUNDS = {
+    "page": (1, LAST_PAGE),
+    "size": (1, MAXIMUM_ROWS),
+    "until": (0, LARGEST),
+    "since": (0, LARGEST),
+    "to": (0, LARGEST),
+}
+# What narrows the runs down; the rest says how they are shown.
+FILTERS = ("state", "by", "has", "q", "hardware")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What the progress page shows.
+
+    ``state`` are marks; empty: all. ``x`` and ``y`` are the axes, ``since`` and ``to`` bound ``x`` in its unit (zoom).
+    ``chart`` is empty, ``small`` or ``large``. ``until`` keeps new runs off the pages after the first.
+    """
+
+    task: str = ""
+    state: tuple[str, ...] = ()
+    by: str = ""
+    has: str = ""
+    q: str = ""
+    hardware: str = ""
+    sort: str = "-time"
+    page: int = 1
+    size: int = 50
+    until: int = 0
+    x: str = "number"
+    y: str = "value"
+    since: int = 0
+    to: int = 0
+    chart: str = ""
+
+    @classmethod
+    def read(cls, pairs: Iterable[tuple[str, str]]) -> Query:
+        """The query of an address. What is unknown, out of range or too long has its default; the last of two counts.
+
+        ``state`` may be given as a form does, once for each mark, or with commas.
+        """
+        given: dict[str, Any] = {}
+        marks: set[str] = set()
+        for name, text in pairs:
+            if name == "state":
+                marks |= set(text.split(","))
+            elif (found := _read(name, text)) is not None:
+                given[name] = found
+        return cls(state=tuple(mark.value for mark in RunMark if mark.value in marks), **given)
+
+    def with_(self, **changes: object) -> Query:
+        """The same but for some fields. Another filter or order begins on its first page, with the newest runs."""
+        if changes.keys() & {*FILTERS, "sort", "size"}:
+            changes = {"page": 1, "until": 0, **changes}
+        return replace(self, **changes)  # type: ignore[arg-type]  # each is checked by who calls
+
+    def cleared(self) -> Query:
+        """Without filters."""
+        return self.with_(state=(), by="", has="", q="", hardware="")
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it narrows the runs down."""
+        return any(getattr(self, name) for name in FILTERS)
+
+    def search(self) -> str:
+        """The short form, without what has its default: ``state=confirmed&sort=value``."""
+        usual = Query()
+        given = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        said = {name: value for name, value in given if value != getattr(usual, name)}
+        if self.state:
+            said["state"] = ",".join(self.state)
+        return urlencode(said, safe=",")
+
+    def address(self, **changes: object) -> str:
+        """The address of the progress page in this state, or with some changes."""
+        search = self.with_(**changes).search()
+        return f"/?{search}" if search else "/"
+
+    def runs(self) -> RunsOf:
+        """The runs of the table."""
+        return RunsOf(**self._filter(), sort=self.sort, page=self.page, size=self.size, until=self.until)
+
+    def newest(self) -> RunsOf:
+        """The last run of the task alone: its ``cost_ms`` is the processor time of all."""
+        return RunsOf(task=self.task or None, sort="-number", size=1)
+
+    def all_progress(self) -> ProgressOf:
+        """All runs of the chart, or of the part that is zoomed to."""
+        return ProgressOf(task=self.task or None, **self._axis())
+
+    def found_progress(self) -> ProgressOf:
+        """Those of them that the filter finds."""
+        return ProgressOf(**self._filter(), **self._axis())
+
+    def _axis(self) -> dict[str, Any]:
+        return {"x": self.x, "since": self.since, "to": self.to}
+
+    def _filter(self) -> dict[str, Any]:
+        task, state = self.task or None, ",".join(self.state)
+        return {"task": task, "state": state, "by": self.by, "has": self.has, "q": self.q, "hardware": self.hardware}
+
+
+def _read(name: str, text: str) -> str | int | None:
+    """A field's value, or None where the text says none."""
+    if name in LONGEST:
+        return text[: LONGEST[name]].strip()
+    if name in CHOICES:
+        return text if text in CHOICES[name] else None
+    if name in BOUNDS and text.isascii() and text.isdigit() and len(text) < 20:
+        low, high = BOUNDS[name]
+        return int(text) if low <= int(text) <= high else None
+    return None
+
+
+LABEL_CHARACTERS = 40
+DIGITS = 8
+COLUMNS = {"number": "number", "time": "time_ms", "cost": "cost_ms"}
+
+
+class ChartMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A mark, with the fields of `ProgressMark`; what has its default is left out: thousands of marks are sent."""
+
+    id: str
+    number: int
+    time_ms: int
+    cost_ms: int
+    value: float
+    reported: float
+    mark: str
+    margin: float | None = None
+    leads: bool = False
+    led_by_claim: bool = False
+    label: str = ""
+
+
+class ChartData(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a task for the chart.
+
+    Where dots are ``binned`` they have a column for the axis ``x`` alone. ``floor`` is null where the task has none,
+    ``noise`` is the standard deviation of the value over seeds. ``x``, ``since`` and ``to`` are what was asked for:
+    where dots are ``binned`` a zoom needs another answer.
+    """
+
+    metric: str
+    maximize: bool
+    floor: float | None
+    noise: float
+    baseline: float | None
+    marks: list[ChartMark]
+    dots: ProgressDots
+    failures: ProgressDots
+    binned: bool
+    found: int
+    total: int
+    x: str
+    since: int
+    to: int
+
+
+def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
+    """The chart of an answer to ``query.progress()``. Labels are strangers' words: a canvas shows them as they are."""
+    task = answer.task
+    return ChartData(
+        metric=one_line(task.metric, LABEL_CHARACTERS),
+        maximize=task.direction == MAXIMIZE,
+        floor=task.floor,
+        noise=task.noise,
+        baseline=task.baseline,
+        marks=[_mark(mark) for mark in answer.marks],
+        dots=_dots(answer.dots, query.x if answer.binned else ""),
+        failures=_dots(answer.failures, query.x if answer.binned else ""),
+        binned=answer.binned,
+        found=answer.found,
+        total=answer.total,
+        x=query.x,
+        since=query.since,
+        to=query.to,
+    )
+
+
+def _mark(mark: ProgressMark) -> ChartMark:
+    return ChartMark(
+        id=_short(mark.id),
+        number=mark.number,
+        time_ms=mark.time_ms,
+        cost_ms=mark.cost_ms,
+        value=round(mark.value, DIGITS),
+        reported=round(mark.reported, DIGITS),
+        mark=mark.mark,
+        margin=round(mark.margin, DIGITS) if mark.margin else None,
+        leads=mark.leads,
+        led_by_claim=mark.led_by_claim,
+        label=one_line(mark.label, LABEL_CHARACTERS),
+    )
+
+
+def _dots(dots: ProgressDots, axis: str) -> ProgressDots:
+    """Cells are counted for one axis; their places on the others say nothing."""
+    if axis:
+        unused: dict[str, list[int]] = {column: [] for name, column in COLUMNS.items() if name != axis}
+        return msgspec.structs.replace(dots, id=[], **unused)
+    return msgspec.structs.replace(dots, id=[_short(run) for run in dots.id])
+
+
+def _short(run: str) -> str:
+    return short_id(parse_id(run)) if run else ""

@@ -1,0 +1,246 @@
+"""Who measured what of a run, as a picture: a row for each participant, a point for each value, one axis. Pure.
+
+The way from the baseline to a run: the steps with their shares, the small ones folded. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from autoresearch.ask.records import Measured, VerificationStateView
+from autoresearch.ask.runs.answers import PathStep
+from autoresearch.face.pages.chart import Scale, Tick, axis_over
+from autoresearch.log.standing.answers import ParticipantView, RunView
+from autoresearch.words import RunState
+
+# The picture has so many rows; all measurements are in the table below it.
+MOST_ROWS = 24
+MOST_POINTS = 16
+EVALUATE, REPLICATE = "evaluate", "replicate"
+
+
+class Point(NamedTuple):
+    """A value on the axis. ``look``: claim, run, parent, or other, where it refutes the reported value."""
+
+    look: str
+    at: float
+    value: float
+
+
+@dataclass(slots=True)
+class ForestRow:
+    """What one participant measured in one stage; its own author's value where ``participant`` is None."""
+
+    participant: ParticipantView | None
+    points: list[Point] = field(default_factory=list)
+    counts: bool = True
+
+
+class Group(NamedTuple):
+    """The rows of one stage."""
+
+    stage: str
+    rows: list[ForestRow]
+
+
+class Forest(NamedTuple):
+    """The picture: its axis with ticks, its groups of rows, and where verifiers came to a value, that with its ends.
+
+    ``left_out``: so many measurements are only in the table.
+    """
+
+    axis: Scale
+    ticks: list[Tick]
+    groups: list[Group]
+    low: Point | None
+    middle: Point | None
+    high: Point | None
+    left_out: int
+
+
+def forest(run: RunView, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
+    """The picture of a run, or None where only its author measured it."""
+    wrong = refuting(run, verification)
+    chosen = sorted(verification.measured, key=lambda one: not one.counts)[:MOST_ROWS]
+    values = [(one, list(_values(one, "other" if one.id in wrong else "run"))) for one in chosen]
+    told = [(one, measured) for one, measured in values if measured]
+    if not told:
+        return None
+    reported = [] if run.value is None else [("claim", run.value)]
+    ends = _ends(verification)
+    axis = axis_over((value for _, value in [*ends, *reported, *chain(*(of for _, of in told))]), beside=noise / 2)
+    groups = [Group("", [ForestRow(None, _points(axis, reported))])]
+    for stage in (EVALUATE, REPLICATE):
+        rows = [
+            ForestRow(one.participant, _points(axis, measured), one.counts)
+            for one, measured in told
+            if one.stage == stage
+        ]
+        groups += [Group(stage, rows)] if rows else []
+    low, middle, high = _points(axis, ends) or (None, None, None)
+    return Forest(axis, axis.ticks(), groups, low, middle, high, len(verification.measured) - len(told))
+
+
+def refuting(run: RunView, verification: VerificationStateView) -> frozenset[str]:
+    """The ids of the evaluations that lie further from the reported value than is allowed: by number, not verdict."""
+    return frozenset(one.id for one in verification.measured if _refutes(one, run.value))
+
+
+def refuting_value(run: RunView, verification: VerificationStateView) -> float | None:
+    """The median of the evaluations that refute a run; None of a run that is not refuted."""
+    wrong = refuting(run, verification)
+    values = [one.value for one in verification.measured if one.id in wrong and one.counts and one.value is not None]
+    return median(values) if values and verification.state == RunState.REFUTED else None
+
+
+def _refutes(one: Measured, reported: float | None) -> bool:
+    if one.stage != EVALUATE or one.value is None or reported is None or one.allowed is None:
+        return one.verdict == "fail"
+    return abs(one.value / 2 - reported / 2) > one.allowed / 2
+
+
+def _ends(verification: VerificationStateView) -> list[tuple[str, float]]:
+    """The value of the verifiers between the ends of its interval; nothing where they came to none."""
+    if verification.value is None:
+        return []
+    margin = verification.margin or 0.0
+    return [("run", verification.value + part) for part in (-margin, 0.0, margin)]
+
+
+def _values(one: Measured, look: str) -> Iterator[tuple[str, float]]:
+    """The values of a measurement, each with its look."""
+    own = [value for value in (one.value, *one.values) if value is not None]
+    for value in own[:MOST_POINTS]:
+        yield look, value
+    for value in one.parent_values[:MOST_POINTS]:
+        yield "parent", value
+
+
+def _points(axis: Scale, values: Iterable[tuple[str, float]]) -> list[Point]:
+    return [Point(look, axis.at(value), value) for look, value in values]
+
+
+LARGEST = 3
+# So many small steps in a row are folded into one line.
+FOLDED = 2
+LEAST = 5e-5
+
+
+class Fall(NamedTuple):
+    """A step: its run, the value before it and its own, the change, and its share of the whole way.
+
+    ``better`` is None where the change is smaller than the noise or unknown. ``onward`` is the id of the next run.
+    """
+
+    of: PathStep
+    before: float | None
+    value: float | None
+    change: float | None
+    share: float
+    better: bool | None
+    onward: str
+
+
+class Fold(NamedTuple):
+    """Small steps in a row, told as one. ``better`` as for a step: of all of them together."""
+
+    steps: list[Fall]
+    better: bool | None
+
+    @property
+    def before(self) -> float | None:
+        """The value before the first."""
+        return self.steps[0].before
+
+    @property
+    def value(self) -> float | None:
+        """The value of the last."""
+        return self.steps[-1].value
+
+    @property
+    def change(self) -> float | None:
+        """The change by all."""
+        return None if self.before is None or self.value is None else self.value - self.before
+
+
+class Waterfall(NamedTuple):
+    """The way: steps and folds in order, the ``largest`` steps, the axis, the first and the last value.
+
+    ``share`` is what the largest brought of the whole.
+    """
+
+    lines: list[Fall | Fold]
+    largest: list[Fall]
+    share: float
+    axis: Scale
+    first: float | None
+    last: float | None
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What a change is worth: the direction, the noise, and the whole way."""
+
+    sign: int
+    noise: float
+    whole: float
+
+    def better(self, change: float | None) -> bool | None:
+        # What four decimals don't show is no change either.
+        is_known = change is not None and abs(change) > max(self.noise, LEAST)
+        return self.sign * change < 0 if change is not None and is_known else None
+
+    def share(self, change: float | None) -> float:
+        return -self.sign * change / self.whole if change is not None and self.whole > 0 else 0.0
+
+
+def waterfall(
+    path: Sequence[PathStep], *, noise: float = 0.0, floor: float | None = None, maximize: bool = False
+) -> Waterfall:
+    """The steps of a path. Those within the noise are folded where several follow each other, but never the ends."""
+    known = [step.row.value for step in path if step.row.value is not None]
+    first, last = (known[0], known[-1]) if known else (None, None)
+    sign = -1 if maximize else 1
+    scale = _Scale(sign, noise, sign * (first - last) if first is not None and last is not None else 0.0)
+    falls: list[Fall] = []
+    before: float | None = None
+    for step, following in pairwise([*path, None]):
+        assert step is not None
+        falls.append(_fall(step, before, scale, following.row.id if following else ""))
+        before = step.row.value if step.row.value is not None else before
+    largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
+    axis = axis_over([*known, *([] if floor is None else [floor])])
+    share = sum(fall.share for fall in largest)
+    return Waterfall(_folded(falls, scale), largest, share, axis, first, last, max(len(path) - 1, 0))
+
+
+def _fall(step: PathStep, before: float | None, scale: _Scale, onward: str) -> Fall:
+    value = step.row.value
+    if value is not None and step.step is not None:  # steps between this one and the one before may be left out
+        before = value - step.step
+    change = None if before is None or value is None else value - before
+    return Fall(step, before, value, change, scale.share(change), scale.better(change), onward)
+
+
+def _folded(falls: Sequence[Fall], scale: _Scale) -> list[Fall | Fold]:
+    lines: list[Fall | Fold] = []
+    small: list[Fall] = []
+    for place, fall in enumerate(falls):
+        if fall.change is not None and fall.better is None and place != len(falls) - 1:
+            small.append(fall)
+            continue
+        lines += [*_gathered(small, scale), fall]
+        small = []
+    return [*lines, *_gathered(small, scale)]
+
+
+def _gathered(small: list[Fall], scale: _Scale) -> list[Fall | Fold]:
+    if len(small) < FOLDED:
+        return list(small)
+    together = Fold(small, None)
+    return [together._replace(better=scale.better(together.change))]

@@ -1,0 +1,251 @@
+"""Style sheets and scripts that ship with the pages; nothing is loaded from elsewhere.
+
+``vendor/`` has files of others, unchanged, each with its licence: htmx and its extension for server-sent events
+(https://htmx.org, 0BSD), uPlot (https://github.com/leeoniya/uPlot, MIT).
+
+Where pages are: addresses of the daemon, or files of an export beside each other.
+
+Templates filled with answers. Pure but for reading the templates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from autoresearch import __version__, words
+from autoresearch.ask.node import StatusAnswer, TaskStatus
+from autoresearch.errors import UsageError
+from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.text import (
+    LAST_MS,
+    age,
+    counted,
+    duration,
+    largest_unit,
+    lately,
+    moment,
+    one_line,
+    percent,
+    plain_name,
+    sanitised,
+    size,
+    value,
+)
+
+FOLDERS = (Path(__file__).parent / "static", Path(__file__).parent / "vendor")
+MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+TAG_CHARACTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file: its content, its media type, and a tag that changes with the content."""
+
+    content: bytes
+    media: str
+    tag: str
+
+
+@cache
+def _assets() -> dict[str, Asset]:
+    return {file.name: _read(file) for folder in FOLDERS for file in sorted(folder.iterdir()) if file.suffix in MEDIA}
+
+
+def _read(file: Path) -> Asset:
+    content = file.read_bytes()
+    return Asset(content, MEDIA[file.suffix], hashlib.sha256(content).hexdigest()[:TAG_CHARACTERS])
+
+
+def asset(name: str) -> Asset | None:
+    """The file of that name, or None."""
+    return _assets().get(name)
+
+
+def asset_names() -> list[str]:
+    """All of them."""
+    return list(_assets())
+
+
+class Destination(NamedTuple):
+    """A page of the navigation."""
+
+    name: str
+    title: str
+    exported: bool = False
+
+
+NAVIGATION = (
+    Destination("progress", "Progress", exported=True),
+    Destination("board", "Board", exported=True),
+    Destination("lineage", "Lineage", exported=True),
+    Destination("verifications", "Verifications"),
+    Destination("queue", "Queue"),
+    Destination("participants", "Participants"),
+    Destination("peers", "Peers"),
+    Destination("tasks", "Tasks"),
+    Destination("node", "This node"),
+)
+HOME = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Addresses of pages and assets. ``task`` is kept in each; ``runs`` are the runs that an export has, by id."""
+
+    task: str = ""
+    exported: bool = False
+    runs: frozenset[str] = frozenset()
+
+    def page(self, name: str, **query: str) -> str:
+        """A page by its name in the navigation."""
+        if self.exported:
+            return "index.html" if name == HOME else f"{name}.html"
+        return self._address("" if name == HOME else name, query)
+
+    def run(self, run: str) -> str:
+        """The page of a run; empty where an export lacks it."""
+        if self.exported:
+            return f"run-{_short(run)}.html" if run in self.runs else ""
+        return self._address(f"run/{_short(run)}", {})
+
+    def lineage(self, run: str) -> str:
+        """The lineage of a run; in an export that of the best one."""
+        return self.page("lineage") if self.exported else self._address("lineage", {"of": _short(run)})
+
+    def participant(self, key: str) -> str:
+        """A participant's page, or nothing."""
+        return "" if self.exported else self._address(f"participants/{key}", {})
+
+    def asset(self, name: str) -> str:
+        """A style sheet or script. Its address changes with its content, so that browsers may keep it for ever."""
+        found = asset(name)
+        tag = found.tag if found else ""
+        return f"assets/{name}" if self.exported else f"/assets/{name}?{tag}"
+
+    def _address(self, path: str, query: dict[str, str]) -> str:
+        given = urlencode({name: value for name, value in {"task": self.task, **query}.items() if value}, safe=",")
+        return f"/{path}?{given}" if given else f"/{path}"
+
+
+def _short(run: str) -> str:
+    """The short form of an id; what is short already stays."""
+    try:
+        return short_id(parse_id(run))
+    except UsageError:
+        return quote(run, safe="")
+
+
+THIN_SPACE = "\N{THIN SPACE}"
+MINUS = "\N{MINUS SIGN}"
+# What JSON may hold and a script element may not.
+_IN_SCRIPT = ((b"<", rb"\u003c"), (b">", rb"\u003e"), (b"&", rb"\u0026"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What every page shows around its own content.
+
+    ``task`` is the one that the page is about, ``tasks`` all that can be chosen, ``status`` the node's; None in an
+    export. ``read_only``: nobody may control the node from this address.
+    """
+
+    page: str
+    links: Links
+    now_ms: int
+    task: TaskStatus | None = None
+    tasks: Sequence[TaskStatus] = ()
+    status: StatusAnswer | None = None
+    read_only: bool = False
+
+
+def render(template: str, view: View, **values: object) -> str:
+    """A page or a part of one as HTML."""
+    now = view.now_ms
+    times = {"ago": partial(_ago, now_ms=now), "age": lambda time_ms: age(time_ms, now)}
+    return _templates().get_template(template).render(view=view, links=view.links, **times, **values)
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "value": value,
+        "signed": signed,
+        "percent": percent,
+        "number": number,
+        "duration": duration,
+        "brief": largest_unit,
+        "size": size,
+        "moment": moment,
+        "date": date,
+        "short": short,
+        "line": one_line,
+        "lines": partial(sanitised, lines=True),
+        "name": plain_name,
+        "counted": counted,
+        "json": script_json,
+        "slug": lambda text: str(text).replace(" ", "-"),
+    }
+    found.globals |= {
+        "words": words,
+        "version": __version__,
+        "navigation": NAVIGATION,
+        "abs": abs,
+        "min": min,
+        "max": max,
+    }
+    return found
+
+
+def signed(change: float | None, digits: int = 4) -> str:
+    """A change with its sign, set as a person writes it."""
+    if change is None:
+        return "–"
+    return f"{'+' if change > 0 else MINUS if change < 0 else '±'}{abs(change):.{digits}f}"
+
+
+def number(count: float) -> str:
+    """A count with thin spaces between thousands."""
+    return f"{count:,.0f}".replace(",", THIN_SPACE)
+
+
+def date(time_ms: int) -> str:
+    """Day and time of day in UTC."""
+    return datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).strftime("%d %b %H:%M")
+
+
+def short(run: str) -> str:
+    """The short form of an id; anything else as it is, in a line."""
+    try:
+        return short_id(parse_id(run))
+    except UsageError:
+        return one_line(run, 60)
+
+
+def script_json(answer: object) -> Markup:
+    """JSON that can stand in a script element."""
+    text = msgspec.json.encode(answer)
+    for harmful, escaped in _IN_SCRIPT:
+        text = text.replace(harmful, escaped)
+    return Markup(text.decode())  # noqa: S704 - what could end the element is escaped
+
+
+def _ago(time_ms: int, now_ms: int) -> str:
+    return lately(time_ms, now_ms).removesuffix(" ago")

@@ -1,0 +1,282 @@
+"""The end of what a run printed, as lines for a page. Pure; what is shown is cleaned and clipped here.
+
+A unified diff as rows of a table: files, lines with their numbers, and what of a line is new. Pure.
+
+Its lines are a stranger's program. They are cleaned and clipped here, and escaped where they are written.
+
+What the templates of a run, a lineage and the board take, from the answers of the API. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from autoresearch.ask.node import TaskStatus, VotersAnswer
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
+from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board, improvement, verifications
+from autoresearch.face.pages.chart import curve_data
+from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall
+from autoresearch.log.standing.answers import CreditAnswer, ProgramView
+from autoresearch.text import MAXIMIZE, one_line, sanitised
+from autoresearch.words import BoardSection, RunState
+
+TAIL_LINES = 200
+TAIL_CHARACTERS = 400
+
+
+class LogTail(NamedTuple):
+    """The last lines of a log that has ``total`` lines."""
+
+    lines: list[str]
+    total: int
+
+    @property
+    def left_out(self) -> int:
+        """How many lines stand before them."""
+        return self.total - len(self.lines)
+
+
+def log_tail(text: str) -> LogTail:
+    """The last lines of a log. Of a line that is written over by carriage returns it has what was written last."""
+    ended = text.removesuffix("\n")
+    if not ended:
+        return LogTail([], 0)
+    last = ended.rsplit("\n", TAIL_LINES)[-TAIL_LINES:]
+    return LogTail([_tail_line(line) for line in last], ended.count("\n") + 1)
+
+
+def _tail_line(line: str) -> str:
+    last = line.rstrip("\r").rpartition("\r")[2]
+    clean = sanitised(last[: TAIL_CHARACTERS + 1].expandtabs(4))
+    return clean if len(clean) <= TAIL_CHARACTERS else f"{clean[:TAIL_CHARACTERS]}…"
+
+
+# A page shows so many lines, and so much of each; `autoresearch diff` prints all.
+MOST_LINES = 2_000
+MOST_CHARACTERS = 400
+MOST_FILES = 50
+NAME_CHARACTERS = 120
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class Line(NamedTuple):
+    """One line: ``kind`` is add, del, same or gap, ``old`` and ``new`` its numbers, 0 where it has none.
+
+    ``before``, ``changed`` and ``after`` are its text. ``changed`` is empty where the whole line is new.
+    """
+
+    kind: str
+    old: int = 0
+    new: int = 0
+    before: str = ""
+    changed: str = ""
+    after: str = ""
+
+
+@dataclass(slots=True)
+class ChangedFile:
+    """A file of the program, and how many lines were added and removed."""
+
+    name: str
+    lines: list[Line] = field(default_factory=list)
+    added: int = 0
+    removed: int = 0
+
+
+class ChangedProgram(NamedTuple):
+    """What changed, file by file. ``left_out``: so many lines more than a page shows."""
+
+    files: list[ChangedFile]
+    left_out: int
+
+    @property
+    def added(self) -> int:
+        """The lines that were added, in all files."""
+        return sum(file.added for file in self.files)
+
+    @property
+    def removed(self) -> int:
+        """The lines that were removed, in all files."""
+        return sum(file.removed for file in self.files)
+
+
+def changed_program(diff: str) -> ChangedProgram:
+    """The files and lines of a unified diff, as `autoresearch.answers` writes it."""
+    files: list[ChangedFile] = []
+    shown = left_out = 0
+    lines = iter(diff.split("\n"))
+    for line in lines:
+        if line.startswith("--- "):
+            files.append(ChangedFile(_name(next(lines, ""))))
+        elif files and (found := _HUNK.match(line)):
+            file = files[-1]
+            for one in _hunk(found, lines):
+                file.added += one.kind == "add"
+                file.removed += one.kind == "del"
+                if shown < MOST_LINES and len(files) <= MOST_FILES:
+                    shown += 1
+                    file.lines.append(one)
+                else:
+                    left_out += one.kind != "gap"
+    for file in files:
+        file.lines = list(_marked(file.lines))
+    return ChangedProgram(files[:MOST_FILES], left_out)
+
+
+def _name(line: str) -> str:
+    """The file of a line such as ``+++ 7fq2xk1a/train.py``."""
+    return one_line(line.removeprefix("+++ ").partition("/")[2], NAME_CHARACTERS)
+
+
+def _hunk(found: re.Match[str], lines: Iterator[str]) -> Iterator[Line]:
+    """The lines of a hunk, counted by its head: a line of the program may look like a head itself."""
+    old, new = int(found[1]), int(found[3])
+    old_left, new_left = int(found[2] or 1), int(found[4] or 1)
+    if old > 1 or new > 1:
+        yield Line("gap")
+    while old_left > 0 or new_left > 0:
+        line = next(lines, None)
+        if line is None:
+            return
+        text = _shown(line[1:])
+        if line.startswith("+"):
+            yield Line("add", 0, new, text)
+            new, new_left = new + 1, new_left - 1
+        elif line.startswith("-"):
+            yield Line("del", old, 0, text)
+            old, old_left = old + 1, old_left - 1
+        else:
+            yield Line("same", old, new, text)
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+
+
+def _shown(text: str) -> str:
+    clean = sanitised(text[: MOST_CHARACTERS + 1].expandtabs(4))
+    return clean if len(clean) <= MOST_CHARACTERS else f"{clean[:MOST_CHARACTERS]}…"
+
+
+def _marked(lines: list[Line]) -> Iterable[Line]:
+    """The lines, where as many stand in the place of others with what differs marked."""
+    marked = list(lines)
+    starts = [0, *(at for at, (a, b) in enumerate(pairwise(lines), 1) if a.kind != b.kind), len(lines)]
+    blocks = list(pairwise(starts))
+    for (first, middle), (_, last) in pairwise(blocks):
+        is_exchange = lines[first].kind == "del" and middle < len(lines) and lines[middle].kind == "add"
+        if is_exchange and middle - first == last - middle:
+            for place in range(middle - first):
+                marked[first + place], marked[middle + place] = _pair(lines[first + place], lines[middle + place])
+    return marked
+
+
+def _pair(old: Line, new: Line) -> tuple[Line, Line]:
+    """Two lines, one in the place of the other, split where they begin and stop to differ."""
+    a, b = old.before, new.before
+    shortest = min(len(a), len(b))
+    head = next((at for at in range(shortest) if a[at] != b[at]), shortest)
+    tail = next((at for at in range(shortest - head) if a[-1 - at] != b[-1 - at]), shortest - head)
+    if not a[:head].strip() and not a[len(a) - tail :].strip():
+        return old, new  # nothing of it stayed
+    return _split(old, head, len(a) - tail), _split(new, head, len(b) - tail)
+
+
+def _split(line: Line, start: int, end: int) -> Line:
+    text = line.before
+    return line._replace(before=text[:start], changed=text[start:end], after=text[end:])
+
+
+# The metric of the tasks of environments: what their programs report while they train are rewards.
+_REWARD = "mean_reward"
+
+
+def run_content(
+    shown: ShowAnswer,
+    *,
+    context: RunContextAnswer | None,
+    effects: EffectsAnswer | None,
+    parent: ShowAnswer | None,
+    task: TaskStatus | None,
+    diff: DiffAnswer | None = None,
+    me: str = "",
+) -> dict[str, object]:
+    """The page of a run. ``context`` is None where it was withdrawn, ``me`` the key of the participant who looks.
+
+    ``diff`` is the difference to its parent; None where it comes later, or is not here.
+    """
+    run, verification = shown.run, shown.verification
+    assert run is not None  # a record of another kind has no such page
+    assert verification is not None
+    return {
+        "shown": shown,
+        "row": context.row if context else bare_row(run, own=run.participant.key == me),
+        "parent": context.parent if context else None,
+        "context": context,
+        "picture": forest(run, verification, noise=task.noise if task else 0.0),
+        "refuting": refuting(run, verification),
+        "refuted_by": refuting_value(run, verification),
+        "effects": {one.name: one for one in effects.effects} if effects else None,
+        "program": changed_program(diff.diff) if diff else None,
+        "curve": curve_data(
+            run.curve,
+            parent.run.curve if parent and parent.run else (),
+            rewards=run.mode != "experiment" or (task is not None and task.metric == _REWARD),
+        ),
+        "closed": _closed(task, run.value if verification.value is None else verification.value),
+    }
+
+
+def lineage_content(path: PathAnswer) -> dict[str, object]:
+    """The steps from the baseline to a run."""
+    floor, maximize = path.task.floor, path.task.direction == MAXIMIZE
+    way = waterfall(path.steps, noise=path.task.noise, floor=floor, maximize=maximize)
+    return {"of": path.steps[-1].row.id, "way": way, "floor": floor, "maximize": maximize, "left_out": path.left_out}
+
+
+def board_content(
+    top: TopAnswer,
+    rows: Mapping[str, RunRow],
+    credit: CreditAnswer,
+    voters: VotersAnswer,
+    *,
+    me: str = "",
+    devices: Sequence[str] = (),
+    hardware: str = "",
+) -> dict[str, object]:
+    """The leaderboard of a task. ``rows`` are runs of it by id, ``me`` is the key of the participant who looks.
+
+    ``devices`` are the kinds of hardware to choose from, ``hardware`` the one that is shown; empty: what is compared.
+    """
+    sections, task = board_sections(top.programs), top.task.digest
+    return {
+        "top": top,
+        "board": confirmed_board(sections[BoardSection.CONFIRMED], rows, maximize=top.task.direction == MAXIMIZE),
+        "rows": rows,
+        "credit": [(one, improvement(one, task), verifications(one)) for one in by_credit(credit.participants, task)],
+        "open": sections[BoardSection.OPEN],
+        "failed": sections[BoardSection.FAILED],
+        "unattested": sections[BoardSection.UNATTESTED],
+        "voters": voters,
+        "me": me,
+        "devices": devices,
+        "hardware": hardware,
+    }
+
+
+def board_sections(programs: Sequence[ProgramView]) -> dict[BoardSection, list[ProgramView]]:
+    """Programs by section of the board; where trust names nobody by their state."""
+    found: dict[BoardSection, list[ProgramView]] = {section: [] for section in BoardSection}
+    for program in programs:
+        usual = BoardSection.OPEN if program.state == RunState.REPORTED else BoardSection.FAILED
+        found[BoardSection(program.section) if program.section else usual].append(program)
+    return found
+
+
+def _closed(task: TaskStatus | None, value: float | None) -> float | None:
+    """The share of the way from the baseline to the floor; None where the task states no floor."""
+    if task is None or task.baseline is None or task.floor is None or value is None or task.baseline == task.floor:
+        return None
+    return (task.baseline - value) / (task.baseline - task.floor)

@@ -1,0 +1,242 @@
+"""Verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI (RFC 9381), over libsodium's group. Pure.
+
+The holder of the secret key computes one output for an input, and a proof by which everybody can check the output. A
+plain signature would not do: its signer can try nonces until it likes the result.
+
+Python's integers are not constant in time. A program on the same machine can learn of the key by measuring ``prove``.
+
+Committees, drawn by a verifiable random function (VRF), and the seeds that follow from it. Pure.
+
+Nobody can predict a committee, least of all the author of the run. Everybody can check it afterwards: the verifier's
+proof is part of its record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+from nacl.bindings import (
+    crypto_core_ed25519_add,
+    crypto_core_ed25519_is_valid_point,
+    crypto_core_ed25519_sub,
+    crypto_scalarmult_ed25519_base_noclamp,
+    crypto_scalarmult_ed25519_noclamp,
+)
+from nacl.exceptions import CryptoError
+
+from autoresearch.record.record import DEFAULT_NETWORK, Network
+
+PROOF_BYTES = 80
+OUTPUT_BYTES = 64
+_SUITE = b"\x03"
+_P = 2**255 - 19
+_ORDER = 2**252 + 27742317777372353535851937790883648493
+_CHALLENGE_BYTES = 16
+_TRIES = 256
+
+
+def prove(seed: bytes, alpha: bytes) -> bytes:
+    """The proof of 80 bytes for an input, with the Ed25519 secret ``seed`` of 32 bytes (RFC 9381, section 5.1)."""
+    digest = hashlib.sha512(seed).digest()
+    secret = _clamped(digest[:32])
+    public = crypto_scalarmult_ed25519_base_noclamp(_scalar(secret))
+    point = _to_curve(public, alpha)
+    gamma = crypto_scalarmult_ed25519_noclamp(_scalar(secret), point)
+    nonce = int.from_bytes(hashlib.sha512(digest[32:] + point).digest(), "little") % _ORDER
+    challenge = _challenge(
+        public,
+        point,
+        gamma,
+        crypto_scalarmult_ed25519_base_noclamp(_scalar(nonce)),
+        crypto_scalarmult_ed25519_noclamp(_scalar(nonce), point),
+    )
+    answer = (nonce + challenge * secret) % _ORDER
+    return gamma + challenge.to_bytes(_CHALLENGE_BYTES, "little") + _scalar(answer)
+
+
+def verify(public: bytes, alpha: bytes, proof: bytes) -> bytes | None:
+    """The output of a proof, 64 bytes, or None when the proof is not valid (RFC 9381, section 5.3).
+
+    Stricter than the RFC in one place: a gamma outside the prime-order subgroup is refused. No honest prover sends one.
+    """
+    if len(public) != 32 or len(proof) != PROOF_BYTES:
+        return None
+    gamma, challenge = proof[:32], int.from_bytes(proof[32:48], "little")
+    answer = int.from_bytes(proof[48:], "little")
+    if answer >= _ORDER or not crypto_core_ed25519_is_valid_point(public):
+        return None
+    if not crypto_core_ed25519_is_valid_point(gamma):
+        return None
+    point = _to_curve(public, alpha)
+    try:
+        first = _difference(crypto_scalarmult_ed25519_base_noclamp(_scalar(answer)), challenge, public)
+        second = _difference(crypto_scalarmult_ed25519_noclamp(_scalar(answer), point), challenge, gamma)
+    except (CryptoError, RuntimeError):
+        return None
+    return _output(gamma) if _challenge(public, point, gamma, first, second) == challenge else None
+
+
+def output(proof: bytes) -> bytes:
+    """The output of a proof that is known to be valid: 64 bytes (RFC 9381, section 5.2)."""
+    return _output(proof[:32])
+
+
+def _output(gamma: bytes) -> bytes:
+    return hashlib.sha512(_SUITE + b"\x03" + _times_cofactor(gamma) + b"\x00").digest()
+
+
+def _to_curve(public: bytes, alpha: bytes) -> bytes:
+    """A point from a hash, by trial (section 5.4.1.1)."""
+    for counter in range(_TRIES):
+        head = _SUITE + b"\x01" + public + alpha + bytes([counter]) + b"\x00"
+        candidate = hashlib.sha512(head).digest()[:32]
+        if not _is_canonical(candidate):
+            continue
+        try:
+            return _times_cofactor(candidate)
+        except (CryptoError, RuntimeError):
+            continue
+    raise AssertionError("256 hashes in a row were no points: that happens once in 2**256 inputs")
+
+
+def _is_canonical(encoded: bytes) -> bool:
+    """Whether the encoding is one that RFC 8032 decodes: y is below the field's size, and no sign without an x."""
+    y = int.from_bytes(encoded, "little") & (2**255 - 1)
+    signed = encoded[31] >> 7
+    return y < _P and not (signed and y in (1, _P - 1))
+
+
+def _times_cofactor(point: bytes) -> bytes:
+    for _ in range(3):
+        point = crypto_core_ed25519_add(point, point)
+    return point
+
+
+def _difference(left: bytes, challenge: int, point: bytes) -> bytes:
+    """``left − challenge · point``."""
+    return crypto_core_ed25519_sub(left, crypto_scalarmult_ed25519_noclamp(_scalar(challenge), point))
+
+
+def _challenge(*points: bytes) -> int:
+    digest = hashlib.sha512(_SUITE + b"\x02" + b"".join(points) + b"\x00").digest()
+    return int.from_bytes(digest[:_CHALLENGE_BYTES], "little")
+
+
+def _clamped(half: bytes) -> int:
+    value = int.from_bytes(half, "little")
+    return (value & (2**254 - 8)) | 2**254
+
+
+def _scalar(value: int) -> bytes:
+    return (value % _ORDER).to_bytes(32, "little")
+
+
+_DOMAIN = b"autoresearch/verify/1"
+_SEEDS = b"autoresearch/verify-seeds/1"
+_TEXTS = b"autoresearch/verify-texts/1"
+_CHALLENGES = b"autoresearch/challenges/1"
+_AUDIT = b"autoresearch/audit/1"
+_REPLICATED = b"autoresearch/replicated/1"
+# However often an author was right, at least one in so many of its runs is replicated.
+LEAST_REPLICATED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The constants of a network for verification, without ``verify_``.
+
+    ``committee`` is the expected number of voters that are chosen; ``quorum`` of them must reveal. The committee
+    doubles every ``patience_ms`` while too few did. Below ``everybody`` voters all are chosen. Below ``least`` voters
+    no run passes provisional. A voter attested by mail verifies runs that were published at least ``age_ms`` after its
+    attestation. Of 1,000 runs that lead nothing, ``audit_permille`` are verified. A participant that was right
+    ``seasoned`` times in a row has fewer runs replicated. Proven fraud bans a participant for ``ban_ms``.
+    """
+
+    committee: int = DEFAULT_NETWORK.verify_committee
+    quorum: int = DEFAULT_NETWORK.verify_quorum
+    everybody: int = DEFAULT_NETWORK.verify_everybody
+    least: int = DEFAULT_NETWORK.verify_least
+    patience_ms: int = DEFAULT_NETWORK.verify_patience_ms
+    age_ms: int = DEFAULT_NETWORK.verify_age_ms
+    audit_permille: int = DEFAULT_NETWORK.verify_audit_permille
+    seasoned: int = DEFAULT_NETWORK.verify_seasoned
+    ban_ms: int = DEFAULT_NETWORK.verify_ban_ms
+
+
+@lru_cache(maxsize=64)
+def network_rules(network: Network) -> Rules:
+    """The constants of a network, as rules."""
+    return Rules(**{field.name: getattr(network, f"verify_{field.name}") for field in fields(Rules)})
+
+
+def question(run: bytes, stage: str, round_number: int) -> bytes:
+    """The function's input for a run, a stage and a round (0, or more after a dispute)."""
+    return hashlib.sha256(_DOMAIN + run + stage.encode() + round_number.to_bytes(4, "big")).digest()
+
+
+def expected(rules: Rules, round_number: int, waited_ms: int) -> int:
+    """How many voters are to be chosen: three times as many in round 1, twice as many for each ``patience_ms``."""
+    doublings: int = min(max(waited_ms, 0) // rules.patience_ms, 16)
+    return int(rules.committee * 3**round_number) << doublings
+
+
+def is_chosen(output: bytes, *, chosen: int, voters: int, devices: int, rules: Rules) -> bool:
+    """Whether a device with the VRF output ``output`` is chosen, where ``chosen`` of ``voters`` are expected to be.
+
+    The devices of a participant share its chance: more machines are no more draws.
+    """
+    if voters < rules.everybody:
+        return True
+    lot = int.from_bytes(output, "big")
+    return lot * voters * max(devices, 1) < chosen << (8 * OUTPUT_BYTES)
+
+
+def seeds(output: bytes, count: int) -> list[int]:
+    """The seeds of a verifier's pairs, below 2**63. They follow from its proof, so nobody can choose them."""
+    return _numbers(_SEEDS, output, count)
+
+
+def text_seeds(output: bytes, count: int) -> list[int]:
+    """The seeds of the new texts and worlds of a verifier's pairs, below 2**63.
+
+    A program in training knows its own seed. The new text must not follow from that seed, or the program could write
+    the text itself.
+    """
+    return _numbers(_TEXTS, output, count)
+
+
+def challenge_draw(output: bytes) -> bytes:
+    """The bytes that draw a verifier's challenges: nobody can choose them, everybody can repeat the draw."""
+    return hashlib.sha256(_CHALLENGES + output).digest()
+
+
+def _numbers(domain: bytes, output: bytes, count: int) -> list[int]:
+    digests = (hashlib.sha256(domain + output + number.to_bytes(4, "big")).digest() for number in range(count))
+    return [int.from_bytes(digest[:8], "big") >> 1 for digest in digests]
+
+
+def is_audited(seed: bytes, run: bytes, *, voters: int, rules: Rules) -> bool:
+    """Whether the device with this secret audits a run that leads nothing.
+
+    Of 1,000 such runs, ``audit_permille`` are to be verified. That share is divided among the possible verifiers. A
+    keyed hash of the run's id draws: only this device knows it, and the run's author cannot influence it.
+    """
+    lot = int.from_bytes(hmac.digest(seed, _AUDIT + run, "sha256")[:8], "big")
+    return lot * 1000 * max(min(voters - 1, rules.committee), 1) < rules.audit_permille << 64
+
+
+def is_replicated(run: bytes, outputs: Sequence[bytes], *, consecutive_valid: int, rules: Rules) -> bool:
+    """Whether a run that would lead nothing is replicated.
+
+    ``consecutive_valid`` is how often its author was right in a row. Below ``seasoned`` times every run is replicated,
+    above that one in so many, never fewer than one in ten. The proofs of its evaluators (``outputs``) draw: nobody can
+    choose them, and every node has the same.
+    """
+    if consecutive_valid < rules.seasoned:
+        return True
+    lot = hashlib.sha256(_REPLICATED + run + b"".join(outputs)).digest()[:8]
+    return int.from_bytes(lot, "big") * min(consecutive_valid, LEAST_REPLICATED) < 1 << 64

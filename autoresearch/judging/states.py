@@ -1,0 +1,281 @@
+"""Reports: what one participant measured of one run, as far as the rules need it. Pure.
+
+Commit before reveal: a verifier fixes its result before it can know the results of others. Pure.
+
+It publishes a digest first, and its result when enough others have published their digests. A reveal links its own
+commitment and those of the others that it waited for. The hash proves the order: a commitment that another's reveal
+links is older than that reveal, whatever their clocks said.
+
+Computes the state of a run from reports. Pure: the same reports in any order give the same state.
+
+reported → provisional → confirmed | not replicated
+        ↘ disputed → provisional | refuted            fraud: proven by records alone
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median, median_high, median_low
+from typing import NamedTuple
+
+from autoresearch.judging.committee import Rules
+from autoresearch.judging.statistics import LOOKS, Finding, judge_pairs, standard_error
+from autoresearch.record.encoding import encode
+from autoresearch.words import UNDECIDED, RunState
+
+EVALUATE, REPLICATE = "evaluate", "replicate"
+# The rounds of a stage: two evaluations (the second after a dispute), one for pairs. A further round would give a
+# verifier other seeds to choose from, and a voter a second vote.
+ROUNDS = {EVALUATE: 2, REPLICATE: 1}
+
+
+class Report(NamedTuple):
+    """One verification: an evaluation that passed or failed, or pairs of runs.
+
+    ``voter`` is the verifier's voter, ``attested`` whether it counts. ``order`` sorts reports: time and id.
+    ``commitment`` is the record that fixed it before the reveal, ``links`` are all links of the reveal. Without
+    ``measured`` there is no value, and the run did not pass: an evaluation ended in an error, or the run failed in the
+    pairs. ``improvements`` are the differences of the pairs, positive where the run is better than its parent.
+    ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
+    the pairs; smaller is better.
+    """
+
+    voter: bytes
+    attested: bool
+    order: tuple[int, bytes]
+    stage: str
+    round: int = 0
+    passed: bool = True
+    improvements: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    commitment: bytes = b""
+    links: tuple[bytes, ...] = ()
+    measured: bool = True
+    parents: tuple[float, ...] = ()
+
+
+SALT_BYTES = 32
+_DOMAIN = b"autoresearch/commit/1"
+
+
+def commitment_digest(author: bytes, salt: bytes, measured: Mapping[str, object]) -> bytes:
+    """The digest that commits a device to a verification: of its key, the salt, and the body without the salt.
+
+    The salt prevents guessing the value from the digest. The key prevents using another device's digest.
+    """
+    body = {name: value for name, value in measured.items() if name != "salt"}
+    return hashlib.sha256(_DOMAIN + author + salt + encode(body)).digest()
+
+
+def in_time(reports: Iterable[Report], quorum: int) -> set[Report]:
+    """The reports that cannot repeat what others had revealed.
+
+    A report is in time when another voter's reveal of the same stage and round links its commitment. Where fewer than
+    ``quorum`` of one finding are in time, the first of the others fill it up. One verifier has to be the first, and in
+    a small network none may have waited. Pairs are always in time: each verifier has its own seeds, so nothing can be
+    repeated.
+    """
+    questions: defaultdict[int, list[Report]] = defaultdict(list)
+    found: set[Report] = set()
+    for report in sorted(reports, key=lambda report: report.order):
+        if report.stage == EVALUATE:
+            questions[report.round].append(report)
+        else:
+            found.add(report)
+    for spoken in questions.values():
+        vouched = [report for report in spoken if _is_vouched_for(report, spoken)]
+        for finding in (True, False):
+            same = [report for report in spoken if report.passed is finding]
+            before = [report for report in same if report in vouched]
+            others = [report for report in same if report not in vouched]
+            found.update(before, others[: max(quorum - len(before), 0)])
+    return found
+
+
+def _is_vouched_for(report: Report, spoken: Iterable[Report]) -> bool:
+    return any(report.commitment in other.links for other in spoken if other.voter != report.voter)
+
+
+# A dispute is decided by two thirds of the new committee.
+DECIDING_SHARE = 2 / 3
+# A confirmation, and a refutation, needs at least so many participants besides the author.
+CONFIRMING_VOTERS = LOOKS[0]
+# Honest runs of one program hardly ever lie so many standard deviations apart in the middle of all.
+_APART_NOISES = 3.0
+# A parent is so many standard deviations worse in pairs than its number only where it fails in new worlds.
+_COLLAPSE_NOISES = 8.0
+
+
+class Judgement(NamedTuple):
+    """The state of a run; the network's value with its standard error and number of runs; the number of verifiers.
+
+    ``value`` is like those of the reports: smaller is better. ``improvement`` is the median difference to the parent,
+    positive where the run is better. Where the two numbers in the middle lie far apart, each is the worse of the two.
+    """
+
+    state: RunState
+    value: float | None
+    error: float | None
+    runs: int
+    voters: int
+    improvement: float | None = None
+
+
+class Lineage(NamedTuple):
+    """What is known of a run and of its parent; smaller is better.
+
+    ``claim`` is the value that the run's author reports, ``parent`` the number of its parent. ``as_parent`` is what
+    each verifier measured of the run itself as the parent in pairs. A parent that is good in the task's own world alone
+    makes every child look better in new worlds.
+    """
+
+    claim: float | None = None
+    parent: float | None = None
+    as_parent: Sequence[float] = ()
+
+
+def judge(  # noqa: PLR0913 - all that a judgement follows from
+    reports: Iterable[Report],
+    *,
+    author: bytes,
+    voters: int,
+    rules: Rules,
+    noise: float,
+    minimum_effect: float,
+    pairs_only: bool = False,
+    state_only: bool = False,
+    lineage: Lineage | None = None,
+) -> Judgement:
+    """The state of a run, from the reports on it.
+
+    ``author`` is the author's voter; its own reports never count. ``voters`` is the number of attested voters. Each has
+    one report for each stage and round, its first. Below ``rules.least`` voters no run passes provisional.
+    ``pairs_only``: no evaluation is possible, so pairs need none before them. ``state_only``: the run claims what its
+    learned state is worth and nothing else, so evaluations confirm it and there are no pairs.
+    """
+    lineage = lineage or Lineage()
+    spoken = _heard(reports, author)
+    heard = [report for report in spoken if report.measured]
+    pairs = [report for report in heard if (report.stage, report.round) == (REPLICATE, 0)]
+    finding, count = judge_pairs(
+        [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voters - 1
+    )
+    told = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
+    improvements = [value for report in told for value in report.improvements]
+    values = [value for report in told for value in report.values]
+    speakers = len({report.voter for report in spoken})
+    measured = (
+        _middle(values, noise, worse=median_high) if values else None,
+        _error(values, noise) if len(values) > 1 else None,
+        len(values),
+        speakers,
+        _middle(improvements, noise, worse=median_low) if improvements else None,
+    )
+    evaluations = [report for report in spoken if report.stage == EVALUATE]
+    state = _evaluated(evaluations, voters, rules)
+    if state_only:
+        return _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
+    ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
+    if state in UNDECIDED and _collapses(lineage.as_parent, lineage.claim, noise):
+        return Judgement(RunState.DISPUTED, *measured)
+    if not ready or voters < rules.least:
+        return Judgement(state, *measured)
+    failures = sum((report.stage, report.round, report.measured) == (REPLICATE, 0, False) for report in spoken)
+    if failures >= CONFIRMING_VOTERS and failures > len(pairs):
+        return Judgement(RunState.NOT_REPLICATED, *measured)
+    if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOTERS < voters - 1:
+        finding = Finding.OPEN  # one voter against the other: a third is asked
+    if finding is Finding.BETTER and _collapses([median(r.parents) for r in told if r.parents], lineage.parent, noise):
+        finding = Finding.OPEN  # its parent failed there: the difference means nothing
+    if finding is not Finding.OPEN:
+        state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
+    return Judgement(state, *measured)
+
+
+def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules: Rules, noise: float) -> Judgement:
+    """The judgement of a run that is evaluated alone: confirmed by a quorum of at least two where that is enough."""
+    values = [value for report in evaluations for value in report.values]
+    speakers = len({report.voter for report in evaluations})
+    if speakers < CONFIRMING_VOTERS or voters < rules.least:
+        return Judgement(state, None, None, 0, speakers)
+    if state is RunState.PROVISIONAL:
+        state = RunState.CONFIRMED
+    error = _error(values, noise) if len(values) > 1 else None
+    number = _middle(values, noise, worse=median_high) if values else None
+    return Judgement(state, number, error, len(values), speakers)
+
+
+def _collapses(found: Sequence[float], number: float | None, noise: float) -> bool:
+    """Whether most verifiers of a run, and more than one, found it far worse than its number."""
+    if number is None or noise <= 0:
+        return False
+    worse = sum(value - number > _COLLAPSE_NOISES * noise for value in found)
+    return worse >= CONFIRMING_VOTERS and 2 * worse > len(found)
+
+
+def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:
+    """The median, or the worse of the two numbers in the middle where these lie too far apart.
+
+    With two verifiers, half of the numbers are one voter's. It must not move the median as far as it likes.
+    """
+    return worse(values) if _is_apart(values, noise) else median(values)
+
+
+def _is_apart(values: Sequence[float], noise: float) -> bool:
+    """Whether the two numbers in the middle lie further apart than runs of one program do."""
+    return bool(values) and median_high(values) - median_low(values) > _APART_NOISES * noise
+
+
+def _error(values: Sequence[float], noise: float) -> float:
+    """The standard error of the values. Values too far out for one program count as the bound."""
+    middle, most = median(values), _APART_NOISES * noise if noise > 0 else math.inf
+    return standard_error([min(max(value, middle - most), middle + most) for value in values], noise=noise)
+
+
+def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:
+    """The reports that count, in order: of attested voters other than the author, one for each stage and round."""
+    first: dict[tuple[bytes, str, int], Report] = {}
+    for report in sorted(reports, key=lambda report: report.order):
+        if report.attested and report.voter != author:
+            first.setdefault((report.voter, report.stage, report.round), report)
+    return sorted(first.values(), key=lambda report: report.order)
+
+
+def _evaluated(evaluations: Sequence[Report], voters: int, rules: Rules) -> RunState:
+    """The state by the evaluations alone. One that fails opens a dispute; it never rejects.
+
+    A quorum of errors opens one too, where more verifiers ended in an error than came to a value. Otherwise a model
+    that only the author's friends can measure could pass.
+    """
+    quorum = min(rules.quorum, max(voters - 1, 1))
+    errors = sum(not report.measured for report in evaluations)
+    evaluations = [report for report in evaluations if report.measured]
+    state, last = RunState.REPORTED, max((report.round for report in evaluations), default=0)
+    unmeasurable = errors >= quorum and errors > len(evaluations)
+    timely = in_time(evaluations, quorum)
+    for number in range(last + 1):
+        spoken = [report for report in evaluations if report.round == number]
+        if number and state is not RunState.DISPUTED:
+            break  # this round was not asked for
+        if number == 0:
+            if any(not report.passed for report in spoken):
+                state = RunState.DISPUTED
+            elif len(spoken) >= quorum:
+                state = RunState.PROVISIONAL
+            if unmeasurable:
+                state = RunState.DISPUTED
+            continue
+        # Reports that may be repetitions decide only where those in time do not.
+        for decisive in ([report for report in spoken if report in timely], spoken):
+            passed = sum(report.passed for report in decisive)
+            failed = len(decisive) - passed
+            if len(decisive) >= quorum and passed >= DECIDING_SHARE * len(decisive):
+                state = RunState.PROVISIONAL
+            elif len(decisive) >= max(quorum, CONFIRMING_VOTERS) and failed >= DECIDING_SHARE * len(decisive):
+                state = RunState.REFUTED  # by at least two: one against one decides nothing
+            if state is not RunState.DISPUTED:
+                break
+    return state

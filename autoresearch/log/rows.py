@@ -1,0 +1,307 @@
+"""What the log answers: verdicts on what came in, heads, forks, and rows of its tables. Values only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from autoresearch.judging.scoring import CountedRun
+from autoresearch.record.record import Record, Refusal
+
+
+class State(StrEnum):
+    """What became of bytes that were offered to the log."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+    EARLY = "early"
+    OVER_QUOTA = "over quota"
+
+
+class Verdict(NamedTuple):
+    """``id`` is the SHA-256 of the bytes. ``record`` is there when it was stored, ``refusal`` when refused or early."""
+
+    state: State
+    id: bytes
+    record: Record | None = None
+    refusal: Refusal | None = None
+
+
+class Head(NamedTuple):
+    """An author's last record."""
+
+    seq: int
+    id: bytes
+
+
+class Fork(NamedTuple):
+    """Several records of one author with one sequence number: they are the proof. ``merged``: a root key ended it."""
+
+    author: bytes
+    seq: int
+    ids: tuple[bytes, ...]
+    merged: bool
+
+
+class StoredRun(NamedTuple):
+    """A run, and whether a fork of its author that no merge ended comes before it."""
+
+    record: Record
+    forked: bool
+
+
+class SignedRun(NamedTuple):
+    """A run's record: its id, device, time and number, and whether its author withdrew it."""
+
+    id: bytes
+    author: bytes
+    time: int
+    seq: int
+    withdrawn: bool
+
+
+class RunColumns(NamedTuple):
+    """A run as a row of a table: ``n`` is the number of its record. Times are Unix ms, ``cpu_ms`` processor time."""
+
+    n: int
+    id: bytes
+    author: bytes
+    seq: int
+    time: int
+    status: str
+    value: float | None
+    budget: float
+    source_digest: bytes
+    parent: bytes | None
+    device: str
+    cpu_ms: int
+
+
+class HistoryRow(NamedTuple):
+    """A run, compact. ``genome`` is JSON."""
+
+    id: bytes
+    source_digest: bytes
+    genome: bytes
+    value: float | None
+    replicate: int
+    parent: bytes | None
+    base: bytes | None
+    status: str
+    author: bytes
+    budget: float
+    time: int
+    forked: bool
+    seq: int
+
+
+class ClaimRow(NamedTuple):
+    """Someone is trying this until ``until``, ms UTC."""
+
+    id: bytes
+    task: bytes
+    source_digest: bytes
+    replicate: int
+    author: bytes
+    time: int
+    until: int
+    title: str
+
+
+class ProgramRow(NamedTuple):
+    """All counted runs of one source with one budget. ``first`` is the first run, ``rank`` orders, smallest first.
+
+    ``device`` is the hardware of the first, and on a wall-clock task of all of them.
+    """
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    runs: int
+    mean: float
+    first: bytes
+    first_time: int
+    rank: float | None
+    author: bytes
+    title: str
+    parent: bytes | None
+    device: str
+
+
+class Bound(NamedTuple):
+    """What no selection of an entry's runs stands before: a rank, and the time and id of its first run."""
+
+    rank: float
+    time: int
+    first: bytes
+
+
+class EntryRow(NamedTuple):
+    """A program as one device ran it. No selection of ``runs`` stands before ``bound``.
+
+    ``shared``: another device, whoever that is, has runs of it too.
+    """
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+    bound: Bound
+    shared: bool
+    runs: tuple[CountedRun, ...]
+
+
+class MeasuredRow(NamedTuple):
+    """A run that others measured, and the bound of its device's entry."""
+
+    run: bytes
+    time: int
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+    bound: Bound
+
+
+class TaskRow(NamedTuple):
+    """A task as its publisher signed it. ``direction``, ``noise`` and ``budget`` are None without sensible rules."""
+
+    id: bytes
+    digest: bytes
+    name: str
+    author: bytes
+    time: int
+    direction: str | None
+    noise: float | None
+    budget: float | None
+
+
+class CommitmentRow(NamedTuple):
+    """Somebody measured a run and does not tell yet. ``n`` orders by arrival here, ``output`` is what the proof says.
+
+    ``seq`` is the author's own order.
+    """
+
+    n: int
+    id: bytes
+    run: bytes
+    stage: str
+    round: int
+    digest: bytes
+    author: bytes
+    seq: int
+    time: int
+    output: bytes | None
+
+
+class VerificationRow(NamedTuple):
+    """A measurement of a run by another participant; ``n`` and ``output`` as in a commitment."""
+
+    id: bytes
+    run: bytes
+    stage: str
+    verdict: str
+    value: float | None
+    author: bytes
+    time: int
+    round: int
+    output: bytes | None
+    n: int
+
+
+class ReleaseRow(NamedTuple):
+    """A release of a component. ``version_key`` sorts as versions do; equal ``content`` installs the same.
+
+    The smaller ``distance`` is, the better it fits the words that were searched.
+    """
+
+    id: bytes
+    author: bytes
+    time: int
+    type: str
+    name: str
+    version: str
+    version_key: str
+    content: bytes
+    distance: float = 0.0
+
+
+class YankRow(NamedTuple):
+    """Somebody advises against the release ``target``; it counts when it is the release's own publisher."""
+
+    id: bytes
+    author: bytes
+    time: int
+    target: bytes
+
+
+class Revision(NamedTuple):
+    """How far a log has come: the record stored last, and how often something was taken out for the quota."""
+
+    row: int
+    drops: int
+
+
+class Said(NamedTuple):
+    """The runs of which others' verifications say something else than before, their parents and children, and tasks.
+
+    What is measured of a run in pairs says something of its parent, and what its parent's number is of the run.
+    """
+
+    runs: set[bytes]
+    parents: set[bytes]
+    children: set[bytes]
+    tasks: set[bytes]
+
+
+class FraudRow(NamedTuple):
+    """A record that, alone or with the record that it names as its parent, proves that its author cheated."""
+
+    id: bytes
+    author: bytes
+    seq: int
+    time: int
+
+
+class LikeRow(NamedTuple):
+    """One of several runs with the same program or the same checkpoint, on one task; by time and id, as it sorts.
+
+    ``changes``: it has a parent, and so says that it changes something.
+    """
+
+    time: int
+    id: bytes
+    author: bytes
+    task: bytes
+    source_digest: bytes
+    changes: bool
+
+
+# By task and what they share.
+Alike = dict[tuple[bytes, bytes], list[LikeRow]]
+
+
+class MentionRow(NamedTuple):
+    """Somebody's record names a run, so that the run was there: a measurement, or a run that links it or builds on it.
+
+    ``built``: it says no more than that it builds on it.
+    """
+
+    author: bytes
+    seq: int
+    time: int
+    built: bool
+
+
+class HeardRow(NamedTuple):
+    """A run in the order in which runs came to this log, by ``n``."""
+
+    n: int
+    id: bytes
+    task: bytes
+    author: bytes
+    time: int
+    source_digest: bytes
+    checkpoint: bytes | None
+    budget: float

@@ -1,0 +1,268 @@
+"""What all answers have in common, and the answer that is an error.
+
+A participant as answers show it, and what stands against it.
+
+One run, one program, one step of a lineage. Record ids are CIDs, other hashes and keys hexadecimal.
+
+What participants have done.
+
+What the views tell other rooms. Record ids are CIDs, other hashes and keys hexadecimal.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all answers."""
+
+
+class Failure(Answer, frozen=True, kw_only=True):
+    """An error: the sentence, what to do next, and the exit status that the command line would have."""
+
+    error: str
+    hint: str = ""
+    exit_status: int = 1
+
+
+class ParticipantView(msgspec.Struct, frozen=True, kw_only=True):
+    """A participant as commands show it. `credit` takes ``short`` and ``key``.
+
+    ``key`` is its root key, or the device's own key where no root key names the device. ``short`` is the
+    beginning of it that no other key in the log has. ``name`` is the name that it chose; others may choose the same.
+    """
+
+    key: str
+    short: str
+    name: str = ""
+
+
+# What an answer of an older daemon lacks.
+NOBODY = ParticipantView(key="", short="")
+
+
+class MarkView(msgspec.Struct, frozen=True, kw_only=True):
+    """A mark of a participant: its own record, and the records by which everybody can check it."""
+
+    mark: str
+    record: str
+    evidence: list[str]
+    time_ms: int
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it.
+
+    ``origin`` is the same run's record in another network, by the same participant. ``headline`` tells the change from
+    its parent in a line; empty where it was not looked up.
+    """
+
+    id: str
+    task: str
+    mode: str
+    status: str
+    state: str
+    reason: str = ""
+    value: float | None = None
+    metrics: dict[str, int | float] = {}
+    curve: list[float] = []
+    source: str
+    source_bytes: int = 0
+    source_digest: str
+    parent: str | None = None
+    base: str | None = None
+    replicate: int = 0
+    seed: int
+    budget: float
+    genome: dict[str, int | float | str | bool] = {}
+    title: str = ""
+    headline: str = ""
+    hypothesis: str = ""
+    expected: float | None = None
+    proposer: str = ""
+    log: str | None = None
+    checkpoint: str | None = None
+    checkpoint_bytes: int = 0
+    duration_ms: int = 0
+    cpu_ms: int = 0
+    peak_memory_bytes: int = 0
+    sandbox: int = 0
+    device: str = ""
+    environment: dict[str, str] = {}
+    author: str
+    seq: int
+    time_ms: int
+    forked: bool = False
+    participant: ParticipantView = NOBODY
+    origin: str | None = None
+
+
+class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
+    """All counted runs of one source with the task's full budget, of one device where trust names anybody.
+
+    ``id`` is the first of them, and identifies the program. ``mean`` and ``runs`` are reported. ``score`` ranks the
+    program, in the metric's unit: the mean made worse by the standard error. ``value`` is what others measured with
+    seeds fixed by the protocol: the median of ``others`` runs. ``margin`` is half of its 95 % interval, ``voters`` the
+    number of verifiers.
+
+    ``section`` is where the leaderboard shows it, empty where trust names nobody. ``position`` is 0 where it is not
+    ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: the end of an earlier
+    confirmation.
+
+    ``author`` is the device that signed, ``participant`` whose it is. ``marks`` are that participant's marks, null
+    where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
+    ``copy_of`` is another participant's run that had this one's checkpoint or program before. ``headline`` and
+    ``proposer`` are those of the run, empty where they were not looked up.
+    """
+
+    position: int
+    id: str
+    source_digest: str
+    runs: int
+    mean: float
+    score: float
+    state: str
+    title: str
+    author: str
+    parent: str | None
+    time_ms: int
+    value: float | None = None
+    margin: float | None = None
+    others: int = 0
+    voters: int = 0
+    section: str = ""
+    retest: bool = False
+    confirmed_until_ms: int | None = None
+    participant: ParticipantView = NOBODY
+    marks: list[MarkView] | None = None
+    banned_until_ms: int | None = None
+    copy_of: str | None = None
+    headline: str = ""
+    proposer: str = ""
+
+
+def best_value(program: ProgramView) -> float:
+    """A program's value: what others measured where they did, else what its authors say."""
+    return program.mean if program.value is None else program.value
+
+
+class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in the lineage of a run. ``delta`` is the change of the value from the step before.
+
+    ``value`` is what others measured with seeds fixed by the protocol, in ``others`` runs. ``margin`` is half of its
+    95 % interval, ``gain`` the improvement over the parent, ``voters`` the number of verifiers. ``retest``: the step
+    before was refuted, so the change means nothing.
+    """
+
+    run: RunView
+    mean: float | None
+    runs: int
+    delta: float | None
+    retest: bool = False
+    value: float | None = None
+    margin: float | None = None
+    gain: float | None = None
+    others: int = 0
+    voters: int = 0
+
+
+class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
+    """The improvements by confirmed runs on a task: the sum of what others measured against each parent."""
+
+    task: str
+    total: float
+    runs: list[str]
+
+
+class CreditView(msgspec.Struct, frozen=True, kw_only=True):
+    """What one participant has done, as facts; lists are of record ids.
+
+    ``participant`` is its voter: the mail tag where it is attested by mail, else the root key. ``keys`` are its root
+    keys, ``known_as`` their display names. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are the compute of its
+    runs that are provisional, confirmed or not replicated. ``implausible`` are those of them that cannot have spent
+    what they state; nothing of these is counted.
+
+    ``passes``, ``fails`` and ``replications`` are its verifications that count, ``verifying_ms`` how long they took,
+    ``refutations`` its fails whose run was refuted. ``consecutive_valid`` is how often in a row it was right,
+    ``banned_until_ms`` the end of its ban, if it was ever banned.
+    """
+
+    participant: str
+    keys: list[str]
+    attested: bool
+    runs: int
+    finished: int
+    provisional: list[str]
+    confirmed: list[str]
+    not_replicated: list[str]
+    refuted: list[str]
+    cpu_ms: int
+    work: float
+    flops: float
+    improvements: list[ImprovementView]
+    passes: list[str]
+    fails: list[str]
+    replications: list[str]
+    refutations: list[str]
+    verifying_ms: int
+    consecutive_valid: int = 0
+    banned_until_ms: int | None = None
+    marks: list[MarkView] = []
+    known_as: list[ParticipantView] = []
+    implausible: list[str] = []
+
+
+class TaskCredit(Answer, frozen=True, kw_only=True):
+    """A task whose metric somebody improved."""
+
+    digest: str
+    name: str
+    metric: str
+    direction: str
+
+
+class CreditAnswer(Answer, frozen=True, kw_only=True):
+    """What participants have done that others can count. ``trust``: the network attests participants."""
+
+    schema: str = "autoresearch.credit/1"
+    participants: list[CreditView]
+    tasks: list[TaskCredit]
+    trust: bool
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, compact: what a proposer learns from. ``time_ms`` orders, the oldest first."""
+
+    id: str
+    source_digest: str
+    genome: dict[str, int | float | str | bool]
+    value: float | None
+    replicate: int
+    parent: str | None
+    base: str | None
+    status: str
+    author: str
+    budget: float
+    time_ms: int
+
+
+class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim: its author tries this source with this replicate until ``until_ms``."""
+
+    id: str
+    source_digest: str
+    replicate: int
+    author: str
+    time_ms: int
+    until_ms: int
+    title: str
+
+
+class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """A task in numbers."""
+
+    runs: int
+    statuses: dict[str, int]
+    programs: int
+    authors: int

@@ -1,0 +1,269 @@
+"""Selects the run that the next change builds on: verified before reported, never one found wrong.
+
+One selector decides, :func:`buildable`: for the next change (:func:`next_base`), ``@``, ``best`` and what is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from autoresearch.judging.states import Judgement
+from autoresearch.log.log import Log
+from autoresearch.log.rows import ProgramRow
+from autoresearch.log.standing.cache import cache_of, cached, in_snapshot, kept, roster_of
+from autoresearch.log.standing.context import TrustContext, is_clocked, trust_context, whose
+from autoresearch.log.standing.precedence import precedes, same_models
+from autoresearch.log.standing.ranking import measured, unvouched, vouched
+from autoresearch.log.standing.verification import judge_soon, judging
+from autoresearch.task.model import possible_value
+from autoresearch.words import MISBEHAVED, SOUND, VERIFIED, RunState
+
+# So many verified programs are judged to find the confirmed and provisional ones.
+CHECKED_MOST = 200
+# A run needs at least two verifiers to be more than reported.
+CHECKING_AUTHORS = 2
+# So many programs are judged to find those that may be built upon.
+JUDGED_ROWS = 300
+# So many of them at once, fewer at first.
+JUDGED_FIRST, JUDGED_PAGE = 10, 50
+
+# The tier of unattested participants, where trust names anybody.
+LAST = 4
+
+
+class Placed(NamedTuple):
+    """A program with its judgement, and whether its author is attested or this participant."""
+
+    row: ProgramRow
+    found: Judgement
+    attested: bool
+    own: bool
+
+    @property
+    def value(self) -> float:
+        """The value that others measured, else the reported mean."""
+        return self.row.mean if self.found.value is None else self.found.value
+
+
+class _Published(NamedTuple):
+    """The run that a program is judged by."""
+
+    time: int
+    id: bytes
+    author: bytes
+
+
+def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
+    """The tier of a run as a base of the next change: the smallest first, None for never.
+
+    Confirmed, provisional, own reported, reported by another attested participant, unattested. Where nothing can be
+    confirmed, all attested participants and this one share the first tier.
+    """
+    if state not in SOUND:
+        return None
+    if not verifying:
+        return 0 if attested or own else LAST
+    if attested and state is not RunState.REPORTED:
+        return 0 if state is RunState.CONFIRMED else 1
+    return 2 if own else 3 if attested else LAST
+
+
+def place(log: Log, row: ProgramRow, here: TrustContext) -> Placed:
+    """A program with its judgement, by its first run."""
+    return _placing(log, here)(row)
+
+
+def _placing(log: Log, here: TrustContext) -> Callable[[ProgramRow], Placed]:
+    judged = judging(log)
+
+    def placed(row: ProgramRow) -> Placed:
+        found = judged(row.first, row.author, row.first_time, None)
+        return Placed(row, found, *whose(row.author, row.first_time, here))
+
+    return placed
+
+
+def judged_rows(
+    log: Log, rows: Iterable[ProgramRow], here: TrustContext, *, wanted: Callable[[ProgramRow], bool] = lambda _: True
+) -> Iterator[Placed]:
+    """Programs with their judgements, until enough were judged. Banned and fraudulent ones do not use up the limit."""
+    judged, place_one, following, size = 0, _placing(log, here), iter(rows), JUDGED_FIRST
+    while page := list(islice(following, size)):
+        size = JUDGED_PAGE
+        judge_soon(log, (row.first for row in page))
+        for placed in map(place_one, filter(wanted, page)):
+            yield placed
+            judged += placed.found.state not in MISBEHAVED
+            if judged >= JUDGED_ROWS:
+                return
+
+
+def tier_of(placed: Placed, here: TrustContext) -> int | None:
+    """The tier of a program as a base of the next change, by its state alone."""
+    return tier(placed.found.state, attested=placed.attested, own=placed.own, verifying=here.verifying)
+
+
+def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
+    """A predicate: whether a value on a task is possible, and not past its floor."""
+    sign, floor = log.tasks.sign(task), cached(log, f"floor {task.hex()}", lambda: _floor(log, task), by=())
+    return lambda value: possible_value(value, sign=sign, floor=floor) is not None
+
+
+def _floor(log: Log, task: bytes) -> float | None:
+    metric = (log.tasks.definition(task) or {}).get("metric")
+    return possible_value(metric.get("floor")) if isinstance(metric, Mapping) else None
+
+
+def backed(log: Log, task: bytes, here: TrustContext, state: RunState) -> list[Placed]:
+    """The programs of attested participants in a verified state. The confirmed are sorted by the measured value."""
+    found = checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    kept = [placed for placed in found if placed.found.state is state and placed.attested]
+    if state is not RunState.CONFIRMED:
+        return kept
+    sign = log.tasks.sign(task)
+    return sorted(kept, key=lambda placed: sign * _measured(placed))
+
+
+def _measured(placed: Placed) -> float:
+    """The value that others measured on comparable hardware, else the reported mean."""
+    return placed.row.mean if placed.found.value is None else placed.found.value
+
+
+def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[Placed]:
+    """The programs that at least ``voters`` attested participants measured, by reported value, the best first.
+
+    Unattested participants take no places, neither with runs nor with verifications, however many they publish.
+    """
+    if not here.naming:
+        return []
+    if here.roster is not roster_of(log):
+        return _checked(log, task, here, voters)[0]
+    if is_clocked(log, task):  # any run may change the hardware that is compared
+        name = f"checked {task.hex()} {voters} {here.me.hex() if here.me else ''}"
+        kinds = ("run", "commitment", "verification")
+        return cached(log, name, lambda: _checked(log, task, here, voters)[0], by=kinds)
+    same_models(log)
+    return kept(log, ("checked", task, voters, here.me), lambda: _checked(log, task, here, voters))
+
+
+def _checked(log: Log, task: bytes, here: TrustContext, voters: int) -> tuple[list[Placed], list[Hashable]]:
+    """The measured programs, and what they were computed from."""
+    found: dict[tuple[bytes, float, bool], ProgramRow] = {}
+    sources: list[Hashable] = [task, "models"]
+    for row in _soon_checked(log, measured(log, task, here, authors=voters)):
+        sources += [row.source_digest, row.first]
+        if len(_checkers(log, row, here)) < voters:
+            continue
+        program = (row.source_digest, row.budget, whose(row.author, row.first_time, here).attested)
+        other = found.pop(program, None)
+        # The program is judged by its first run.
+        found[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
+        if len(found) >= CHECKED_MOST:
+            break
+    judge_soon(log, (row.first for row in found.values()))
+    return list(map(_placing(log, here), found.values())), sources
+
+
+def _soon_checked(log: Log, rows: Iterator[ProgramRow]) -> Iterator[ProgramRow]:
+    """The same rows, read ahead for judging where nothing is known of them."""
+    known = cache_of(log).kept
+    while page := list(islice(rows, CHECKED_MOST)):
+        unknown = (row for row in page if ("checkers", row.first) not in known)
+        judge_soon(log, (run for row in unknown for run in (row.first, row.parent) if run))
+        yield from page
+
+
+def _published(row: ProgramRow) -> _Published:
+    return _Published(row.first_time, row.first, row.author)
+
+
+def _checkers(log: Log, row: ProgramRow, here: TrustContext) -> set[bytes]:
+    """The attested participants that published a measurement, whether or not it counts."""
+
+    def find() -> tuple[set[bytes], list[bytes]]:
+        spoken = (here.roster.voter(check.author, check.time) for check in log.verifications.of(row.first))
+        return {voter.voter for voter in spoken if voter.attested}, [row.first]
+
+    return kept(log, ("checkers", row.first), find) if here.roster is roster_of(log) else find()[0]
+
+
+@in_snapshot
+def leading(log: Log, task: bytes) -> Placed | None:
+    """The best confirmed program of a task."""
+    return next(iter(backed(log, task, trust_context(log), RunState.CONFIRMED)), None)
+
+
+def preferred(log: Log, task: bytes, here: TrustContext) -> Placed | None:
+    """The program to build upon, or None."""
+    return next(buildable(log, task, here), None)
+
+
+def next_base(log: Log, task: bytes, here: TrustContext) -> Placed | None:
+    """The program to change next: the preferred one of those that had the task's full budget, or None.
+
+    Where none had it, the preferred one: that of an agent which was trained for longer or shorter.
+    """
+    rules, first = log.tasks.rules(task), None
+    for placed in buildable(log, task, here):
+        first = first or placed
+        if rules is None or placed.row.budget == rules.budget:
+            return placed
+    return first
+
+
+def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
+    """The programs that the next change may build on, by tier, the best of each first. The only such selector.
+
+    Lazy: reads no more of the log than is asked for.
+    """
+    possible = is_possible(log, task)
+
+    def placed_in(rows: Iterable[Placed]) -> Iterator[tuple[int, Placed]]:
+        for placed in rows:
+            at = tier_of(placed, here)
+            if at is not None and possible(placed.value):
+                yield at, placed
+
+    seen: set[bytes] = set()
+    for state in VERIFIED if here.verifying else ():
+        for _, placed in placed_in(backed(log, task, here, state)):
+            seen.add(placed.row.first)
+            yield placed
+    # No later row can be in a better tier than one's own runs, or than any run where nothing can be confirmed.
+    at_once = 2 if here.verifying else 0
+    later: list[tuple[int, Placed]] = []
+    for at, placed in placed_in(judged_rows(log, vouched(log, task, here, own=True), here)):
+        if placed.row.first in seen:
+            continue
+        if at <= at_once:
+            yield placed
+        else:
+            later.append((at, placed))
+    yield from (placed for _, placed in sorted(later, key=lambda one: one[0]))
+    yield from (placed for _, placed in placed_in(judged_rows(log, unvouched(log, task, here), here)))
+
+
+@in_snapshot
+def contenders(log: Log, task: bytes, here: TrustContext, *, limit: int, each: int | None = None) -> list[Placed]:
+    """The programs that may be the best once others verified them, by the values of attested participants.
+
+    Programs found wrong or no better are left out, so they take no places. With ``each``, at most so many reported
+    runs of one participant are among them.
+    """
+    found: list[Placed] = []
+    reported: Counter[bytes] = Counter()
+
+    def voter(row: ProgramRow) -> bytes:
+        return here.roster.voter(row.author, row.first_time).voter
+
+    said = vouched(log, task, here, forked=True)  # how else would others come to verify what follows a fork?
+    for placed in judged_rows(log, said, here, wanted=lambda row: each is None or reported[voter(row)] < each):
+        if placed.found.state in SOUND or placed.found.state is RunState.DISPUTED:
+            found.append(placed)
+            reported[voter(placed.row)] += placed.found.state is RunState.REPORTED
+        if len(found) >= limit:
+            break
+    return found

@@ -1,0 +1,323 @@
+"""Verification jobs: what this device verifies next, drawn by its proof, the best programs first.
+
+The history of a run's state: after each verification, in the order of the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import expected, is_audited, is_replicated, network_rules, question, seeds
+from autoresearch.judging.states import EVALUATE, REPLICATE, Report
+from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import checked, contenders, leading
+from autoresearch.log.standing.cache import cache_of, in_snapshot, roster_of
+from autoresearch.log.standing.context import TrustContext, trust_context, whose
+from autoresearch.log.standing.participants import track_record
+from autoresearch.log.standing.precedence import heard_first
+from autoresearch.log.standing.verification import (
+    counted_reports,
+    evaluated_ms,
+    first_words,
+    is_counted,
+    is_drawn,
+    is_pairs_only,
+    is_state_only,
+    judge_reports,
+    judgement,
+    needed,
+    pending,
+    voters_at,
+)
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
+from autoresearch.words import UNDECIDED, VERIFIED, RunState, VerifierPart
+
+# New texts that one verifier asks a model about.
+FRESH_TEXTS = 1
+# So many of the best programs are verified, without those found wrong and the unattested ones.
+CHECKED_ROWS = 10
+# So many of them may be reported runs of one participant: false values keep no other run from being verified.
+REPORTED_EACH = 3
+# So many of the newest runs may be audited.
+AUDITED_MAX = 500
+
+
+class VerificationJob(NamedTuple):
+    """A verification that a device is chosen for: the run, the stage and round, the proof and the seeds."""
+
+    run: bytes
+    stage: str
+    round: int
+    proof: bytes
+    seeds: tuple[int, ...]
+
+
+class VerificationNeed(NamedTuple):
+    """A stage and round of a run that still needs verifiers.
+
+    ``measured`` voters revealed a value and ``committed`` others have measured it. ``needed`` must have before one of
+    them reveals. ``part`` is what the device that asks has to do with it, None where it has no key at hand.
+    """
+
+    run: bytes
+    stage: str
+    round: int
+    measured: int
+    committed: int
+    needed: int
+    part: VerifierPart | None
+
+
+@in_snapshot
+def verification_needs(
+    log: Log, task: bytes, device: bytes | None, seed: bytes | None, now_ms: int
+) -> list[VerificationNeed]:
+    """The runs of a task that wait for verifiers, the most urgent first; with ``seed`` those that the device audits."""
+    return [
+        need
+        for run_id in dict.fromkeys(_candidates(log, task, seed))
+        for need in _needs_of(log, log.records.get(run_id), device, seed, now_ms)
+    ]
+
+
+def _needs_of(
+    log: Log, run: Record, device: bytes | None, seed: bytes | None, now_ms: int
+) -> Iterator[VerificationNeed]:
+    author = roster_of(log).voter(run.author, run.time).voter
+    heard = [report for _, report in counted_reports(log, run)]
+    for stage, number in _wanted(log, run, heard):
+        said = {report.voter for report in heard if (report.stage, report.round) == (stage, number) and report.attested}
+        waiting = pending(log, run, stage, number)
+        part = None
+        if device is not None and seed is not None:
+            part = _part(log, run, device, seed, now_ms, (stage, number), said, waiting)
+        count = needed(log, run, stage)
+        yield VerificationNeed(run.id, stage, number, len(said - {author}), len(waiting), count, part)
+
+
+def _part(
+    log: Log,
+    run: Record,
+    device: bytes,
+    seed: bytes,
+    now_ms: int,
+    asked: tuple[str, int],
+    said: Set[bytes],
+    waiting: Mapping[bytes, int],
+) -> VerifierPart:
+    """What a device has to do with a stage of a run that waits for verifiers."""
+    me, author = roster_of(log).voter(device, now_ms).voter, roster_of(log).voter(run.author, run.time).voter
+    if me == author or device == run.author:
+        return VerifierPart.OWN
+    if me in said:
+        return VerifierPart.MEASURED
+    if me in waiting:
+        return VerifierPart.COMMITTED
+    if not is_counted(log, run, device, now_ms):
+        return VerifierPart.UNCOUNTED
+    output = ecvrf.output(make_job(run.id, *asked, seed).proof)
+    return VerifierPart.DRAWN if is_drawn(log, run, device, now_ms, output, *asked) else VerifierPart.NOT_DRAWN
+
+
+@in_snapshot
+def next_job(
+    log: Log, task: bytes, device: bytes, seed: bytes, now_ms: int, *, skip: Set[tuple[bytes, str, int]] = frozenset()
+) -> VerificationJob | None:
+    """The next job of this device on a task, or None: the best programs first, then disputes, then audits.
+
+    ``seed`` is the device's secret key, for the proof. ``skip`` has the runs, stages and rounds to leave out.
+    """
+    me = roster_of(log).voter(device, now_ms)
+    if not me.attested:
+        return None
+    for run_id in dict.fromkeys(_candidates(log, task, seed)):
+        job = job_for(log, run_id, device, seed, now_ms)
+        if job is not None and (job.run, job.stage, job.round) not in skip:
+            return job
+    return None
+
+
+def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
+    """The runs that may need a verifier, the most urgent first; with the key of a device those that it audits."""
+    here = trust_context(log)
+    for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH):
+        # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
+        is_new = placed.found.state is RunState.REPORTED
+        yield heard_first(log, placed.row.first) if is_new else placed.row.first
+    yield from (
+        placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state is RunState.DISPUTED
+    )
+    if seed is None:
+        return
+    voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
+    for run_id in _newest(log, task, here):
+        if is_audited(seed, run_id, voters=voters, rules=rules):
+            yield run_id
+
+
+def _newest(log: Log, task: bytes, here: TrustContext) -> list[bytes]:
+    """The newest runs of attested participants, as far back as runs are audited."""
+    cache, keys = cache_of(log), here.roster.keys
+    row, known = cache.newest.get(task, (0, []))
+    if row < cache.revision.row:
+        came = log.runs.counted_after(task, row) if row else log.entries.newest(task, keys)
+        attested = (run for run in came if run[2] in keys and whose(run[2], run[0], here).attested)
+        known = sorted([*known, *islice(attested, None if row else AUDITED_MAX)], reverse=True)[:AUDITED_MAX]
+        cache.newest[task] = cache.revision.row, known
+    return [run_id for _, run_id, _ in known]
+
+
+@in_snapshot
+def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) -> VerificationJob | None:
+    """The job of this device for one run, or None: nothing is needed, it has verified it, or others are drawn."""
+    run, roster = log.records.get(run_id), roster_of(log)
+    me, patience_ms = roster.voter(device, now_ms).voter, network_rules(log.network).patience_ms
+    author = roster.voter(run.author, run.time).voter
+    if author == me or not is_counted(log, run, device, now_ms):
+        return None
+    heard = [report for _, report in counted_reports(log, run)]
+    # Only a device's first commitment can count, so a device that has one does nothing more.
+    fixed = {
+        (row.stage, row.round) for row in log.verifications.commitments(run_id) if row.author == device and row.output
+    }
+    for stage, number in _wanted(log, run, heard):
+        waiting = pending(log, run, stage, number)
+        said = [report for report in heard if (report.stage, report.round) == (stage, number)]
+        awaited = needed(log, run, stage)
+        if stage == REPLICATE:  # pairs of more verifiers are not heard
+            awaited = min(awaited, MOST_VOTERS - len({report.voter for report in said if report.attested} - {author}))
+        if (stage, number) in fixed or me in waiting or any(report.voter == me for report in said):
+            continue  # it has measured already
+        if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
+            continue  # enough others are about to reveal
+        job = make_job(run_id, stage, number, seed)
+        if is_drawn(log, run, device, now_ms, ecvrf.output(job.proof), stage, number):
+            return job
+    return None
+
+
+def make_job(run_id: bytes, stage: str, number: int, seed: bytes) -> VerificationJob:
+    """The job with its proof, whether or not the device is drawn for it."""
+    return repeated_job(run_id, stage, number, ecvrf.prove(seed, question(run_id, stage, number)))
+
+
+def repeated_job(run_id: bytes, stage: str, number: int, proof: bytes) -> VerificationJob:
+    """The job of a proof that is known to be valid. Everybody with the proof can repeat it."""
+    drawn = seeds(ecvrf.output(proof), PAIRS if stage == REPLICATE else FRESH_TEXTS)
+    return VerificationJob(run_id, stage, number, proof, tuple(drawn))
+
+
+def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, int]]:
+    """The stages and rounds that still need a verifier."""
+    state = judgement(log, run.id).state
+    body = run.body
+    assert isinstance(body, Run)
+    pairs_only = is_pairs_only(log, body)
+    if state in VERIFIED and not pairs_only:
+        # The round that decided: evaluations of another one change nothing any more.
+        last = max((report.round for _, report in first_words(log, run) if report.stage == EVALUATE), default=0)
+        if _spoke_late(log, run, heard, last):
+            yield EVALUATE, last
+    if state is RunState.REPORTED and not pairs_only:
+        yield EVALUATE, 0
+    elif state is RunState.DISPUTED:
+        yield EVALUATE, 1
+    elif is_state_only(body):
+        return  # there is nothing to replicate
+    elif state in UNDECIDED and body.parent is not None:
+        author = roster_of(log).voter(run.author, run.time).voter
+        spoken = {report.voter for report in heard if report.attested and report.stage == REPLICATE} - {author}
+        enough = voters_at(log, run) >= network_rules(log.network).least
+        if enough and len(spoken) < MOST_VOTERS and (spoken or _is_replicated(log, run, body)):
+            yield REPLICATE, 0
+
+
+def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool:
+    """Whether waiting had made the committee of a round larger, and too few of it have evaluated the run.
+
+    A run's time is its author's statement. Back-dating it makes the committee large at once, so that friends of the
+    author are drawn. Of a committee twice as large, twice as many are therefore asked. The further evaluations change
+    the state only where one does not pass.
+    """
+    rules, voters = network_rules(log.network), voters_at(log, run)
+    if voters < rules.everybody:
+        return False
+    times_ms = evaluated_ms(log, run, heard, number)
+    if len(times_ms) < rules.quorum:
+        return False
+    wanted = rules.quorum * expected(rules, 0, times_ms[rules.quorum - 1] - run.time) // rules.committee
+    return len(times_ms) < min(wanted, voters - 1)
+
+
+def _values_of(log: Log, run_id: bytes | None) -> list[float]:
+    """The value that others measured of a run and the reported one; empty where the run is not in the log."""
+    run = log.records.find(run_id) if run_id else None
+    if run is None or not isinstance(run.body, Run):
+        return []
+    return [value for value in (judgement(log, run.id).value, run.body.value) if value is not None]
+
+
+def _is_replicated(log: Log, run: Record, body: Run) -> bool:
+    """Whether a provisional run is replicated: always when it would lead, else by its author's track record.
+
+    Never when its reported value is no better than its parent's: neither than the reported nor than the measured one.
+    """
+    author = roster_of(log).voter(run.author, run.time).voter
+    rules, leader = network_rules(log.network), leading(log, body.task)
+    sign = log.tasks.sign(body.task)
+    if body.value is None:
+        return False
+    if leader is not None and leader.found.value is not None and sign * body.value < sign * leader.found.value:
+        return True
+    above = [sign * value for value in _values_of(log, body.parent)]
+    if above and sign * body.value >= max(above):
+        return False
+    if leader is None or leader.found.value is None:
+        return True
+    spoken = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
+    heard = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
+    outputs = [row.output or b"" for row in spoken if row.id in heard][: rules.quorum]
+    streak = track_record(log, author).consecutive_valid
+    return is_replicated(run.id, outputs, consecutive_valid=streak, rules=rules)
+
+
+class Change(NamedTuple):
+    """A change of state: by which record, and its time. The first is the run's publication."""
+
+    state: RunState
+    record: bytes
+    time_ms: int
+
+
+def states_over_time(log: Log, run_id: bytes) -> list[Change]:
+    """The states of a run, the oldest first: a function of the records, whenever they arrived."""
+    run = log.records.get(run_id)
+    if not isinstance(run.body, Run):
+        return []
+    # Unattested and repeated verifications change no state, so they are skipped: any number of them takes no time.
+    first: dict[tuple[bytes, str, int], tuple[Record, Report]] = {}
+    for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
+        if report.attested:
+            first.setdefault((report.voter, report.stage, report.round), (record, report))
+    heard = list(first.values())
+    reports = [report for _, report in heard]
+    changes = [Change(judge_reports(log, run, []).state, run.id, run.time)]
+    for number, (record, _) in enumerate(heard, start=1):
+        state = judge_reports(log, run, reports[:number]).state
+        if state is not changes[-1].state:
+            changes.append(Change(state, record.id, record.time))
+    return changes
+
+
+def confirmed_until(log: Log, run_id: bytes) -> Change | None:
+    """The verification after which a run that was confirmed no longer was, or None."""
+    changes = states_over_time(log, run_id)
+    if not changes or changes[-1].state is RunState.CONFIRMED:
+        return None
+    ends = [after for before, after in pairwise(changes) if before.state is RunState.CONFIRMED]
+    return ends[-1] if ends else None

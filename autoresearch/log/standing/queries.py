@@ -1,0 +1,387 @@
+"""Annotations of a run: its author's marks and ban, and the run that it copies.
+
+Queries: best, leaderboard, history, claims, lineage, statistics. Functions of a log's records.
+
+The leaderboard in sections: confirmed programs are ranked, others have sections of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import msgspec
+
+from autoresearch.errors import UsageError
+from autoresearch.judging.states import Judgement
+from autoresearch.judging.statistics import margin
+from autoresearch.log.log import Log
+from autoresearch.log.rows import ProgramRow, StoredRun
+from autoresearch.log.standing.answers import (
+    ClaimView,
+    HistoryEntry,
+    LineageStep,
+    MarkView,
+    ProgramView,
+    RunView,
+    TaskStatistics,
+)
+from autoresearch.log.standing.bases import Placed, backed, judged_rows, place
+from autoresearch.log.standing.cache import endings_of, in_snapshot, kept, roster_of, verified
+from autoresearch.log.standing.context import TrustContext, comparing, participant_of, trust_context
+from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
+from autoresearch.log.standing.precedence import bans, copies, same_models
+from autoresearch.log.standing.ranking import program_as_reported, unvouched, vouched
+from autoresearch.log.standing.verification import judge_soon, judgement, state_of
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
+from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, with_article
+
+# With more devices than this, all runs are read: a query takes a bounded number of keys.
+_DEVICES_MAX = 1000
+
+
+def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
+    """The same programs with their authors' marks and bans, and the runs that they copy."""
+    found = records_behind(log, [(bytes.fromhex(program.author), program.time_ms) for program in programs])
+    originals = copied_from(log) if programs else {}
+    return [
+        msgspec.structs.replace(
+            program,
+            marks=_marks(records),
+            banned_until_ms=banned_until(records),
+            copy_of=_formatted(originals.get(parse_id(program.id))),
+        )
+        for program, records in zip(programs, found, strict=True)
+    ]
+
+
+def copied_from(log: Log) -> dict[bytes, bytes]:
+    """All copies, each with the run of another participant that had its checkpoint or program before."""
+    found, models = copies(log), same_models(log)
+    if roster_of(log).withdrawals:
+        return {copy.run: copy.original for copy in found} | models
+    return kept(log, "originals", lambda: ({copy.run: copy.original for copy in found} | models, ["copies", "models"]))
+
+
+def marks_of(log: Log, run: Record) -> list[MarkView]:
+    """The marks of a run's author, by the devices that it has now or had then."""
+    return _marks(records_behind(log, [(run.author, run.time)])[0])
+
+
+def banned_until(records: Sequence[TrackRecord]) -> int | None:
+    """When a participant's ban ends, Unix milliseconds; None when it was never banned."""
+    return max((record.banned_until_ms for record in records if record.banned_until_ms), default=None)
+
+
+def records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[TrackRecord]]:
+    """The track records of the participant behind each device at its time, looked up together.
+
+    By the devices that each participant has now or had then. By voter and by root key: what a participant did before
+    its attestation belongs to it too.
+    """
+    roster, newest = roster_of(log), log.records.newest(limit=1)
+    voters = [roster.voter(device, time_ms) for device, time_ms in signed]
+    devices: set[bytes] = set()
+    for (device, time_ms), voter in zip(signed, voters, strict=True):
+        times = (time_ms, *(record.time for record in newest))
+        devices |= {device}.union(*(roster.devices(voter.root, at_ms) for at_ms in times))
+    if not devices:
+        return []
+    records = track_records(
+        log, runs=log.verifications.verified_with(devices) if len(devices) <= _DEVICES_MAX else None
+    )
+    return [[records[who] for who in dict.fromkeys((voter.voter, voter.root)) if who in records] for voter in voters]
+
+
+def _marks(records: Sequence[TrackRecord]) -> list[MarkView]:
+    return [mark_view(mark) for record in records for mark in record.marks]
+
+
+def _formatted(record: bytes | None) -> str | None:
+    return None if record is None else format_id(record)
+
+
+MAX_LINEAGE = 1000
+# So many more rows are read, since some may be copies or on other hardware.
+PAGE_MORE = 20
+# A child of a false run was compared with a value that does not exist.
+
+_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
+
+
+def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
+    """The newest runs on a task first."""
+    return [run_view(log, stored) for stored in log.runs.newest(task, limit=limit, author=author)]
+
+
+def run(log: Log, run_id: bytes) -> RunView:
+    """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
+    run_body(log, run_id)
+    record = log.records.get(run_id)
+    return run_view(log, StoredRun(record, log.devices.forked(record)))
+
+
+def run_body(log: Log, run_id: bytes) -> Run:
+    """The body of a run's record. Raises NotFound, or UsageError when it is another kind of record."""
+    record = log.records.get(run_id)
+    if not isinstance(record.body, Run):
+        raise UsageError(
+            f"{format_id(run_id)} is {with_article(record.kind)}, not a run.",
+            hint="autoresearch node records --kind run",
+        )
+    return record.body
+
+
+def history(log: Log, task: bytes) -> list[HistoryEntry]:
+    """All runs on a task, compact, the oldest first. Runs behind an unmerged fork are left out."""
+    return [
+        HistoryEntry(
+            id=format_id(row.id),
+            source_digest=row.source_digest.hex(),
+            genome=_genome.decode(row.genome),
+            value=row.value,
+            replicate=row.replicate,
+            parent=_id(row.parent),
+            base=_hex(row.base),
+            status=row.status,
+            author=row.author.hex(),
+            budget=row.budget,
+            time_ms=row.time,
+        )
+        for row in log.runs.history(task)
+        if not row.forked
+    ]
+
+
+def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
+    """The claims that hold now, the oldest first."""
+    return [
+        ClaimView(
+            id=format_id(row.id),
+            source_digest=row.source_digest.hex(),
+            replicate=row.replicate,
+            author=row.author.hex(),
+            time_ms=row.time,
+            until_ms=row.until,
+            title=row.title,
+        )
+        for row in log.claims.open(task, now_ms=now_ms)
+    ]
+
+
+@in_snapshot
+def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
+    """The best programs of a task first, by reported mean ± noise/√n: ok runs with the full budget, or any.
+
+    Empty while the task's own record is not in the log: without it the better direction is not known.
+    """
+    kept: list[ProgramRow] = []
+    skip, size, is_comparable = 0, limit + PAGE_MORE, comparing(log, task)
+    while len(kept) < limit and (page := log.programs.ranked(task, limit=size, skip=skip)):
+        kept += filter(is_comparable, page)
+        skip += size
+    judge_soon(log, [run for row in kept[:limit] for run in (row.first, row.parent) if run])
+    rows = enumerate(kept[:limit], start=1)
+    return [program_view(log, row, judgement(log, row.first), position=position) for position, row in rows]
+
+
+def best(log: Log, task: bytes) -> ProgramView | None:
+    """The first of the leaderboard, or None."""
+    return next(iter(leaderboard(log, task, limit=1)), None)
+
+
+@in_snapshot
+def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
+    """The runs from the oldest known ancestor to this one, each with the change of its mean from its parent.
+
+    Raises NotFound, or UsageError when the id is that of another kind of record.
+    """
+    path = [run(log, run_id)]
+    while path[-1].parent and len(path) < MAX_LINEAGE:
+        parent = log.records.find(parse_id(path[-1].parent))
+        if parent is None or not isinstance(parent.body, Run):
+            break
+        path.append(run_view(log, StoredRun(parent, log.devices.forked(parent))))
+    steps: list[LineageStep] = []
+    here = trust_context(log)
+    for view in reversed(path):
+        program = (bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
+        row = program_as_reported(log, program, here)
+        mean = row.mean if row else view.value
+        before = steps[-1].mean if steps else None
+        delta = mean - before if mean is not None and before is not None else None
+        step = LineageStep(run=view, mean=mean, runs=row.runs if row else 0, delta=delta)
+        steps.append(_measured(log, step, retest=bool(steps) and steps[-1].run.state in FALSE_VALUE))
+    return steps
+
+
+def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
+    """A step with the values that others measured."""
+    found, rules = judgement(log, parse_id(step.run.id)), log.tasks.rules(bytes.fromhex(step.run.task))
+    return msgspec.structs.replace(
+        step,
+        retest=retest,
+        value=found.value,
+        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        gain=None if found.improvement is None else -log.tasks.sign(bytes.fromhex(step.run.task)) * found.improvement,
+        others=found.runs,
+        voters=found.voters,
+    )
+
+
+def statistics(log: Log, task: bytes) -> TaskStatistics:
+    """The number of runs, by status, of ranked programs and of devices."""
+    statuses, authors = endings_of(log, task)
+    return TaskStatistics(
+        runs=sum(statuses.values()), statuses=statuses, programs=log.programs.count(task), authors=authors
+    )
+
+
+def run_view(log: Log, stored: StoredRun) -> RunView:
+    """A stored run as an answer."""
+    record, body = stored.record, stored.record.body
+    assert isinstance(body, Run)
+    return RunView(
+        id=format_id(record.id),
+        task=body.task.hex(),
+        mode=body.mode,
+        status=body.status,
+        state=state_of(log, record.id),
+        reason=body.reason,
+        value=body.value,
+        metrics=body.metrics,
+        curve=body.curve,
+        source=body.source.sha256.hex(),
+        source_bytes=body.source.size,
+        source_digest=body.source_digest.hex(),
+        parent=_id(body.parent),
+        base=_hex(body.base),
+        replicate=body.replicate,
+        seed=body.seed,
+        budget=body.budget,
+        genome=body.genome,
+        title=body.title,
+        hypothesis=body.hypothesis,
+        expected=body.expected,
+        proposer=body.proposer.name if body.proposer else "",
+        log=body.log.sha256.hex() if body.log else None,
+        checkpoint=body.checkpoint.sha256.hex() if body.checkpoint else None,
+        checkpoint_bytes=body.checkpoint.size if body.checkpoint else 0,
+        duration_ms=body.duration_ms,
+        cpu_ms=body.cpu_ms,
+        peak_memory_bytes=body.peak_memory_bytes,
+        sandbox=body.sandbox,
+        device=body.device,
+        environment=body.environment,
+        author=record.author.hex(),
+        seq=record.seq,
+        time_ms=record.time,
+        forked=stored.forked,
+        participant=participant_of(log, record.author, record.time),
+        origin=_id(body.origin),
+    )
+
+
+def wants_retest(log: Log, parent: bytes | None) -> bool:
+    """Whether a run builds on one that was found false."""
+    if parent is None or not (parent in verified(log) or parent in bans(log).frauds):
+        return False  # nobody can have found anything
+    record = log.records.find(parent)
+    return record is not None and isinstance(record.body, Run) and state_of(log, record.id) in FALSE_VALUE
+
+
+def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, section: str = "") -> ProgramView:
+    """A program as an answer, with the judgement of its first run."""
+    assert row.rank is not None
+    rules = log.tasks.rules(row.task)
+    return ProgramView(
+        position=position,
+        id=format_id(row.first),
+        source_digest=row.source_digest.hex(),
+        runs=row.runs,
+        mean=row.mean,
+        score=log.tasks.sign(row.task) * row.rank,
+        state=found.state.value,
+        title=row.title,
+        author=row.author.hex(),
+        parent=_id(row.parent),
+        time_ms=row.first_time,
+        value=found.value,
+        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        others=found.runs,
+        voters=found.voters,
+        section=section,
+        retest=wants_retest(log, row.parent),
+        participant=participant_of(log, row.author, row.first_time),
+    )
+
+
+def _id(record_id: bytes | None) -> str | None:
+    return None if record_id is None else format_id(record_id)
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return None if digest is None else digest.hex()
+
+
+# How many rows each section takes in turn while there is room.
+_TURNS = {
+    BoardSection.CONFIRMED: 3,
+    BoardSection.OPEN: 3,
+    BoardSection.FAILED: 1,
+    BoardSection.UNATTESTED: 1,
+}
+
+
+@in_snapshot
+def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[ProgramView]:
+    """The best programs of a task by section, at most ``limit`` together. Where trust names nobody, one section.
+
+    Only confirmed programs have a position, by the measured value. In a network too small to confirm anything the open
+    ones have one, by the reported value.
+    """
+    if not here.naming:
+        return leaderboard(log, task, limit)
+    sections = _sections(log, task, here, limit)
+    shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
+    judge_soon(log, [placed.row.parent for rows in sections.values() for placed in rows if placed.row.parent])
+    ranked = BoardSection.CONFIRMED if here.verifying else BoardSection.OPEN
+    return [
+        program_view(log, placed.row, placed.found, position=number if name is ranked else 0, section=name.value)
+        for name, rows in sections.items()
+        for number, placed in enumerate(rows[: shares[name]], start=1)
+    ]
+
+
+def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
+    confirmed = backed(log, task, here, RunState.CONFIRMED)[:limit]
+    waiting = backed(log, task, here, RunState.PROVISIONAL)[:limit] if here.verifying else []
+    failed: list[Placed] = []
+    seen = {(placed.row.source_digest, placed.row.budget) for placed in (*confirmed, *waiting)}
+    last: float | None = None  # the rank at which the search ended, None where there was nothing more
+    rows = (row for row in vouched(log, task, here) if (row.source_digest, row.budget) not in seen)
+    for placed in judged_rows(log, rows, here):
+        (waiting if placed.found.state in SOUND else failed).append(placed)
+        if len(waiting) >= limit:
+            last = placed.row.rank
+            break
+    unattested = list(islice(unvouched(log, task, here, up_to=last), limit))
+    judge_soon(log, [row.first for row in unattested])
+    return {
+        BoardSection.CONFIRMED: confirmed,
+        BoardSection.OPEN: waiting,
+        BoardSection.FAILED: failed,
+        BoardSection.UNATTESTED: [place(log, row, here) for row in unattested],
+    }
+
+
+def _shares(lengths: dict[BoardSection, int], limit: int) -> dict[BoardSection, int]:
+    """How many rows of each section are shown: the sections take turns until there is no more room."""
+    shares = dict.fromkeys(lengths, 0)
+    while sum(shares.values()) < min(limit, sum(lengths.values())):
+        for name, turns in _TURNS.items():
+            room = limit - sum(shares.values())
+            shares[name] += min(turns, room, lengths[name] - shares[name])
+    return shares

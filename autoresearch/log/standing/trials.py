@@ -1,0 +1,219 @@
+"""Plausibility: how much of the compute that a run states is credited to its author.
+
+Trials: runs on a task, each with its tier as a base and whether the search believes its value.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from autoresearch.judging.scoring import CountedRun, TaskRules
+from autoresearch.log.log import Log
+from autoresearch.log.rows import HistoryRow
+from autoresearch.log.standing.bases import CHECKING_AUTHORS, Placed, checked, is_possible, next_base, tier, tier_of
+from autoresearch.log.standing.cache import devices_of, in_snapshot
+from autoresearch.log.standing.context import TrustContext, Whose, whose
+from autoresearch.log.standing.precedence import bans
+from autoresearch.log.standing.ranking import entries_of, walk
+from autoresearch.log.standing.verification import judge_soon, judging
+from autoresearch.record.kinds import Run, Task, Verification
+from autoresearch.record.record import Record
+from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
+
+# The last step of a run may end above its budget; the excess is not counted.
+_OVERSHOOT = 1.1
+# No machine that runs one program has more processors than this.
+_PROCESSORS = 1024
+# A run, and the questions to its model, take no longer together than so many times the task's limit.
+_LIMITS = 4
+
+
+class Spent(NamedTuple):
+    """The compute of a run that counts: processor milliseconds, work in the task's units, FLOPs."""
+
+    cpu_ms: int
+    work: float
+    flops: float
+
+
+def spent(log: Log, run: Run) -> Spent | None:
+    """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
+
+    Work is at most the budget, FLOPs at most the work, processor time at most that of 1,024 processors in the run's
+    time. The work of a wall-clock task, or of an unknown task, has no bound: neither work nor FLOPs count there.
+    """
+    rules, limit_ms = log.tasks.rules(run.task), _limit_ms(log, run.task)
+    if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
+        return None
+    if rules is None or rules.clocked:
+        return Spent(run.cpu_ms, 0.0, 0.0)
+    return _counted(run, rules)
+
+
+def _counted(run: Run, rules: TaskRules) -> Spent | None:
+    budget = min(run.budget, rules.budget)
+    flops = float(run.metrics.get("flops", 0))
+    work = float(run.metrics.get("work", flops))
+    if not 0 <= flops <= work <= _OVERSHOOT * budget:
+        return None
+    return Spent(run.cpu_ms, min(work, budget), min(flops, budget))
+
+
+def verifying_ms(log: Log, run: Record, check: Record) -> int:
+    """How long a verification took; 0 where, by its statement, it began before the run was published."""
+    assert isinstance(check.body, Verification)
+    most = check.time - run.time + log.network.ahead_ms
+    return check.body.duration_ms if check.body.duration_ms <= most else 0
+
+
+def _limit_ms(log: Log, task: bytes) -> float | None:
+    row = log.tasks.find(task)
+    body = log.records.get(row.id).body if row else None
+    limits = body.definition.get("limits") if isinstance(body, Task) else None
+    seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
+    return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None
+
+
+# So many rows are judged at once.
+_PAGE = 2_000
+# Of a task with more runs than these together, so many best programs are read, newest runs, and runs of a sample.
+BEST, NEWEST, SAMPLE = 100, 100, 400
+# So many runs of one program with one seed: any more say the same.
+_EACH = 3
+
+
+class Trial(NamedTuple):
+    """A run with its state. ``value`` is what others measured where the run is upheld, else the reported value.
+
+    ``tier`` is its tier as a base of the next change, the smallest first, None for never. ``believed``: the search
+    learns from its value. ``preferred`` is the value of the run that :func:`next_base` selects, None for other runs.
+    """
+
+    row: HistoryRow
+    state: RunState
+    value: float | None
+    tier: int | None
+    believed: bool
+    preferred: float | None
+
+
+@in_snapshot
+def trials(
+    log: Log,
+    task: bytes,
+    here: TrustContext,
+    *,
+    device: bytes,
+    always: Collection[bytes] = (),
+    best: int = BEST,
+    newest: int = NEWEST,
+    sample: int = SAMPLE,
+) -> list[Trial]:
+    """The runs on a task, the oldest first, as ``device`` may use them. No tier is above the preferred run's.
+
+    Of a task with more runs than ``best``, ``newest`` and ``sample`` together, only those of so many best programs, of
+    the verified ones, of the programs of so many newest runs and of a sample of runs, and of those that ``always``
+    names by their source digests. Without the sample the search would take what it sees for all that there is.
+    """
+    leads = next_base(log, task, here)
+    if log.runs.has_more(task, best + newest + sample):
+        some = {*_newest(log, task, here, newest), *_sample(log, task, here, sample)}
+        digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.runs.history_of(some))}
+        rows = _selected(log, task, here, leads, digests)
+    else:
+        rows = log.runs.history(task)
+    return list(_trials(log, task, here, device, leads, rows))
+
+
+def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, digests: set[bytes]) -> list[HistoryRow]:
+    """The runs of these programs, of the verified ones, and of the programs that they change."""
+    upheld = [leads] if leads else []
+    upheld += checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    digests |= {placed.row.source_digest for placed in upheld}
+    rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
+    bases = {row.base for row in rows if row.base is not None} - digests
+    rows += log.runs.history_of(_some_runs(log, task, here, bases))
+    return sorted(rows, key=lambda row: (row.time, row.id))
+
+
+def _newest(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+    """The newest runs that ended, well or not. Unattested participants take no places."""
+    heard = here.roster.keys | here.mine if here.naming else devices_of(log)
+    return (run for _, run, _ in islice(log.entries.newest(task, heard, ended=True), most))
+
+
+def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+    """A sample of the runs that ended. Unattested participants take no places."""
+    heard = (run for time_ms, run, author in log.runs.sample(task) if any(whose(author, time_ms, here)))
+    return islice(heard, most)
+
+
+def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+    """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
+    if not here.naming:
+        return islice((row.source_digest for row in walk(log, task)), most)
+    banned, judged = bans(log), judging(log)
+
+    def counts(run: CountedRun) -> bool:
+        spoken = here.roster.voter(run.author, run.time)
+        if not (spoken.attested or spoken.voter == here.me):
+            return False
+        if run.id not in banned.frauds and {run.author, spoken.voter}.isdisjoint(banned.by_key):
+            return True  # without judging it
+        return judged(run.id, run.author, run.time, None).state not in MISBEHAVED
+
+    seen: set[bytes] = set()  # which device had a program first does not matter here
+    for entry in entries_of(log, task, here.roster.keys | here.mine):
+        if len(seen) >= most:
+            break
+        if any(map(counts, entry.runs)):
+            seen.add(entry.source_digest)
+    return iter(seen)
+
+
+def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:
+    """Of each of these programs and of each seed some runs: first those of attested participants, then the oldest."""
+    by_seed: defaultdict[tuple[bytes, int], list[tuple[bool, int, bytes]]] = defaultdict(list)
+    for digest, replicate, time_ms, run, author in log.runs.of_programs(task, digests):
+        by_seed[digest, replicate].append((not any(whose(author, time_ms, here)), time_ms, run))
+    return {run for found in by_seed.values() for _, _, run in sorted(found)[:_EACH]}
+
+
+def _trials(
+    log: Log, task: bytes, here: TrustContext, device: bytes, leads: Placed | None, rows: Sequence[HistoryRow]
+) -> Iterator[Trial]:
+    first_tier = tier_of(leads, here) if leads else None
+    possible, judged = is_possible(log, task), judging(log)
+    for row in _soon_judged(log, rows):
+        found = judged(row.id, row.author, row.time, row.seq)
+        said, upheld = whose(row.author, row.time, here), found.state in UPHELD
+        value = found.value if upheld and found.value is not None else row.value
+        counts = (upheld or not row.forked) and value is not None and possible(value)
+        at = tier(found.state, attested=said.attested, own=said.own, verifying=here.verifying) if counts else None
+        is_first = leads is not None and row.id == leads.row.first
+        yield Trial(
+            row,
+            found.state,
+            value,
+            None if at is None or first_tier is None else max(at, first_tier),
+            found.state not in DOUBTED and (upheld or is_first or _is_heard(row, said, here, device)),
+            leads.value if leads and is_first else None,
+        )
+
+
+def _soon_judged(log: Log, rows: Sequence[HistoryRow]) -> Iterator[HistoryRow]:
+    """The same rows, read ahead for judging."""
+    for start in range(0, len(rows), _PAGE):
+        page = rows[start : start + _PAGE]
+        judge_soon(log, (row.id for row in page))
+        yield from page
+
+
+def _is_heard(row: HistoryRow, said: Whose, here: TrustContext, device: bytes) -> bool:
+    """Whether an unverified value is believed: an attested participant's or one's own; after a fork one's own alone."""
+    if row.forked:
+        return row.author == device
+    return said.attested or said.own or not here.roster.keys

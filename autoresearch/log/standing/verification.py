@@ -1,0 +1,424 @@
+"""Computes the verification state of a run from the verifications in a log.
+
+It depends on the records and the trust list, never on a clock: a verification is judged at its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import median
+
+from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
+from autoresearch.judging.scoring import TaskRules
+from autoresearch.judging.states import (
+    CONFIRMING_VOTERS,
+    EVALUATE,
+    REPLICATE,
+    ROUNDS,
+    Judgement,
+    Lineage,
+    Report,
+    judge,
+)
+from autoresearch.judging.statistics import PAIRS, Findings, allowance, difference_error, passes
+from autoresearch.log.log import Log
+from autoresearch.log.rows import CommitmentRow
+from autoresearch.log.standing.cache import cache_of, cached, roster_of, verified
+from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
+from autoresearch.log.standing.precedence import bans, is_banned
+from autoresearch.record.kinds import Run, Verification
+from autoresearch.record.record import Record
+from autoresearch.words import UPHELD, RunState
+
+# The states of a run to whose reported value others came.
+# An improvement counts if it is at least this share of the noise over seeds.
+MINIMUM_EFFECT_NOISES = 0.5
+# No metric has such values, and their squares and sums would be infinite.
+_BEYOND = 1e100
+# The judgement of a run without verifications.
+_UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
+_BANNED = _UNHEARD._replace(state=RunState.BANNED)
+
+
+def judgement(log: Log, run_id: bytes) -> Judgement:
+    """The judgement of a run: its state, and what others measured."""
+    found = cache_of(log).judgements.get(run_id)
+    return found if found is not None else judged(log, log.records.get(run_id))
+
+
+def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
+    """A function that judges a run by its id, device, time, and its number if that is known.
+
+    For many runs at once, until the next record arrives: shared results are looked up once, and runs without
+    verifications are not read.
+    """
+    heard, banned, voter = verified(log), bans(log), roster_of(log).voter
+
+    def judge_one(run_id: bytes, author: bytes, time_ms: int, seq: int | None) -> Judgement:
+        # What a device signed after the record that proves its fraud is banned by its number.
+        if run_id in heard or run_id in banned.frauds or (seq is None and author in banned.by_key):
+            return judgement(log, run_id)
+        spoken = voter(author, time_ms).voter
+        return _BANNED if banned.cover(spoken, time_ms, device=author, seq=seq or 0) else _UNHEARD
+
+    return judge_one
+
+
+def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
+    """The runs with verifications, and their parents: pairs measure both."""
+    known, heard = cache_of(log).judgements, verified(log)
+    log.verifications.read_ahead([run for run in dict.fromkeys(runs) if run in heard and run not in known])
+
+
+def is_upheld(log: Log, run_id: bytes) -> bool:
+    """Whether others came to the reported value of a run."""
+    return run_id in verified(log) and judgement(log, run_id).state in UPHELD
+
+
+def judged(log: Log, run: Record) -> Judgement:
+    """The judgement of a run whose record is at hand."""
+    with log.reader.snapshot():
+        known = cache_of(log).judgements
+        if run.id not in known:
+            known[run.id] = judge_reports(log, run, [report for _, report in counted_reports(log, run)])
+        return known[run.id]
+
+
+def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
+    """The judgement of a run, if these were all the reports on it."""
+    body = run.body
+    assert isinstance(body, Run)
+    rules = log.tasks.rules(body.task)
+    noise = rules.noise if rules else 0.0
+    author = roster_of(log).voter(run.author, run.time).voter
+    found = judge(
+        reports,
+        author=author,
+        voters=voters_at(log, run) if reports else 0,  # counting them all takes its time
+        rules=network_rules(log.network),
+        noise=noise,
+        minimum_effect=MINIMUM_EFFECT_NOISES * noise,
+        pairs_only=is_pairs_only(log, body),
+        state_only=is_state_only(body),
+        lineage=Lineage(
+            claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
+            parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
+            as_parent=_as_parent(log, run),
+        ),
+    )
+    if found.value is not None:
+        found = found._replace(value=log.tasks.sign(body.task) * found.value)
+    if run.id in bans(log).frauds:
+        return found._replace(state=RunState.FRAUD)
+    if is_banned(log, author, run.time, device=run.author, seq=run.seq):
+        return found._replace(state=RunState.BANNED)
+    return found
+
+
+def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | None:
+    """The number of a run's parent, smaller is better: the network's, else the reported one, if any."""
+    parent = log.records.find(run.parent) if run.parent else None
+    if parent is None or not isinstance(parent.body, Run) or parent.body.task != run.task:
+        return None
+    if is_state_only(parent.body):
+        return None  # its number says what it learned elsewhere, not what its program learns in a pair
+    found = judge(
+        [report for _, report in counted_reports(log, parent)],
+        author=roster_of(log).voter(parent.author, parent.time).voter,
+        voters=voters_at(log, parent),
+        rules=network_rules(log.network),
+        noise=rules.noise if rules else 0.0,
+        minimum_effect=0.0,
+    )
+    claim = None if parent.body.value is None else log.tasks.sign(run.task) * parent.body.value
+    return claim if found.value is None else found.value
+
+
+def _as_parent(log: Log, run: Record) -> list[float]:
+    """What each voter measured of a run where it was the parent in pairs; smaller is better."""
+    if run.id not in verified(log):
+        return []
+    roster, body = roster_of(log), run.body
+    assert isinstance(body, Run)
+    author = roster.voter(run.author, run.time).voter
+    found: dict[bytes, list[float]] = {}
+    for child_id in log.verifications.paired_children(run.id):
+        child = log.records.get(child_id)
+        if not isinstance(child.body, Run) or child.body.task != body.task:
+            continue
+        authors = {author, roster.voter(child.author, child.time).voter}
+        for _, report in counted_reports(log, child):
+            if report.attested and report.parents and report.voter not in authors:
+                found.setdefault(report.voter, []).extend(report.parents)
+    return [median(values) for values in found.values()]
+
+
+def state_of(log: Log, run_id: bytes) -> str:
+    """The state of a run, or of the program that is judged by it, as a word. The only place that computes it."""
+    return judgement(log, run_id).state.value
+
+
+def voters_at(log: Log, run: Record) -> int:
+    """The number of voters of a run: attested long enough before it, its author included."""
+    return roster_of(log).count(run.time - network_rules(log.network).age_ms)
+
+
+def is_counted(log: Log, run: Record, device: bytes, time_ms: int, *, seq: int = 0) -> bool:
+    """Whether a verification of a run by this device at this time, in its record ``seq``, counts.
+
+    The device must be attested, and must have been so as the same voter long enough before the run was published. So a
+    key that was made or attested after seeing a run is not in its committee. Participants that the manifest names or
+    a founder admitted need no such age. Banned participants do not count.
+    """
+    roster = roster_of(log)
+    voter = roster.voter(device, time_ms)
+    if not voter.attested or is_banned(log, voter.voter, time_ms, device=device, seq=seq):
+        return False
+    if voter.root in roster.participants:
+        return True
+    before = roster.voter(device, run.time - network_rules(log.network).age_ms)
+    return before.attested and before.voter == voter.voter
+
+
+def needed(log: Log, run: Record, stage: str) -> int:
+    """How many verifiers must have committed before one of them reveals."""
+    quorum = network_rules(log.network).quorum if stage == EVALUATE else CONFIRMING_VOTERS
+    return min(quorum, max(voters_at(log, run) - 1, 1))
+
+
+def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
+    """The voters that committed on a run and have not revealed, with the time of their first commitment."""
+    voter, asked = roster_of(log).voter, (stage, number)
+    rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == asked]
+    told = {voter(row.author, row.time).voter for row in rows}
+    waiting: dict[bytes, int] = {}
+    for row in committed(log, run, stage, number):  # the oldest first: a second commitment does not prolong the wait
+        waiting.setdefault(voter(row.author, row.time).voter, row.time)
+    return {who: time for who, time in waiting.items() if who not in told}
+
+
+def committed(log: Log, run: Record, stage: str, number: int) -> list[CommitmentRow]:
+    """The commitments on a run, for a stage and a round, of drawn voters whose verifications count."""
+    author, asked_ms = roster_of(log).voter(run.author, run.time).voter, _asked_ms(log, run, stage)
+    return [
+        row
+        for row in log.verifications.commitments(run.id)
+        if row.output is not None
+        and (row.stage, row.round) == (stage, number)
+        and is_counted(log, run, row.author, row.time, seq=row.seq)
+        and _is_drawn(log, run, row.author, row.time, row.output, number, asked_ms)
+        and roster_of(log).voter(row.author, row.time).voter != author
+    ]
+
+
+def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
+    """The verifications of a run with valid proofs and commitments, as reports that tell which are attested."""
+    with log.reader.snapshot():
+        known = cache_of(log).reports
+        if run.id not in known:
+            known[run.id] = list(_reports(log, run)) if run.id in verified(log) else []
+        return known[run.id]
+
+
+def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
+    """The verifications that were asked for, the oldest first: of other voters, one for each stage and round.
+
+    Round 1 is asked for where an evaluation of round 0 did not come to the reported value. A second verification of
+    one voter, by another device or record, does not count again.
+    """
+    author = roster_of(log).voter(run.author, run.time).voter
+    first: dict[tuple[bytes, str, int], tuple[Record, Report]] = {}
+    for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
+        if report.attested and report.voter != author and report.measured:
+            first.setdefault((report.voter, report.stage, report.round), (record, report))
+    doubted = any(not report.passed and report.round == 0 for _, report in first.values())
+    return [pair for pair in first.values() if pair[1].round == 0 or doubted]
+
+
+def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
+    evaluations = list(_reports_of(log, run, EVALUATE, run.time))
+    yield from evaluations
+    asked_ms = _pairs_asked_ms(log, run, [report for _, report in evaluations])
+    yield from _reports_of(log, run, REPLICATE, asked_ms)
+
+
+def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, Report]]:
+    body = run.body
+    assert isinstance(body, Run)
+    roster, commitments = roster_of(log), committed_by(log.verifications.commitments(run.id))
+    for row in log.verifications.of(run.id):
+        record, output = log.records.get(row.id), row.output
+        check = record.body
+        assert isinstance(check, Verification)
+        if output is None or check.stage != stage or check.verdict == "unavailable":
+            continue
+        if check.round >= ROUNDS[stage]:
+            continue  # no such round is asked for
+        if not _is_drawn(log, run, record.author, record.time, output, check.round, asked_ms):
+            continue
+        committed = commitment_of(record, commitments)
+        if committed is None:
+            continue
+        if list(check.seeds) != seeds(output, len(check.seeds)):
+            continue
+        report = Report(
+            roster.voter(record.author, record.time).voter,
+            is_counted(log, run, record.author, record.time, seq=record.seq),
+            (record.time, record.id),
+            check.stage,
+            check.round,
+            commitment=committed,
+            links=record.links,
+        )
+        measured = _with_numbers(log, body, check, report)
+        if measured is not None:
+            yield record, measured
+
+
+def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Report | None:
+    """The report with the verifier's numbers; None where these say nothing about the run."""
+    if check.verdict == ("error" if check.stage == EVALUATE else "fail"):
+        return report._replace(passed=False, measured=False)
+    if check.verdict == "error":
+        return None  # in pairs it may be the parent's
+    if check.stage == EVALUATE:
+        if is_pairs_only(log, run) and not is_same_hardware(run, check.device):
+            return None  # a value on other hardware cannot be compared
+        passed = bears_out(log, run, check)
+        if check.value is None or abs(check.value) > _BEYOND:
+            return report._replace(passed=passed)
+        return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))
+    if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
+        return None
+    if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
+        return None
+    sign = log.tasks.sign(run.task)
+    # The differences of pairs on one machine can be compared across hardware, the values cannot.
+    comparable_here = not is_clocked(log, run.task) or is_same_hardware(run, check.device)
+    pairs = zip(check.parent_values, check.values, strict=True)
+    return report._replace(
+        improvements=tuple(sign * (before - after) for before, after in pairs),
+        values=tuple(sign * value for value in check.values) if comparable_here else (),
+        parents=tuple(sign * value for value in check.parent_values) if comparable_here else (),
+    )
+
+
+def is_pairs_only(log: Log, run: Run) -> bool:
+    """Whether a run can be verified by pairs alone: a wall-clock task, and no model that a referee can ask."""
+    return is_clocked(log, run.task) and (run.checkpoint is None or tolerance_of(log, run.task) is None)
+
+
+def is_state_only(run: Run) -> bool:
+    """Whether a run claims what its learned state is worth, and not what its program learns under the budget."""
+    return run.mode != "experiment"
+
+
+def bears_out(log: Log, run: Run, check: Verification) -> bool:
+    """Whether an evaluation agrees with the reported value of its run: by the numbers, not by the verdict."""
+    if check.value is None:
+        return False
+    asked = check.metrics
+
+    def number(name: str) -> float | None:
+        found = asked.get(name)
+        return None if found is None else float(found)
+
+    found = Findings(
+        check.value,
+        challenges=int(asked.get("challenges", 0)),
+        mismatches=int(asked.get("mismatches", 0)),
+        mean_difference=float(asked.get("mean_difference", 0.0)),
+        gap=number("gap"),
+        shuffled=number("shuffled"),
+        unigram=number("unigram"),
+        evaluated=bool(asked.get("evaluated", 0)),
+        error=_difference_error(run, asked, check.value),
+    )
+    rules = log.tasks.rules(run.task)
+    return passes(run.value, found, tolerance=tolerance_of(log, run.task), noise=rules.noise if rules else 0.0)
+
+
+def allowed_difference(log: Log, run: Run, check: Verification | None = None) -> float:
+    """How far an evaluation may lie from the reported value of its run; without one, one like the author's."""
+    if check is not None:
+        metrics, value = check.metrics, check.value
+    else:
+        how = "evaluated" if "command" in _evaluation(log, run.task) else "challenges"
+        metrics, value = {**run.metrics, how: 1.0} if run.checkpoint else {}, run.value
+    rules = log.tasks.rules(run.task)
+    return allowance(
+        run.value or 0.0,
+        tolerance=None if metrics.keys().isdisjoint(("challenges", "evaluated")) else tolerance_of(log, run.task),
+        noise=rules.noise if rules else 0.0,
+        error=_difference_error(run, metrics, value),
+    )
+
+
+def _difference_error(run: Run, metrics: Mapping[str, float], value: float | None) -> float:
+    return difference_error(run.metrics, metrics, value or 0.0) if metrics.get("evaluated") else 0.0
+
+
+def tolerance_of(log: Log, task: bytes) -> float | None:
+    """How far two evaluations of one checkpoint may lie apart on a task, None where nobody evaluates one."""
+    return cached(log, f"tolerance {task.hex()}", lambda: _tolerance(log, task), by=())
+
+
+def _tolerance(log: Log, task: bytes) -> float | None:
+    tolerance = _evaluation(log, task).get("tolerance")
+    return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
+
+
+def _evaluation(log: Log, task: bytes) -> Mapping[object, object]:
+    evaluation = (log.tasks.definition(task) or {}).get("evaluation")
+    return evaluation if isinstance(evaluation, Mapping) else {}
+
+
+def evaluated_ms(log: Log, run: Record, reports: Iterable[Report], number: int) -> list[int]:
+    """When each other voter first revealed an evaluation of a run in a round, in order."""
+    author = roster_of(log).voter(run.author, run.time).voter
+    first: dict[bytes, int] = {}
+    for report in reports:
+        if not report.measured:
+            continue
+        if (report.stage, report.round, report.attested) == (EVALUATE, number, True) and report.voter != author:
+            first[report.voter] = min(report.order[0], first.get(report.voter, report.order[0]))
+    return sorted(first.values())
+
+
+def _pairs_asked_ms(log: Log, run: Record, reports: Iterable[Report]) -> int:
+    """The time from which the committee for pairs waits: when a quorum had evaluated the run.
+
+    The run's own time is its author's statement. A quorum may come first in round 0 or in round 1; the earlier one
+    counts. Where only pairs are possible, or neither round has a quorum, it is the run's own time.
+    """
+    body = run.body
+    assert isinstance(body, Run)
+    if is_pairs_only(log, body):
+        return run.time
+    reports, quorum = list(reports), needed(log, run, EVALUATE)
+    rounds = [evaluated_ms(log, run, reports, number) for number in range(ROUNDS[EVALUATE])]
+    return min((times_ms[quorum - 1] for times_ms in rounds if len(times_ms) >= quorum), default=run.time)
+
+
+def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
+    """Whether a device with the VRF output ``output`` was drawn by this time for a stage and round of a run."""
+    return _is_drawn(log, run, device, time_ms, output, number, _asked_ms(log, run, stage))
+
+
+def _asked_ms(log: Log, run: Record, stage: str) -> int:
+    """The time from which the committee of a stage waits."""
+    if stage != REPLICATE:
+        return run.time
+    return _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
+
+
+def _is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int, asked_ms: int) -> bool:
+    roster, rules = roster_of(log), network_rules(log.network)
+    root = roster.voter(device, time_ms).root
+    return is_chosen(
+        output,
+        chosen=expected(rules, number, time_ms - asked_ms),
+        voters=voters_at(log, run),
+        devices=len(roster.devices(root, run.time)),
+        rules=rules,
+    )

@@ -1,0 +1,1 @@
+"""Projects: an agent of components in a folder, with ``agent.ini``."""

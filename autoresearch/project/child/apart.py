@@ -1,0 +1,352 @@
+"""Components in a process of their own: calls over two pipes, which both sides make and answer.
+
+While one side waits for an answer it answers what the other asks meanwhile. Values are copied; other components of the
+project are passed by name.
+
+A component in a process of its own, with Python packages of its own: the process, and its beginning.
+
+The other components of the project stay where they are; it reaches them as ever (``self.environment``).
+
+A component as a service, inside the project's own process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from autoresearch.errors import AutoresearchError, BadMessage, UsageError
+from autoresearch.project.child.actors import Acting, Learning
+from autoresearch.project.child.child import go_on, keep_learned
+from autoresearch.project.child.members import OWNER, ComponentFailed, Members, failed, use
+from autoresearch.project.child.messages import (
+    Conversation,
+    ConversationEnded,
+    Done,
+    Message,
+    Order,
+    Served,
+    ServeOrder,
+    Serving,
+    decode_run_order,
+    encode_line,
+)
+from autoresearch.project.child.recording import Recorder, Tally, takes_seed
+from autoresearch.project.model import AGENT, Project
+from autoresearch.services import GymEnvServer, InferenceServer
+from autoresearch.services.links.server import Counts
+from autoresearch.services.links.sockets import KeyPair, ServerKeys
+from autoresearch.services.spaces import description_of, space_of
+from autoresearch.text import one_line
+
+
+class Link:
+    """One side. ``find`` gives this side's component of a type and name; it may raise NotFound."""
+
+    def __init__(self, talk: Conversation, find: Callable[[str, str], Any]) -> None:
+        self.talk = talk
+        self._find = find
+
+    def get(self, owner: tuple[str, str], name: str) -> Any:  # noqa: ANN401
+        """An attribute of a component of the other side; a method is called over there."""
+        return self._asked(owner, "get", [owner, name])
+
+    def call(self, owner: tuple[str, str], name: str, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+        """Call a method of a component of the other side."""
+        told = [[_sent(each) for each in given], {key: _sent(each) for key, each in named.items()}]
+        return self._asked(owner, "call", [owner, name, *told])
+
+    def put(self, owner: tuple[str, str], name: str, value: object) -> None:
+        """Set an attribute of a component of the other side."""
+        self._asked(owner, "put", [owner, name, _sent(value)])
+
+    def serve(self) -> None:
+        """Answer until the other side has ended."""
+        while True:
+            try:
+                self._answer(self.talk.receive())
+            except ConversationEnded:
+                return
+
+    def _asked(self, owner: tuple[str, str], word: str, about: list[Any]) -> Any:  # noqa: ANN401
+        try:
+            self.talk.send([word, *about])
+            while (told := self.talk.receive())[0] in _WORDS:
+                self._answer(told)
+        except ConversationEnded:
+            raise ComponentFailed(f"{'.'.join(owner)}: its process ended", hint="its messages are in the log") from None
+        match told:
+            case ["method"]:
+                return functools.partial(self.call, owner, about[1])
+            case ["none"]:
+                raise AttributeError(f"{'.'.join(owner)} has no {about[1]}")
+            case ["error", str() as sentence, str() as hint]:
+                raise ComponentFailed(sentence, hint=hint)
+            case ["value", value]:
+                return self._received(value)
+        raise BadMessage(f"{'.'.join(owner)}: its process told something else than an answer")
+
+    def _answer(self, told: Any) -> None:  # noqa: ANN401
+        """Do what the other side asks for. What goes wrong is its answer."""
+        word, (kind, name), attribute, *given = told
+        try:
+            component = self._find(kind, name)
+            if isinstance(component, Recorder) and word != "call":
+                component = component.inner
+            answer = self._done(component, word, attribute, given)
+        except ConversationEnded:
+            raise
+        except Exception as error:  # noqa: BLE001 - a component's own error, told where it was asked for
+            known = error if isinstance(error, AutoresearchError) else failed(f"{kind}.{name}", error)
+            answer = ["error", str(known), known.hint]
+        try:
+            self.talk.send(answer)
+        except BadMessage as error:
+            sentence = f"{kind}.{name}: what {attribute} gives can't be passed to another process: {error}"
+            self.talk.send(
+                ["error", one_line(sentence, 300), "return numbers, text, arrays, lists or mappings of them"]
+            )
+
+    def _done(self, component: Any, word: str, attribute: str, given: list[Any]) -> list[Any]:  # noqa: ANN401
+        if word == "put":
+            setattr(component, attribute, self._received(given[0]))
+            return ["value", ["v", None]]
+        found: Any = getattr(component, attribute, _NOTHING)
+        if found is _NOTHING:
+            return ["none"]
+        if word == "get":
+            return ["method"] if callable(found) else ["value", _sent(found)]
+        words = {key: self._received(each) for key, each in given[1].items()}
+        if attribute == "reset" and "seed" in words and not takes_seed(found):
+            del words["seed"]
+        return ["value", _sent(found(*map(self._received, given[0]), **words))]
+
+    def _received(self, told: Any) -> Any:  # noqa: ANN401
+        match told:
+            case ["v", value]:
+                return value
+            case ["space", space]:
+                return space_of(space)
+            case ["component", str() as kind, str() as name]:
+                return self._find(kind, name)
+        raise BadMessage("a value came that is none")
+
+
+class Elsewhere:
+    """A component that is in another process, as its users see it."""
+
+    def __init__(self, link: Link, kind: str, name: str) -> None:
+        self.__dict__.update(_link=link, _owner=(kind, name), _methods={})
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        methods: dict[str, Any] = self.__dict__["_methods"]
+        if name not in methods:
+            found = self.__dict__["_link"].get(self.__dict__["_owner"], name)
+            if not isinstance(found, functools.partial):
+                return found
+            methods[name] = found
+        return methods[name]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self.__dict__["_link"].put(self.__dict__["_owner"], name, value)
+
+
+def _sent(value: object) -> list[Any]:
+    """A value as it is sent: a component by its name, a space as its description, all else as it is."""
+    if isinstance(value, Recorder):
+        value = value.inner
+    if isinstance(value, Elsewhere):
+        return ["component", *value.__dict__["_owner"]]
+    if (owner := getattr(value, "__dict__", {}).get(OWNER)) is not None:
+        return ["component", *owner]
+    space = description_of(value)
+    return ["v", value] if space is None else ["space", space]
+
+
+_NOTHING = object()
+_WORDS = frozenset(("get", "call", "put"))
+
+
+PR_SET_PDEATHSIG = 1
+_START = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from autoresearch.project.child.apart import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+)
+_ROOT = Path(__file__).parents[3]
+
+
+def started_apart(
+    executable: str, project: Project, seed: int, owner: tuple[str, str], find: Callable[[str, str], Any]
+) -> Elsewhere:
+    """Start the process of a component. It is built there when it is first used, and ends with this process.
+
+    ``find`` gives the components that it asks for.
+    """
+    (their_read, write), (read, their_write) = os.pipe(), os.pipe()
+    subprocess.Popen(
+        [executable, "-P", "-c", _START, str(_ROOT), str(their_read), str(their_write)],
+        stdin=subprocess.DEVNULL,
+        pass_fds=(their_read, their_write),
+    )
+    os.close(their_read)
+    os.close(their_write)
+    link = Link(Conversation(read, write), find)
+    order = Order(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
+    link.talk.send([encode_line(order), *owner])
+    return Elsewhere(link, *owner)
+
+
+def main(read: int, write: int) -> None:
+    """Be the process of the component that the first message names, until the other side ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    from autoresearch.project import acr
+
+    sys.modules["acr"] = acr
+    talk = Conversation(read, write)
+    told, kind, name = talk.receive()
+    order = decode_run_order(told)
+    sys.path.append(str(order.project.folder))
+    members = _Apart(order.project, order.seed, (kind, name))
+    members.link = Link(talk, members.get)
+    use(members)
+    members.link.serve()
+    sys.stdout.flush()
+    os._exit(0)  # a component's own threads must not hold it
+
+
+class _Apart(Members):
+    """The components as this one sees them: itself here, all others in the process that started this one."""
+
+    link: Link
+
+    def __init__(self, project: Project, seed: int, owner: tuple[str, str]) -> None:
+        super().__init__(project, seed=seed, made=lambda _kind, _name, component: component)
+        self._owner = owner
+
+    def get(self, kind: str, name: str) -> Any:  # noqa: ANN401
+        """The component of this name. Raises NotFound, and for the own one UsageError, ComponentFailed."""
+        if (kind, name) == self._owner:
+            return super().get(kind, name)
+        if (kind, name) not in self.built:
+            self.project.component(kind, name)
+            self.built[kind, name] = Elsewhere(self.link, kind, name)
+        return self.built[kind, name]
+
+
+TELL_SECONDS = 0.5
+# What a component needs to be served as each kind.
+NEEDED = {
+    "env": ("reset", "step", "action_space", "observation_space"),
+    "action": ("reset", "step"),
+    "inference": ("decide",),
+    "trainer": ("train",),
+}
+
+
+class Server(Protocol):
+    """What the servers of all kinds have in common."""
+
+    @property
+    def port(self) -> int:
+        """Where it answers."""
+        ...
+
+    @property
+    def counts(self) -> Counts:
+        """What it has answered."""
+        ...
+
+    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Answer."""
+        ...
+
+    def stop(self) -> object:
+        """End it."""
+        ...
+
+
+class Host:
+    """Builds the component of an order, and serves it.
+
+    Raises:
+        AutoresearchError: the component is missing, wrong, or raised an error; or its address is refused.
+    """
+
+    def __init__(self, order: ServeOrder) -> None:
+        self._order = order
+        self._members = Members(order.project, made=self._made, isolated=order.isolated)
+        use(self._members)
+        component = self._members.get(*order.component)
+        missing = [name for name in NEEDED[order.kind] if getattr(component, name, None) is None]
+        if missing:
+            told = f"{'.'.join(order.component)} lacks {', '.join(missing)}, so it can't be served as {order.kind}"
+            raise UsageError(told, hint="autoresearch list --check")
+        keys = None
+        if order.secret:
+            own = KeyPair(secret=bytes.fromhex(order.secret), public=bytes.fromhex(order.public))
+            keys = ServerKeys.of(own, order.clients)
+        self._learning: Learning | None = None
+        self._server = self._made_server(component, keys)
+
+    def serve(self, tell: Callable[[Message], None], stop: threading.Event) -> None:
+        """Answer until it is told to stop, then write what a trainer has learned.
+
+        Raises:
+            AutoresearchError: a trainer's or a dataset's code raised an error.
+        """
+        began = told_at = time.monotonic()
+        self._server.start(threaded=True)
+        try:
+            tell(Serving(self._server.port))
+            told = 0
+            while not stop.wait(self._learning.pause_s if self._learning else TELL_SECONDS):
+                if self._learning:
+                    self._learning.learn()
+                counts = self._server.counts
+                requests = counts.answered + counts.failed
+                if requests != told and time.monotonic() - told_at >= TELL_SECONDS:
+                    told, told_at = requests, time.monotonic()
+                    tell(Served(requests))
+        finally:
+            self._server.stop()
+        if self._learning:
+            self._learning.learn()
+            keep_learned(self._members, Path(self._order.out))
+        metrics = self._learning.metrics() if self._learning else {}
+        used = sorted(".".join(key) if key[0] != AGENT else AGENT for key in self._members.built)
+        counts = self._server.counts
+        tell(Served(counts.answered + counts.failed))
+        tell(Done(metrics, [], time.monotonic() - began, used))
+
+    def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
+        go_on(Path(self._order.learned) if self._order.learned else None, kind, name, component)
+        return Recorder(component, Tally()) if kind == "environment" else component
+
+    def _made_server(self, component: Any, keys: ServerKeys | None) -> Server:  # noqa: ANN401
+        port, address = self._order.port, self._order.address
+        match self._order.kind:
+            case "env":
+                return GymEnvServer(component, port, address, keys)
+            case "action":
+                return Acting(component, port, address, keys).server
+            case "trainer":
+                members = self._members
+                self._learning = Learning(
+                    component, members.default("policy"), members.default("dataset"), port, address, keys
+                )
+                return self._learning.server
+        server = InferenceServer(port, address, keys)
+        server.register_interface("decide", component.decide)
+        return server

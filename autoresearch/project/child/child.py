@@ -1,0 +1,265 @@
+"""Training and benchmark runs inside a project's own process.
+
+A project's own process: takes one order, does it, tells figures and the end on a descriptor of its own.
+
+What components print goes to the run's log. The process ends with the one that started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.project import acr
+from autoresearch.project.child.members import Members, failed, use
+from autoresearch.project.child.messages import (
+    ActOrder,
+    Checked,
+    Done,
+    Failed,
+    Figures,
+    Message,
+    Order,
+    ServeOrder,
+    decode_order,
+    encode_line,
+)
+from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, figures_of
+from autoresearch.project.components.finding import missing_methods
+from autoresearch.project.interfaces import Agent
+from autoresearch.project.learned import load_state, packed_text, save_state
+from autoresearch.project.model import AGENT
+
+# An agent that advances so often without a step in its environment never ends its episode.
+_MOST_IDLE = 10_000
+
+
+class Session:
+    """One run: its components, what it counted, and whether it is asked to end."""
+
+    def __init__(self, order: Order, tell: Callable[[Figures], None], stopping: Callable[[], bool]) -> None:
+        self._order = order
+        self._tell = tell
+        self._stopping = stopping
+        self._began = self._told = time.monotonic()
+        self._tally = Tally(self._look)
+        self._learned = Path(order.learned) if order.learned else None
+        self.members = Members(order.project, seed=order.seed, made=self._made, isolated=order.isolated)
+        use(self.members)
+        random.seed(order.seed)
+        np.random.seed(order.seed % 2**32)
+
+    def run(self) -> Done:
+        """Train or benchmark. What was learned is written when it ends, also when it was stopped.
+
+        Raises:
+            AutoresearchError: a component is missing, wrong, or raised an error.
+        """
+        order, stopped = self._order, False
+        agent = self._agent()
+        before = "" if order.mode == "train" else self._state_of_policy()
+        self.members.default("environment")
+        if order.mode == "train" and "trainer" in order.project.components:
+            self.members.default("trainer")
+        self._began = self._told = time.monotonic()  # components are built, which may have loaded large packages
+        try:
+            if order.mode == "train":
+                self._train(agent)
+            else:
+                self._bench(agent)
+        except Stopped:
+            stopped = True
+        seconds = time.monotonic() - self._began
+        changed = order.mode == "bench" and before != self._state_of_policy()
+        if order.mode == "train" or order.project.learns_on_run:
+            keep_learned(self.members, Path(order.out))
+        return Done(
+            self._tally.metrics(),
+            self._tally.curve(),
+            seconds,
+            sorted(".".join(key) if key[0] != AGENT else AGENT for key in self.members.built),
+            stopped,
+            changed,
+        )
+
+    def _agent(self) -> Any:  # noqa: ANN401
+        if AGENT in self._order.project.components:
+            return self.members.get(AGENT, AGENT)
+        self.members.built[AGENT, AGENT] = Agent()
+        return self.members.built[AGENT, AGENT]
+
+    def _train(self, agent: Any) -> None:  # noqa: ANN401
+        tally, steps, without = self._tally, 0, 0
+        if "dataset" in self._order.project.components:
+            tally.remember = getattr(self.members.default("dataset"), "add", None)
+        train = self._method(agent, "train")
+        while len(tally.rewards) < self._order.episodes:
+            before = len(tally.rewards)
+            guarded(AGENT, train)
+            if len(tally.rewards) == before:
+                without += tally.steps == steps  # it may learn from a dataset alone: then its calls are counted
+                steps = tally.steps
+                tally.look()
+                if without >= self._order.episodes:
+                    return
+
+    def _bench(self, agent: Any) -> None:  # noqa: ANN401
+        tally, environment = self._tally, self.members.default("environment")
+        advance = self._method(agent, "advance")
+        for _ in range(self._order.episodes):
+            finished, steps, idle = len(tally.rewards), tally.steps, 0
+            agent.obs, _info = guarded("environment", environment.reset)
+            while len(tally.rewards) == finished:
+                guarded(AGENT, advance)
+                idle = idle + 1 if tally.steps == steps else 0
+                steps = tally.steps
+                if idle > _MOST_IDLE:
+                    raise AutoresearchError(
+                        "the agent's advance() takes no step in the environment", hint="call self.environment.step"
+                    )
+
+    @staticmethod
+    def _method(agent: Any, name: str) -> Callable[[], Any]:  # noqa: ANN401
+        found: Callable[[], Any] | None = getattr(agent, name, None)
+        if found is None:
+            raise AutoresearchError(f"the agent has no {name}()", hint="derive it from autoresearch.Agent")
+        return found
+
+    def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
+        """Have a component that was just built go on from what it learned; count what happens in an environment."""
+        go_on(self._learned, kind, name, component)
+        return Recorder(component, self._tally, self._seeds()) if kind == "environment" else component
+
+    def _seeds(self) -> Iterator[int]:
+        """Of an environment's episodes: each its own in a benchmark run, the first alone in training."""
+        seed = self._order.seed
+        return iter([seed]) if self._order.mode == "train" else itertools.count(seed)
+
+    def _look(self) -> None:
+        if self._stopping():
+            raise Stopped
+        now = time.monotonic()
+        if now - self._told >= FIGURE_SECONDS:
+            self._told = now
+            self._tell(figures_of(self._tally.rewards, self._tally.steps, now - self._began))
+
+    def _state_of_policy(self) -> str:
+        try:
+            policy = self.members.default("policy")
+        except NotFound:  # an agent may do without
+            return ""
+        state = guarded("policy", policy.state_dict) if hasattr(policy, "state_dict") else {}
+        return hashlib.sha256(packed_text(state)).hexdigest()
+
+
+def guarded(key: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """What a component's code returns. Raises AutoresearchError where it raises anything."""
+    try:
+        return call()
+    except AutoresearchError:
+        raise
+    except Exception as error:
+        raise failed(key, error) from error
+
+
+def keep_learned(members: Members, out: Path) -> None:
+    """Write what each component has learned. Raises AutoresearchError where it can't be written."""
+    for (kind, name), component in members.built.items():
+        key = kind if kind == AGENT else f"{kind}.{name}"
+        if kind != "environment" and hasattr(component, "state_dict"):
+            save_state(out, key, guarded(key, component.state_dict))
+
+
+def go_on(learned: Path | None, kind: str, name: str, component: Any) -> None:  # noqa: ANN401
+    """Have a component go on from what it learned, if it did. Raises AutoresearchError where it can't."""
+    key = kind if kind == AGENT else f"{kind}.{name}"
+    state = load_state(learned, key) if learned else None
+    if state is None or not hasattr(component, "load_state_dict"):
+        return
+    try:
+        component.load_state_dict(state)
+    except Exception as error:
+        told = failed(key, error)
+        hint = "autoresearch agent reset begins anew; --from RUN takes the state of another run"
+        raise AutoresearchError(f"{key} can't go on from what it learned before: {told}", hint=hint) from error
+
+
+def checked(order: Order) -> list[Checked]:
+    """Build each component and compare it with its interface; an error that one raises is told of that one."""
+    members = Members(order.project, seed=order.seed, isolated=order.isolated)
+    use(members)
+    told: list[Checked] = []
+    for component in order.project.all():
+        try:
+            built = members.get(component.type, component.name)
+        except AutoresearchError as error:
+            told.append(Checked(component.key, [], str(error), error.hint))
+        else:
+            inner = built.inner if isinstance(built, Recorder) else built
+            told.append(Checked(component.key, missing_methods(component.type, inner)))
+    return told
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def main(descriptor: int) -> None:
+    """Do what standard input asks for; a further line asks to stop, its end to leave at once."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    order = decode_order(sys.stdin.buffer.readline())
+    os.chdir(order.project.folder)
+    sys.path.append(str(order.project.folder))
+    sys.modules["acr"] = acr
+    stop = threading.Event()
+    threading.Thread(target=_listen, args=(stop,), daemon=True).start()
+    with os.fdopen(descriptor, "wb", buffering=0) as out:
+
+        def tell(message: Message) -> None:
+            out.write(encode_line(message))
+
+        try:
+            if isinstance(order, ServeOrder):
+                from autoresearch.project.child.apart import Host  # with ZeroMQ, which runs do without
+
+                Host(order).serve(tell, stop)
+            elif isinstance(order, ActOrder):
+                from autoresearch.project.child.actors import Actor
+
+                Actor(order).act(tell, stop)
+            elif order.episodes:
+                tell(Session(order, tell, stop.is_set).run())
+            else:
+                for message in checked(order):
+                    tell(message)
+        except AutoresearchError as error:
+            traceback.print_exc()
+            tell(Failed(str(error), error.hint, error.exit_status))
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
+            traceback.print_exc()
+            tell(Failed(f"{type(error).__name__}: {error}", "", 1))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # a component's own threads must not hold it
+
+
+def _listen(stop: threading.Event) -> None:
+    if not sys.stdin.buffer.readline():
+        os._exit(1)
+    stop.set()
+    sys.stdin.buffer.readline()
+    os._exit(1)

@@ -1,0 +1,282 @@
+"""From a component's section to an object: loads its file as a module of its own and calls the class.
+
+The components of this process: built when they are first asked for, one object each.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import traceback
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.project.child.recording import Recorder, Tally
+from autoresearch.project.components.trusting import foreign_components
+from autoresearch.project.ini import arguments
+from autoresearch.project.model import AGENT, INI, Component, Project, load_project, with_parameters
+from autoresearch.text import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class ComponentFailed(AutoresearchError):
+    """A component's own code raised an error."""
+
+
+def component_class(component: Component) -> type:
+    """The class of a component. Two components may both have a file of the same name.
+
+    Raises:
+        NotFound: there is no such file, or no such class in it.
+        ComponentFailed: the file can't be imported.
+    """
+    module = _module(component)
+    found = getattr(module, component.class_name, None)
+    if not isinstance(found, type):
+        classes = [name for name, each in vars(module).items() if isinstance(each, type) and _is_of(each, module)]
+        hint = f"it has {', '.join(classes)}" if classes else "it has no class"
+        raise NotFound(f"{component.origin}: {component.file} has no class {component.class_name}", hint=hint)
+    return found
+
+
+def build(component: Component) -> object:
+    """A component, made with the parameters of its section.
+
+    Raises:
+        NotFound: there is no such file, or no such class in it.
+        UsageError: a parameter is unknown, missing, or of another type.
+        ComponentFailed: its code raised an error.
+    """
+    cls = component_class(component)
+    try:
+        given = arguments(component.key, cls, component.settings)
+    except ValueError:  # a class of C has no signature
+        given = {}
+    try:
+        return cls(**given)
+    except AutoresearchError:
+        raise
+    except Exception as error:
+        raise failed(component.key, error) from error
+
+
+def failed(key: str, error: BaseException) -> ComponentFailed:
+    """A component's error as a sentence that names the line."""
+    if isinstance(error, ComponentFailed):
+        return error
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        extra = " (extra “projects”)" if error.name == "gymnasium" else ""
+        return ComponentFailed(
+            f"{key} needs the package {one_line(error.name, 60)}{extra}, which is not installed",
+            hint=_package_hint(error.name),
+        )
+    frames = [
+        each for each in traceback.extract_tb(error.__traceback__) if "/autoresearch/projects/" not in each.filename
+    ]
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{Path(error.filename).name}, line {error.lineno}: "
+    else:
+        place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
+    said = one_line(str(error), 200)
+    return ComponentFailed(f"{key}: {place}{type(error).__name__}{f': {said}' if said else ''}")
+
+
+def _package_hint(name: str) -> str:
+    if name == "gymnasium":
+        from autoresearch.errors import install_command
+
+        return install_command("projects")
+    return f"pip install {one_line(name.partition('.')[0], 40)}"
+
+
+def _module(component: Component) -> ModuleType:
+    """The module of a component's file; a file that holds several components is loaded once."""
+    path = Path(component.file)
+    if not path.is_file():
+        hint = f"autoresearch install {component.type} {component.name}" if component.type != AGENT else ""
+        raise NotFound(f"{component.origin}: there is no file {path}", hint=hint or "check class_name and file_path")
+    name = f"acr_components.{re.sub(r'[^a-zA-Z0-9]', '_', str(path.resolve()))}"
+    if name in sys.modules:
+        return sys.modules[name]
+    package = [str(path.parent)] if path.name == "__init__.py" else None
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=package)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{component.origin}: {path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # for modules beside it
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise failed(component.key, error) from error
+    return module
+
+
+def _is_of(cls: type, module: ModuleType) -> bool:
+    return cls.__module__ == module.__name__
+
+
+# The attribute that says which component an object is.
+OWNER = "_autoresearch_owner"
+_current: list[Members] = []
+
+
+class Members:
+    """A project's components as objects. ``made`` is given each that was built; what it returns takes its place.
+
+    ``isolated`` names components that run in processes of their own, by their key, each with the Python of its process.
+    Components ``refused``, by their key, are not built.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        seed: int = 0,
+        made: Callable[[str, str, Any], object] | None = None,
+        isolated: Mapping[str, str] = MappingProxyType({}),
+        refused: Collection[str] = (),
+    ) -> None:
+        self.project = project
+        self.built: dict[tuple[str, str], Any] = {}
+        self._classes: dict[tuple[str, str], Callable[[], object]] = {}
+        self._defaults = dict(project.defaults)
+        self._seed = seed
+        self._made = made
+        self._isolated = isolated
+        self._refused = refused
+        self._has_seeded = False
+
+    def names(self, kind: str) -> list[str]:
+        """The names of a type's components."""
+        registered = [name for each, name in self._classes if each == kind]
+        return list(dict.fromkeys([*self.project.components.get(kind, {}), *registered]))
+
+    def default(self, kind: str) -> Any:  # noqa: ANN401
+        """The default component of a type. Raises NotFound."""
+        return self.get(kind, self._defaults.get(kind, ""))
+
+    def get(self, kind: str, name: str) -> Any:  # noqa: ANN401
+        """The component of this name, built the first time. Raises NotFound, UsageError, ComponentFailed."""
+        key = (kind, name)
+        if key not in self.built:
+            make = self._classes.get(key)
+            found = make() if make else self._built(self.project.component(kind, name))
+            if self._made:
+                found = self._made(kind, name, found)
+            elif kind == "environment":
+                found = Recorder(found, Tally())
+            self.built[key] = found
+        return self.built[key]
+
+    def _built(self, component: Component) -> object:
+        if component.key in self._refused:
+            raise Refused(
+                f"another participant wrote {component.key}, and a script of your own runs without a sandbox",
+                hint="autoresearch train and run use the sandbox; or read the code, and install it with --trust",
+            )
+        owner = (component.type, component.name)
+        if component.key in self._isolated:
+            from autoresearch.project.child.apart import started_apart  # which needs this module
+
+            return started_apart(self._isolated[component.key], self.project, self._seed, owner, self.get)
+        component_class(component)
+        self._seed_torch()
+        found = build(component)
+        if self._isolated:
+            mark_owner(found, owner)
+        return found
+
+    def register(self, kind: str, name: str, make: Callable[[], object]) -> None:
+        """Add a component that no file names; the first of its type is its default."""
+        self._classes[kind, name] = make
+        self.built.pop((kind, name), None)
+        self._defaults.setdefault(kind, name)
+
+    def _seed_torch(self) -> None:
+        """Seed torch once, as soon as a component has imported it."""
+        if (torch := sys.modules.get("torch")) is not None and not self._has_seeded:
+            self._has_seeded = True
+            torch.manual_seed(self._seed)
+
+    def generator(self, component: object) -> np.random.Generator:
+        """A random generator for a component, the same for every one of its class."""
+        import numpy as np
+
+        return np.random.default_rng([self._seed, zlib.crc32(type(component).__name__.encode())])
+
+
+class Group:
+    """The components of one type, as ``acr.policy``: by name, as attributes, or the default."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        return current().get(self._kind, name)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        members = current()
+        if name == "default":
+            return members.default(self._kind)
+        found = [each for each in members.names(self._kind) if each.replace("-", "_").replace(".", "_") == name]
+        try:
+            return members.get(self._kind, found[0] if found else name)
+        except NotFound as error:
+            raise AttributeError(str(error)) from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(current().names(self._kind))
+
+    def __len__(self) -> int:
+        return len(current().names(self._kind))
+
+    def __contains__(self, name: object) -> bool:
+        return name in current().names(self._kind)
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {', '.join(self) or 'none'}>"
+
+
+def mark_owner(component: object, owner: tuple[str, str]) -> None:
+    """Have a component be passed to other processes by its type and name. One without attributes can't be passed."""
+    if isinstance(getattr(component, "__dict__", None), dict):
+        component.__dict__[OWNER] = owner
+
+
+def current() -> Members:
+    """The components of this process: those of the run, else of the project in or above the working folder.
+
+    In a script, components that other participants wrote and nobody here trusts are refused when they are asked for.
+
+    Raises:
+        NotFound: there is no project.
+    """
+    if not _current:
+        here = Path.cwd()
+        folder = next((each for each in (here, *here.parents) if (each / INI).is_file()), here)
+        project = with_parameters(load_project(folder))
+        use(Members(project, refused=foreign_components(project)))
+    return _current[-1]
+
+
+def use(members: Members) -> None:
+    """Make these the components of this process."""
+    _current[:] = [members]
+
+
+def generator_of(component: object) -> np.random.Generator:
+    """The random generator of a component of this process."""
+    return current().generator(component)

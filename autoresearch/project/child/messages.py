@@ -1,0 +1,243 @@
+"""What a project's own process is asked for and what it tells: one JSON document a line. Pure.
+
+Messages between the environment and the agent of an evaluation, each in a sandbox of its own, over two pipes.
+
+A message is the number of its frames, their sizes, the frames. What comes may be a stranger's: it is bounded.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError, BadMessage, UsageError
+from autoresearch.project.model import Project
+from autoresearch.services.messages import decode, encode
+
+Mode = Literal["train", "bench"]
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
+    """A run to do. ``episodes`` 0 builds the components and checks their interfaces alone.
+
+    ``learned`` is the folder of the state to begin from, empty for none. What is learned is left in ``out``.
+    ``isolated`` names the components that run in a process of their own, each with the Python of that process.
+    """
+
+    project: Project
+    mode: Mode
+    episodes: int
+    seed: int
+    learned: str
+    out: str
+    isolated: dict[str, str] = {}
+
+
+ServiceKind = Literal["action", "trainer", "inference", "env"]
+
+
+class ServeOrder(msgspec.Struct, frozen=True, kw_only=True, tag="serve"):
+    """A component, by type and name, to serve until it is told to stop.
+
+    ``learned``, ``out`` and ``isolated`` are as in Order.
+    ``secret`` and ``public`` are the server's key in hexadecimal digits, empty for none; ``clients`` are the public
+    keys of those that may ask it.
+    """
+
+    project: Project
+    kind: ServiceKind
+    component: tuple[str, str]
+    learned: str
+    out: str
+    address: str
+    port: int
+    secret: str
+    public: str
+    clients: list[str]
+    isolated: dict[str, str] = {}
+
+
+class ActOrder(msgspec.Struct, frozen=True, kw_only=True, tag="act"):
+    """Episodes to play for a learner, until told to stop or ``episodes`` are done; 0 for no end.
+
+    ``server_key`` is the learner's public key, empty for none; ``secret`` and ``public`` are then the actor's own.
+    """
+
+    project: Project
+    address: str
+    port: int
+    seed: int
+    episodes: int
+    server_key: str = ""
+    secret: str = ""
+    public: str = ""
+    isolated: dict[str, str] = {}
+
+
+class Figures(msgspec.Struct, frozen=True, tag="figures"):
+    """How far a run is. ``recent_reward`` is the mean of the last 100 episodes; none before the first has ended."""
+
+    episodes: int
+    steps: int
+    seconds: float
+    recent_reward: float | None
+
+
+class Checked(msgspec.Struct, frozen=True, tag="checked"):
+    """A component was loaded: the methods of its interface that it has not, or the error that it raised."""
+
+    key: str
+    missing: list[str]
+    error: str = ""
+    hint: str = ""
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """A run ended: in full, or ``stopped`` before. ``changed``: the policy's state changed in a benchmark run."""
+
+    metrics: dict[str, int | float]
+    curve: list[float]
+    seconds: float
+    used: list[str]
+    stopped: bool = False
+    changed: bool = False
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """A run failed: the sentence, what to do next, the exit status."""
+
+    error: str
+    hint: str
+    exit_status: int
+
+
+class Serving(msgspec.Struct, frozen=True, tag="serving"):
+    """A service has begun: its port."""
+
+    port: int
+
+
+class Served(msgspec.Struct, frozen=True, tag="served"):
+    """How many questions a service has answered by now."""
+
+    requests: int
+
+
+class Played(msgspec.Struct, frozen=True, tag="played"):
+    """An actor has played an episode, and the learner has its transitions."""
+
+    reward: float
+    steps: int
+
+
+# Stands before a message in a log (RFC 7464).
+_MARK = b"\x1e"
+AnyOrder = Order | ServeOrder | ActOrder
+Message = Figures | Checked | Done | Failed | Serving | Served | Played
+
+
+def encode_line(message: Message | AnyOrder) -> bytes:
+    """A message as a line."""
+    return msgspec.json.encode(message, enc_hook=str) + b"\n"
+
+
+def decode_order(line: bytes) -> AnyOrder:
+    """The order of a line."""
+    found: AnyOrder = msgspec.json.decode(line, type=AnyOrder, dec_hook=_path)
+    return found
+
+
+def decode_run_order(line: bytes) -> Order:
+    """The order of a line that asks for a run. Raises msgspec.ValidationError where it is another."""
+    found = decode_order(line)
+    if not isinstance(found, Order):
+        raise msgspec.ValidationError("this asks for no run")
+    return found
+
+
+def marked(message: Message) -> bytes:
+    """A message as a line of a log, where others write too. A log may hold lines that only look like one."""
+    return b"\n" + _MARK + encode_line(message)
+
+
+def unmarked(log: bytes) -> tuple[list[Message], bytes]:
+    """The messages in a log, and the log without them."""
+    found: list[Message] = []
+    rest: list[bytes] = []
+    for line in log.split(b"\n"):
+        if line.startswith(_MARK):
+            with suppress(msgspec.DecodeError):
+                found.append(decode_message(line.removeprefix(_MARK)))
+        else:
+            rest.append(line)
+    return found, b"\n".join(rest)
+
+
+def decode_message(line: bytes) -> Message:
+    """The message of a line. Raises msgspec.ValidationError where it is none."""
+    found: Message = msgspec.json.decode(line, type=Message)
+    return found
+
+
+def _path(kind: type, value: Any) -> Any:  # noqa: ANN401
+    return Path(value) if kind is Path else value
+
+
+MOST_FRAMES = 64
+MOST_BYTES = 64 << 20
+_COUNT = struct.Struct("<H")
+_SIZE = struct.Struct("<I")
+
+
+class ConversationEnded(AutoresearchError):
+    """The other side has ended."""
+
+
+class Conversation:
+    """One side of a conversation: ``read`` and ``write`` are open descriptors."""
+
+    def __init__(self, read: int, write: int) -> None:
+        self._read = os.fdopen(read, "rb")
+        self._write = write
+
+    @classmethod
+    def given(cls) -> Conversation:
+        """The conversation that this process was started for. Raises UsageError where there is none."""
+        found = [os.environ.get(f"AUTORESEARCH_TALK_{way}", "") for way in ("READ", "WRITE")]
+        if not all(each.isdecimal() for each in found):
+            raise UsageError("nobody talks to this process", hint="it is started by a task with evaluation.answers")
+        return cls(int(found[0]), int(found[1]))
+
+    def send(self, value: object) -> None:
+        """Send a value. Raises BadMessage where it can't be sent, ConversationEnded where nobody reads any more."""
+        frames = encode(value)
+        if len(frames) > MOST_FRAMES or sum(map(len, frames)) > MOST_BYTES:
+            raise BadMessage("a message is too large", hint=f"at most {MOST_BYTES >> 20} MiB")
+        head = _COUNT.pack(len(frames)) + b"".join(_SIZE.pack(len(frame)) for frame in frames)
+        left = memoryview(b"".join([head, *frames]))
+        try:
+            while left:
+                left = left[os.write(self._write, left) :]
+        except BrokenPipeError:
+            raise ConversationEnded("the other side has ended") from None
+
+    def receive(self) -> Any:  # noqa: ANN401 - whatever the other side sends
+        """The next value. Raises BadMessage where it is none, ConversationEnded where none comes any more."""
+        (count,) = _COUNT.unpack(self._exactly(_COUNT.size))
+        if not 1 <= count <= MOST_FRAMES:
+            raise BadMessage("bytes that are no message came")
+        sizes = struct.unpack(f"<{count}I", self._exactly(count * _SIZE.size))
+        if sum(sizes) > MOST_BYTES:
+            raise BadMessage("a message is too large", hint=f"at most {MOST_BYTES >> 20} MiB")
+        return decode([self._exactly(size) for size in sizes])
+
+    def _exactly(self, size: int) -> bytes:
+        found = self._read.read(size)
+        if len(found) < size:
+            raise ConversationEnded("the other side has ended")
+        return found

@@ -1,0 +1,197 @@
+"""What stands between an environment and those who use it: counts episodes, steps and rewards, and ends a run.
+
+Whatever order an environment returns its values in, callers see Gymnasium's five.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from autoresearch.project.child.messages import Figures
+
+# An episode is cut after so many steps: a policy may never find the end.
+MOST_EPISODE_STEPS = 100_000
+# Points of a reward curve, as a run record holds.
+CURVE_POINTS = 64
+_OF_REWARDS: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean_reward": statistics.fmean,
+    "median_reward": statistics.median,
+    "max_reward": max,
+    "min_reward": min,
+    "std_reward": statistics.pstdev,
+}
+# The names of the standard metrics.
+METRICS = frozenset(("episodes", "steps", *_OF_REWARDS))
+_LOOK_STEPS = 256
+# Between two figures of a run.
+FIGURE_SECONDS = 0.5
+# Episodes whose mean reward tells how a run is doing.
+RECENT = 100
+
+
+class Stopped(BaseException):
+    """The run is asked to end; raised between two steps."""
+
+
+class Tally:
+    """The rewards of the episodes so far, over all environments of a run. ``look`` is called every few steps."""
+
+    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
+        self.rewards: list[float] = []
+        self.recorders: list[Recorder] = []
+        self.remember: Callable[..., object] | None = None
+        self.look = look
+
+    @property
+    def steps(self) -> int:
+        """The steps so far, in all environments."""
+        return sum(each.taken for each in self.recorders)
+
+    def ended(self, rewards: Sequence[Any]) -> None:
+        """Take in an episode by the rewards of its steps."""
+        self.rewards.append(float(sum(rewards)))
+        self.look()
+
+    def metrics(self) -> dict[str, int | float]:
+        """The standard metrics of the finished episodes."""
+        return metrics_of(self.rewards, self.steps)
+
+    def curve(self) -> list[float]:
+        """Mean rewards over the run in at most ``CURVE_POINTS`` equal parts."""
+        return curve_of(self.rewards)
+
+
+def figures_of(rewards: Sequence[float], steps: int, seconds: float) -> Figures:
+    """How far a run is, by the rewards of its finished episodes."""
+    recent = rewards[-RECENT:]
+    return Figures(len(rewards), steps, seconds, statistics.fmean(recent) if recent else None)
+
+
+def metrics_of(rewards: Sequence[float], steps: int) -> dict[str, int | float]:
+    """The standard metrics of finished episodes."""
+    found: dict[str, int | float] = {"episodes": len(rewards), "steps": steps}
+    if rewards:
+        found |= {name: of(rewards) for name, of in _OF_REWARDS.items()}
+    return found
+
+
+def curve_of(rewards: Sequence[float]) -> list[float]:
+    """Mean rewards of ``CURVE_POINTS`` equal parts at most."""
+    count = len(rewards)
+    points = min(count, CURVE_POINTS)
+    cuts = [count * point // points for point in range(points + 1)] if points else []
+    return [statistics.fmean(rewards[a:b]) for a, b in itertools.pairwise(cuts)]
+
+
+class Recorder:
+    """An environment as its users see it: ``step`` returns Gymnasium's five values, all else is the environment's.
+
+    A step costs little more than the environment's own: it keeps the reward, and the rest is done once an episode.
+    """
+
+    def __init__(self, environment: Any, tally: Tally, seeds: Iterator[int] = iter(())) -> None:  # noqa: ANN401
+        self.inner = environment
+        self._tally = tally
+        self._seeds = seeds
+        self._takes_seed = takes_seed(environment.reset)
+        self._step = environment.step
+        self._before = 0  # steps of earlier episodes
+        self._rewards: list[Any] = []  # of the steps of this one
+        self._observation: Any = None
+        tally.recorders.append(self)
+
+    @property
+    def taken(self) -> int:
+        """How many steps were taken in it."""
+        return self._before + len(self._rewards)
+
+    def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+        """Begin an episode. Returns observation and info. Older environments take no seed and return no info."""
+        if "seed" not in given and (seed := next(self._seeds, None)) is not None:
+            given["seed"] = seed
+        found = self.inner.reset(**given) if self._takes_seed else self.inner.reset()
+        self._before = self.taken
+        self._rewards.clear()
+        observation, info = found if isinstance(found, tuple) and len(found) == 2 else (found, {})
+        self._observation = observation
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:  # noqa: ANN401
+        """Take an action. Returns observation, reward, terminated, truncated and info."""
+        found = self._step(action)
+        if len(found) != 5:
+            found = five(found)
+        rewards = self._rewards
+        rewards.append(found[1])
+        if self._tally.remember is not None:
+            self._remember(action, found)
+        if found[2] or found[3]:
+            self._tally.ended(rewards)
+        elif not len(rewards) % _LOOK_STEPS:
+            return self._checked(found)
+        return found  # type: ignore[no-any-return]
+
+    def _checked(self, found: tuple[Any, Any, bool, bool, Any]) -> tuple[Any, Any, bool, bool, Any]:
+        """The step as it was, or as the last of an episode that is too long."""
+        if len(self._rewards) < MOST_EPISODE_STEPS:
+            self._tally.look()
+            return found
+        self._tally.ended(self._rewards)
+        return (*found[:3], True, found[4])
+
+    def _remember(self, action: Any, found: tuple[Any, Any, bool, bool, Any]) -> None:  # noqa: ANN401
+        assert self._tally.remember is not None
+        self._tally.remember(self._observation, action, found[1], found[0], done=bool(found[2]))
+        self._observation = found[0]
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self.inner, name)
+
+
+class AgentEnvironment:
+    """An environment as an agent sees it: ``reset`` returns the observation, ``step`` four values."""
+
+    def __init__(self, environment: Any) -> None:  # noqa: ANN401
+        self.inner = environment
+
+    def reset(self, **given: Any) -> Any:  # noqa: ANN401
+        """Begin an episode. Returns the observation."""
+        found = self.inner.reset(**given)
+        return found[0] if isinstance(found, tuple) and len(found) == 2 else found
+
+    def step(self, action: Any) -> tuple[Any, bool, Any, Any]:  # noqa: ANN401
+        """Take an action. Returns observation, done, reward and info."""
+        found = self.inner.step(action)
+        observation, reward, terminated, truncated, info = found if len(found) == 5 else five(found)
+        return observation, bool(terminated or truncated), reward, info
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self.inner, name)
+
+
+def five(found: tuple[Any, ...]) -> tuple[Any, Any, bool, bool, Any]:
+    """Gymnasium's five values of the four that older environments return: reward and done in either order.
+
+    Raises:
+        ValueError: there are not four.
+    """
+    if len(found) != 4:
+        raise ValueError(f"step() must return 5 values as Gymnasium's does, or 4; not {len(found)}")
+    observation, first, second, info = found
+    reward, done = (second, first) if _is_flag(first) and not _is_flag(second) else (first, second)
+    cut = bool(done) and isinstance(info, dict) and bool(info.get("TimeLimit.truncated"))
+    return observation, reward, bool(done) and not cut, cut, info
+
+
+def takes_seed(reset: Callable[..., object]) -> bool:
+    """Whether an environment's ``reset`` takes a seed."""
+    parameters = inspect.signature(reset).parameters
+    return "seed" in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")

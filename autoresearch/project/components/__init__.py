@@ -1,0 +1,1 @@
+"""A project's components: found, installed, trusted, with the packages that they need."""

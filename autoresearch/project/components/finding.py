@@ -1,0 +1,318 @@
+"""The components that ship: small files that a project gets a copy of.
+
+What Gymnasium says of an environment's id: whether there is one, and which Python packages it needs besides.
+
+Its environments come in groups, and each group has packages of its own: extras of the package ``gymnasium``, see
+https://gymnasium.farama.org/introduction/basic_usage/ and the list in its metadata.
+
+Which methods of its interface a component has. Nothing is forbidden: an agent may use others.
+
+From what a person typed to a component: one that ships, an id of Gymnasium, or a file of one's own.
+
+A further place of components is a function of type, name and version (empty for any): the registry is one.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import requires
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+from packaging.requirements import Requirement
+
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.project import interfaces
+from autoresearch.project.components.trusting import Offer
+from autoresearch.project.model import AGENT, Component, check_name, lone_name
+from autoresearch.text import one_line
+
+_FOLDER = Path(__file__).parents[1] / "shipped"
+_SHIPPED = (
+    ("environment", "corridor", "corridor:Corridor", "Walk to the right end of a corridor."),
+    ("environment", "2048", "game_2048:Game2048", "The game 2048: slide and merge tiles."),
+    ("environment", "remote", "remote:Remote", "An environment that `agent serve env` serves elsewhere."),
+    ("policy", "random", "random_policy:RandomPolicy", "Takes any action."),
+    ("policy", "q_table", "q_table:QTable", "A table of values for each observation and action."),
+    ("policy", "dqn", "dqn:DQN", "A neural network that values actions (torch)."),
+    ("trainer", "sarsa", "sarsa:Sarsa", "SARSA for a q_table."),
+    ("trainer", "q_learning", "q_learning:QLearning", "Q-learning from a dataset, for a q_table."),
+    ("trainer", "dqn_sgd", "dqn_sgd:DqnSgd", "Deep Q-learning by gradient descent for a dqn (torch)."),
+    ("dataset", "replay", "replay:Replay", "The newest transitions, drawn uniformly."),
+)
+GYM_CLASS = "gym_environment:GymEnvironment"
+ATARI_MODULE = "ale_py"
+_ATARI = "ALE/"
+
+
+def shipped_offers() -> list[Offer]:
+    """Every component that ships."""
+    return [_offer(*each) for each in _SHIPPED]
+
+
+def shipped_offer(kind: str, name: str) -> Offer | None:
+    """The component of this type and name that ships."""
+    return next((_offer(*each) for each in _SHIPPED if each[:2] == (kind, name)), None)
+
+
+def full_id(gym_id: str) -> str:
+    """The id as ``gymnasium.make`` takes it: a module registers Atari's games, as in ``ale_py:ALE/Pong-v5``."""
+    return f"{ATARI_MODULE}:{gym_id}" if gym_id.startswith(_ATARI) else gym_id
+
+
+def gym_offer(gym_id: str) -> Offer:
+    """A Gymnasium environment by its id; it is called by the id's name: ``cartpole`` of ``CartPole-v1``."""
+    name = gym_id.rpartition("/")[2].rpartition(":")[2].partition("-v")[0].lower()
+    offer = _offer("environment", name, GYM_CLASS, f"Gymnasium's {gym_id}.")
+    return Offer(
+        type="environment",
+        name=name,
+        class_name=offer.class_name,
+        files=offer.files,
+        description=offer.description,
+        pins={"source": f"gym:{gym_id}"},
+        parameters={"id": full_id(gym_id)},
+    )
+
+
+def _offer(kind: str, name: str, class_name: str, description: str) -> Offer:
+    from autoresearch import __version__
+
+    file = f"{class_name.partition(':')[0]}.py"
+    return Offer(
+        type=kind,
+        name=name,
+        class_name=class_name,
+        files={file: (_FOLDER / file).read_bytes()},
+        description=description,
+        pins={"source": "shipped", "version": __version__},
+    )
+
+
+_GYMNASIUM = "gymnasium>=1.0"
+# What a person writes before an id.
+GYM = "gym:"
+# The packages of a group are an extra, by the module that has its environments.
+_EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
+
+
+def needed_packages(gym_id: str) -> list[str]:
+    """The packages that an environment needs besides Gymnasium, as ``mujoco>=2.1.5``; Gymnasium where it is not here.
+
+    Nothing of an environment is imported. Of an id with a module in front, as ``module:Env-v0``, nothing is known but
+    what Atari's games need.
+
+    Raises:
+        NotFound: Gymnasium has no such environment.
+    """
+    if find_spec("gymnasium") is None:
+        return [_GYMNASIUM]
+    module, colon, _ = full_id(gym_id).partition(":")
+    if colon:
+        extra = "atari" if module == ATARI_MODULE else ""
+    else:
+        extra = _EXTRAS.get(_module_of(gym_id).rpartition(".")[0], "")
+    return _packages_of(extra)
+
+
+def gym_packages(component: Component) -> list[str]:
+    """The packages that an installed environment of Gymnasium needs besides it; none of another component."""
+    source = component.pins.get("source", "")
+    if not source.startswith(GYM):
+        return []
+    try:
+        return needed_packages(source.removeprefix(GYM))
+    except NotFound:  # it was installed with another version of Gymnasium
+        return []
+
+
+def _module_of(gym_id: str) -> str:
+    """The module of an environment that Gymnasium itself registers."""
+    import gymnasium
+
+    try:
+        entry = gymnasium.spec(gym_id).entry_point
+    except gymnasium.error.Error as error:
+        raise NotFound(
+            f"Gymnasium has no environment “{one_line(gym_id, 60)}”",
+            hint=_similar(gym_id, list(gymnasium.registry)) or one_line(str(error), 100),
+        ) from None
+    return entry.partition(":")[0] if isinstance(entry, str) else ""
+
+
+def _similar(gym_id: str, known: list[str]) -> str:
+    """What to type instead: the newest version of this environment, else the id that is nearest."""
+    name = gym_id.partition("-v")[0].lower()
+    versions = [each for each in known if each.partition("-v")[0].lower() == name]
+    if versions:
+        near = [max(versions, key=lambda each: int(each.rpartition("-v")[2] or 0))]
+    else:
+        near = difflib.get_close_matches(gym_id, known, 1)
+    return f"autoresearch install environment gym:{near[0]}" if near else ""
+
+
+def _packages_of(extra: str) -> list[str]:
+    """The lines of an extra of Gymnasium that hold for this Python, without their conditions."""
+    asked = [Requirement(line) for line in requires("gymnasium") or []] if extra else []
+    return [f"{each.name}{each.specifier}" for each in asked if _is_of(each, extra)]
+
+
+def _is_of(asked: Requirement, extra: str) -> bool:
+    """Whether it is asked for with the extra, and not without."""
+    marker = asked.marker
+    return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
+
+
+# What the commands and the components that ship call.
+METHODS: dict[str, tuple[str, ...]] = {
+    "agent": ("train", "advance"),
+    "environment": ("reset", "step", "action_space", "observation_space"),
+    "policy": ("decide", "state_dict", "load_state_dict"),
+    "trainer": ("train",),
+    "dataset": ("add", "sample"),
+}
+_BASES: dict[str, type] = {
+    "agent": interfaces.Agent,
+    "environment": interfaces.Environment,
+    "policy": interfaces.Policy,
+    "trainer": interfaces.Trainer,
+    "dataset": interfaces.Dataset,
+}
+# The base class has a whole one of these.
+_WHOLE = frozenset(("state_dict", "load_state_dict"))
+
+
+def missing_methods(kind: str, component: object) -> list[str]:
+    """The names of the interface that a component lacks, or that only its base class has; none for an unknown type."""
+    return [name for name in METHODS.get(kind, ()) if not _has(kind, component, name)]
+
+
+def _has(kind: str, component: object, name: str) -> bool:
+    if getattr(component, name, None) is None:
+        return False
+    if kind == "agent" or name in _WHOLE or name in vars(component):
+        return True
+    own = getattr(type(component), name, None)
+    return own is None or own is not getattr(_BASES[kind], name, None)
+
+
+Source = Callable[[str, str, str], Offer | None]
+
+
+def find_offer(
+    kind: str, wanted: str, folder: Path, *, class_name: str = "", name: str = "", sources: Sequence[Source] = ()
+) -> Offer:
+    """The component that ``install TYPE NAME`` means, for the project in ``folder``.
+
+    ``wanted`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
+    name is looked for among the components that ship, then in ``sources`` in their order. With a version, or with a
+    publisher as in PUBLISHER/NAME, only there.
+
+    Of an environment of Gymnasium the ``requirements`` are the packages that this Python lacks, and no ``packages`` fit
+    them yet.
+
+    Raises:
+        NotFound: there is none of this name or id, or no such file.
+        UsageError: the type or name can't be one, or the file does not say which class is meant.
+    """
+    kind = kind.lower()
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", kind):
+        raise UsageError(
+            f"“{one_line(kind, 40)}” is no type of component", hint="environment, policy, trainer, dataset"
+        )
+    if wanted.startswith("gym:"):
+        if kind != "environment":
+            raise UsageError(
+                f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {wanted}"
+            )
+        return _renamed(_gymnasium(wanted.removeprefix("gym:")), name)
+    if wanted.startswith((".", "/", "~")) or wanted.endswith(".py"):
+        return _own(kind, Path(wanted), folder, class_name, name)
+    found, _, version = wanted.partition("==")
+    check_name(found.rpartition("/")[2])
+    offer = None if version else shipped_offer(kind, found)
+    for source in () if offer else sources:
+        if offer := source(kind, found, version):
+            break
+    if offer is None:
+        raise _unknown(kind, wanted)
+    return _renamed(offer, name)
+
+
+def _renamed(offer: Offer, name: str) -> Offer:
+    return msgspec.structs.replace(offer, name=check_name(name)) if name else offer
+
+
+def _unknown(kind: str, wanted: str) -> NotFound:
+    names = [each.name for each in shipped_offers() if each.type == kind]
+    near = difflib.get_close_matches(wanted, names, 1)
+    other = next((each.type for each in shipped_offers() if each.name == wanted), "")
+    hint = f"did you mean {near[0]}?" if near else f"here are: {', '.join(names)}" if names else "install ./file.py"
+    if other:
+        hint = f"autoresearch install {other} {wanted}"
+    return NotFound(f"there is no {kind} “{one_line(wanted, 60)}” to install", hint=hint)
+
+
+def _gymnasium(gym_id: str) -> Offer:
+    if not re.fullmatch(r"(?:[\w.]+:)?(?:[\w-]+/)?[\w.-]+", gym_id):
+        raise UsageError(f"“{one_line(gym_id, 60)}” is no id of Gymnasium", hint="gym:CartPole-v1")
+    from autoresearch.run.package_locks import has_packages  # the command line starts without them
+
+    lacking = [line for line in needed_packages(gym_id) if not has_packages([line])]
+    return msgspec.structs.replace(gym_offer(gym_id), requirements=lacking)
+
+
+def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Offer:
+    """A file of the person's own, or a folder with one; it stays where it is."""
+    path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
+    module, _, short = class_name.rpartition(":")
+    inside = path / f"{module}.py" if module else None
+    file = (inside or _lone_file(path, kind)) if path.is_dir() else path
+    if not file.is_file():
+        raise NotFound(f"there is no file {file}", hint="give the Python file of the component")
+    if not short:
+        short = _lone_class(file, kind)
+    place = os.path.relpath(file.parent, folder)
+    return Offer(
+        type=kind,
+        name=check_name(name or lone_name(short)),
+        class_name=f"{file.stem}:{short}",
+        path="" if place == "." else place,
+        description="",
+        pins={},
+    )
+
+
+def _lone_file(folder: Path, kind: str) -> Path:
+    named = folder / f"{kind}.py"
+    files = [named] if named.is_file() else sorted(folder.glob("*.py"))
+    if len(files) != 1:
+        raise UsageError(f"{folder} has {len(files)} Python files", hint="give the file, or --class file:Class")
+    return files[0]
+
+
+def _lone_class(file: Path, kind: str) -> str:
+    """The class that a file holds for a type, told by its base class or its methods. Nothing is imported."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", 0) or 0
+        raise UsageError(f"{file}, line {line}: {one_line(str(error), 80)}") from None
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    fitting = [each for each in classes if _is_for(each, kind)] or classes
+    if len(fitting) != 1:
+        names = ", ".join(each.name for each in fitting) or "none"
+        raise UsageError(f"{file} does not say which class is the {kind}: {names}", hint="--class NAME")
+    return fitting[0].name
+
+
+def _is_for(node: ast.ClassDef, kind: str) -> bool:
+    bases = {base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases}
+    methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+    own = {AGENT: "advance"}.get(kind, next((m for m in METHODS.get(kind, ()) if m != "reset"), ""))
+    return kind.capitalize() in bases or bool(own and own in methods)

@@ -1,0 +1,141 @@
+"""What can be installed: a component's files or folder with its class, from wherever it was found.
+
+Which Python runs a project, and which those of its components that run in processes of their own.
+
+Whose code a project holds, and which of other participants' a person trusts. It lies beside the project's runs.
+
+What others wrote runs in the sandbox. A person's own files and what ships do not; nor what a person chose to trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from autoresearch.errors import Refused
+from autoresearch.project.model import AGENT, Component, Project
+from autoresearch.run.sandbox.layout import Interpreter, seeing
+from autoresearch.task.lock import Package
+
+# Whose code it is: this participant's (or what ships), another's that a person trusts, another's.
+Origin = Literal["own", "trusted", "foreign"]
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A component that can be installed.
+
+    ``files`` are copied into the project, by their relative path; a component of the person's own has none and stays
+    in ``path``, relative to the project. ``class_name`` is file:Class. ``pins`` go into its section of ``agent.ini``:
+    where it came from, which version. ``parameters`` too: they are arguments of its constructor.
+    What is ``foreign`` runs in the sandbox. ``requirements`` are the Python packages that it needs, as ``numpy>=2``;
+    ``packages`` fit them and all else that the project asks for; where it is ``isolated``, them alone.
+    """
+
+    type: str
+    name: str
+    class_name: str
+    files: dict[str, bytes] = {}
+    path: str = ""
+    description: str = ""
+    pins: dict[str, str] = {}
+    parameters: dict[str, str] = {}
+    origin: Origin = "own"
+    requirements: list[str] = []
+    packages: list[Package] = []
+    isolated: bool = False
+
+    @property
+    def key(self) -> str:
+        """Type and name, as ``policy.q_table``; of an agent the type."""
+        return self.type if self.type == AGENT else f"{self.type}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pythons:
+    """``main`` is the environment of the project's packages, None where the node's own Python has them.
+
+    ``isolated`` has the environment of each component, by its key, that runs in a process of its own.
+    """
+
+    main: Interpreter | None = None
+    isolated: Mapping[str, Interpreter] = field(default_factory=dict)
+
+    @property
+    def executables(self) -> dict[str, str]:
+        """The programs of ``isolated``."""
+        return {key: str(python.executable) for key, python in self.isolated.items()}
+
+    @property
+    def shown(self) -> Interpreter | None:
+        """The main one, for a sandbox where it sees the others, too."""
+        return seeing(self.main, list(self.isolated.values()))
+
+
+TRUSTED = "trusted.txt"
+FETCHED = "fetched"
+
+
+def foreign_components(project: Project) -> list[str]:
+    """The keys of the components that other participants wrote and nobody here trusts, as ``policy.q_table``."""
+    known, fetched = _read(project), is_fetched(project)
+    of_others = [each for each in project.all() if fetched or each.pins.get("source") == "log"]
+    return [each.key for each in of_others if _entry(each) not in known]
+
+
+def trusted_components(project: Project) -> list[str]:
+    """The keys of the components that other participants wrote and a person trusts."""
+    known = _read(project)
+    return [each.key for each in project.all() if known.get(_entry(each)) == "trusted"]
+
+
+def refuse_foreign(project: Project, what: str) -> None:
+    """Raises Refused where other participants wrote some of what would run without a sandbox; ``what`` that is."""
+    if keys := foreign_components(project):
+        wrote = "another participant wrote" if len(keys) == 1 else "other participants wrote"
+        raise Refused(
+            f"{wrote} {', '.join(keys[:3])}, and {what} runs without a sandbox", hint="read the code, then use --trust"
+        )
+
+
+def note_origin(project: Project, offer: Offer) -> None:
+    """Remember whether a component of the log that was just installed is one's own, trusted, or neither."""
+    component = project.component(offer.type, AGENT if offer.type == AGENT else offer.name)
+    if component.pins.get("source") != "log":
+        return
+    known = {entry: reason for entry, reason in _read(project).items() if entry[0] != component.key}
+    if offer.origin != "foreign":
+        known[_entry(component)] = offer.origin
+    path = project.hidden / TRUSTED
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_name(f".{TRUSTED}.new")
+    fresh.write_text("".join(f"{key} {release} {reason}\n" for (key, release), reason in known.items()), "utf-8")
+    fresh.replace(path)
+
+
+def mark_fetched(project: Project, run: str) -> None:
+    """Remember that a project's files came with another participant's run: all of them are then that participant's."""
+    project.hidden.mkdir(exist_ok=True)
+    (project.hidden / FETCHED).write_text(f"{run}\n", "utf-8")
+
+
+def is_fetched(project: Project) -> bool:
+    """Whether the project came with another participant's run."""
+    return (project.hidden / FETCHED).exists()
+
+
+def _entry(component: Component) -> tuple[str, str]:
+    return component.key, component.pins.get("release", "")
+
+
+def _read(project: Project) -> dict[tuple[str, str], Origin]:
+    found: dict[tuple[str, str], Origin] = {}
+    with suppress(OSError, UnicodeDecodeError):
+        for line in (project.hidden / TRUSTED).read_text("utf-8").splitlines():
+            match line.split():
+                case [key, release, ("own" | "trusted") as reason]:
+                    found[key, release] = reason
+    return found

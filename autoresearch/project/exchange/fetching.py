@@ -1,0 +1,269 @@
+"""From a published program and its task back to the files of a project.
+
+A published run of a project as a folder of this machine: the agent, its parameters, what it had learned.
+
+Which published runs used a component: by the programs of their agents, as far as these are on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.ask.lookup import task_of
+from autoresearch.ask.runs.boards import top_answer
+from autoresearch.errors import Refused, UsageError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import ProgramView
+from autoresearch.project.components.finding import GYM_CLASS, gym_offer, shipped_offers
+from autoresearch.project.components.installing import COMPONENTS, known_title
+from autoresearch.project.components.trusting import mark_fetched
+from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, files_of
+from autoresearch.project.exchange.publishing import ENVIRONMENT, used_components
+from autoresearch.project.ini import Ini, value_of
+from autoresearch.project.learned import unpack_learned
+from autoresearch.project.model import (
+    HIDDEN,
+    INI,
+    Component,
+    Project,
+    load_project,
+    parameters_text,
+    project_of,
+    section_title,
+    with_parameters,
+)
+from autoresearch.project.runs.kept import DATA, Run, RunData, Totals, digest_of, head_run, keep_run, new_run_folder
+from autoresearch.propose.mind.recall import text_of
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import Run as RunBody
+from autoresearch.record.record import Record
+from autoresearch.task.folders import is_taken
+from autoresearch.task.program import split_program
+from autoresearch.text import one_line
+
+
+def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> Project:
+    """Write a published project into an empty folder: what was installed lies where ``install`` puts it.
+
+    ``harness`` are the fixed files of its task, by name. Returns the project.
+
+    Raises:
+        UsageError: the program is no project, or a component of it names a file that is not there.
+    """
+    files = {name: text.encode() for name, text in split_program(program).items()}
+    if INI not in files or ENVIRONMENT_INI not in harness:
+        raise UsageError("this is no project: it has no agent.ini, or its task has no environment")
+    if both := files.keys() & harness.keys():
+        raise UsageError(f"the program and its task both have {one_line(', '.join(sorted(both)), 80)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in {**files, **harness}.items():
+        (folder / name).write_bytes(content)
+    ini = _decoded(files[INI], INI)
+    agent = project_of(ini, folder / INI)
+    world = project_of(
+        _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI), folder / INI, besides=frozenset((BENCHMARK,))
+    )
+    environment = world.component(ENVIRONMENT)
+    for component in (*agent.all(), environment):
+        if component.type == ENVIRONMENT and component is not environment:
+            raise UsageError("the program names an environment of its own", hint="its task's is the one that counts")
+        _check_place(component, folder)
+    _add_environment(ini, environment, harness)
+    (folder / ENVIRONMENT_INI).unlink()
+    (folder / INI).write_text(ini.text, "utf-8")
+    installed = [each for each in load_project(folder).all() if each.pins.get("source")]
+    for component in installed:
+        _move(ini, component, folder)
+    (folder / INI).write_text(ini.text, "utf-8")
+    project = load_project(folder)
+    _remove_unused(project, installed)
+    return project
+
+
+def keep_fetched(project: Project, data: RunData, learned: Path | None) -> Run:
+    """Keep a published run as the newest of a project that was just written, with what it had ``learned`` (packed).
+
+    ``data`` is completed by the project's components.
+
+    Raises:
+        DamagedState: the file holds no learned state.
+    """
+    effective = with_parameters(project)
+    components = {
+        each.key: {"class": each.class_name, "sha256": digest_of(Path(each.file)), **each.pins}
+        for each in effective.all()
+    }
+    with new_run_folder(project) as folder:
+        if learned is not None:
+            unpack_learned(learned, folder / DATA)
+        whole = msgspec.structs.replace(data, components=components)
+        return keep_run(project, folder, whole, parameters_text(effective.all()))
+
+
+def _add_environment(ini: Ini, environment: Component, harness: Mapping[str, bytes]) -> None:
+    """The environment's section, with where it is known to come from."""
+    title = section_title(ENVIRONMENT, environment.name)
+    module = Path(environment.file).stem
+    ini.insert_section(title)
+    for key, value in _known_pins(environment, harness).items():
+        ini.set(title, key, value)
+    ini.set(title, "path", ".")
+    ini.set(title, "class_name", f"{module}:{environment.class_name}")
+    for key, setting in environment.settings.items():
+        ini.set(title, key, setting.value)
+
+
+def _known_pins(environment: Component, harness: Mapping[str, bytes]) -> dict[str, str]:
+    """The pins of an environment that ships, or is Gymnasium's: a task has the files alone."""
+    code, class_name = Path(environment.file).name, f"{Path(environment.file).stem}:{environment.class_name}"
+    gym_id = environment.settings.get("id")
+    offers = [each for each in shipped_offers() if each.type == ENVIRONMENT]
+    if class_name == GYM_CLASS and gym_id is not None:
+        offers = [gym_offer(str(value_of(gym_id.value)))]
+    for offer in offers:
+        if offer.class_name == class_name and offer.files.get(code) == harness.get(code):
+            return offer.pins
+    return {}
+
+
+def _check_place(component: Component, folder: Path) -> None:
+    """Raises UsageError where a component's file is not among those that were fetched."""
+    file = Path(component.file)
+    if file.parent.resolve() != folder.resolve() or not file.is_file() or file.is_symlink():
+        raise UsageError(f"{component.key} names a file that was not published: {one_line(component.file, 80)}")
+
+
+def _move(ini: Ini, component: Component, folder: Path) -> None:
+    """Copy the files of an installed component to where ``install`` puts them, and name that place."""
+    path = f"{HIDDEN}/{COMPONENTS}/{component.type}/{component.name}"
+    for file in files_of(component, folder):
+        target = folder / path / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    ini.set(known_title(ini, component.type, component.name), "path", path)
+
+
+def _remove_unused(project: Project, installed: list[Component]) -> None:
+    """Remove from the project's folder what only installed components need."""
+    own = {each.key for each in installed}
+    needed = {file for each in project.all() if each.key not in own for file in files_of(each, project.folder)}
+    for component in installed:
+        for file in files_of(component, project.folder):
+            if (beside := project.folder / file.name) not in needed:
+                beside.unlink(missing_ok=True)
+
+
+def _decoded(content: bytes, name: str) -> Ini:
+    try:
+        return Ini(content.decode("utf-8"), name)
+    except UnicodeDecodeError:
+        raise UsageError(f"{name} is not UTF-8") from None
+
+
+_SEED = "training_seed"
+
+
+def write_run(
+    record: Record, program: str, harness: Mapping[str, bytes], learned: Path | None, folder: Path, *, own: bool
+) -> Run:
+    """Write a run's project as a new folder, which appears whole or not; its newest run is the published one.
+
+    ``learned`` is the file with what it had learned, None where none was kept. What is not ``own`` is marked as another
+    participant's: it runs in the sandbox.
+
+    Raises:
+        Refused: the folder exists and is not empty.
+        UsageError: the program is no project.
+        DamagedState: the file holds no learned state.
+    """
+    body = record.body
+    assert isinstance(body, RunBody)
+    if is_taken(folder):
+        raise Refused(f"{folder} exists already", hint="give a new folder: autoresearch get RUN DIR")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        project = write_project(program, harness, temporary)
+        keep_fetched(project, _run_data(record, body, has_learned=learned is not None), learned)
+        if not own:
+            mark_fetched(project, format_id(record.id))
+        temporary.replace(folder)
+    except OSError as error:
+        raise UsageError(f"{folder} can't be written: {error.strerror}", hint="check the folder") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    run = head_run(load_project(folder))
+    assert run is not None, "it was just kept"
+    return run
+
+
+def _run_data(record: Record, body: RunBody, *, has_learned: bool) -> RunData:
+    """What a record says of its run, as a project keeps it. The run of a program is one that trained for its budget."""
+    names = set(Totals.__struct_fields__)
+    totals = {name: int(number) for name, number in body.metrics.items() if name in names and number >= 0}
+    metrics = {
+        name: int(number) if name in ("episodes", "steps") else number
+        for name, number in body.metrics.items()
+        if name not in {*names, _SEED}
+    }
+    is_program = body.mode == "experiment"
+    return RunData(
+        mode="train" if body.mode == "experiment" else body.mode,
+        status="ok",
+        started=record.time,
+        seconds=body.duration_ms / 1000,
+        seed=int(body.metrics.get(_SEED, body.seed if is_program else 0)),
+        asked_episodes=int(metrics.get("episodes", 0)),
+        metrics=metrics,
+        totals=msgspec.convert({"training_episodes": int(body.budget), **totals}, Totals) if has_learned else Totals(),
+        curve=body.curve,
+        components={},
+        files={},
+        environment=body.environment,
+        sandbox=body.sandbox,
+        record=format_id(record.id),
+    )
+
+
+# So many of a board's rows are looked through.
+MOST_ROWS = 1000
+
+
+def component_key(text: str) -> str:
+    """What ``policy/q_table`` means in a project: ``policy.q_table``. Raises UsageError where it is no such name."""
+    kind, slash, name = text.partition("/")
+    if not slash or not kind.isidentifier() or not name:
+        raise UsageError(f"“{one_line(text, 60)}” names no component", hint="--component policy/q_table")
+    return f"{kind.lower()}.{name}"
+
+
+def rows_with_component(log: Log, blobs: BlobStore, rows: Iterable[ProgramView], key: str) -> list[ProgramView]:
+    """The rows of a board whose agents use a component, in their order."""
+    return [row for row in rows if key in _used(log, blobs, row)]
+
+
+def unknown_programs(log: Log, blobs: BlobStore, rows: Iterable[ProgramView]) -> int:
+    """How many rows have programs that are not on this machine, so that nobody here knows what they use."""
+    return sum(text_of(log, blobs, parse_id(row.id)) is None for row in rows)
+
+
+def runs_of_release(log: Log, blobs: BlobStore, release: bytes, *, limit: int, me: bytes | None) -> list[ProgramView]:
+    """The agents that use a release, the best of each task first, whatever the task."""
+    name, found = format_id(release), []
+    for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
+        rules, task = log.tasks.rules(digest), task_of(log, digest)
+        if rules is None or not rules.any_budget or task is None:
+            continue
+        rows = top_answer(log, task, limit=MOST_ROWS, author=me).programs
+        found += [row for row in rows if any(pins.get("release") == name for pins in _used(log, blobs, row).values())]
+    return found[:limit]
+
+
+def _used(log: Log, blobs: BlobStore, row: ProgramView) -> dict[str, dict[str, str]]:
+    return used_components(text_of(log, blobs, parse_id(row.id)) or "")

@@ -1,0 +1,279 @@
+"""A project as others can fetch it: its environment is a task, its other components are a program. Nothing is sent.
+
+A program is ``agent.ini`` with the Python files of all components but the environment's, in one folder. The task has
+the environment's files, and ``environment.ini`` names its class and parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import msgspec
+
+from autoresearch.errors import UsageError
+from autoresearch.project.components.installing import known_title
+from autoresearch.project.components.requirements import LOCK, LOOSE
+from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
+from autoresearch.project.ini import Ini, Setting, value_of
+from autoresearch.project.learned import LEARNED
+from autoresearch.project.model import INI, PARAMETERS, Component, Project, load_ini, project_of, with_parameters
+from autoresearch.project.runs.kept import Run
+from autoresearch.task.loading import MANIFEST
+from autoresearch.task.program import MAX_PROGRAM_FILES, PLAIN_NAME, join_files, source_digest, split_program
+
+ENVIRONMENT = "environment"
+BENCHMARK_EPISODES = 100
+_NOTHING = object()
+_INSIDE = "python -m autoresearch.project.inside"
+_TASK = """\
+# The environment {name} as a task: programs are agents, and the number is what their learned state earns in it.
+name = {name}
+summary = {summary}
+baseline = {baseline}
+
+[metric]
+name = "mean_reward"
+direction = "maximize"
+source = "evaluator"
+
+[budget]
+unit = "work"               # training episodes
+amount = {episodes}
+
+[limits]
+seconds = 1800.0
+memory_mib = 4096
+disk_mib = 512
+processes = 64
+output_kib = 1024
+program_kib = 256
+
+[program]
+command = "{inside} train"
+edit = ["{ini}", "*.py"]
+
+[evaluation]                # the environment and the program run in sandboxes of their own
+command = "{inside} examine"
+answers = "{inside} answer"
+artifact = "{learned}"
+fresh = true
+tolerance = 1e-6            # beside the standard error of the mean reward
+
+[harness]
+{harness}
+"""
+_PYTHON = f"""
+[python]                    # the packages that the projects need besides those of a node
+requirements = "{LOCK}"
+base = true
+"""
+
+
+def project_of_run(project: Project, run: Run) -> Project:
+    """A project as it was at one of its runs: ``agent.ini`` and parameters of then, the code of now.
+
+    Raises:
+        UsageError: a file of the run is damaged.
+    """
+    ini = run.folder / INI
+    was = project_of(load_ini(ini), project.folder / INI)
+    return with_parameters(msgspec.structs.replace(was, ini=ini), file=run.folder / PARAMETERS)
+
+
+def flat_program(project: Project) -> str:
+    """The program of a project, as one text: parameters stand in its ``agent.ini``, as they are in force.
+
+    Raises:
+        UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
+    """
+    names = FlatNames(set(environment_files(project)))
+    ini = load_ini(project.ini)
+    for section in list(ini.sections):
+        if section.title.partition(".")[0].strip().lower() == ENVIRONMENT:
+            ini.remove(section.title)
+    for component in project.all():
+        if component.type == ENVIRONMENT:
+            continue
+        name = names.add(component, files_of(component, project.folder))
+        title = known_title(ini, component.type, component.name)
+        ini.remove(title, "file_path")
+        ini.set(title, "path", ".")
+        ini.set(title, "class_name", f"{name.removesuffix('.py')}:{component.class_name}")
+        for key, text in _texts(ini, component).items():
+            there = ini.section(title)
+            if there is None or key not in there.items or there.items[key].text != text:
+                ini.set(title, key, text)
+    files = {INI: ini.text.encode(), **dict(sorted(names.files.items()))}
+    if len(files) > MAX_PROGRAM_FILES:
+        raise UsageError(
+            f"the project has {len(files)} files without those of its environment",
+            hint=f"at most {MAX_PROGRAM_FILES} can be published: autoresearch uninstall what it does not need",
+        )
+    return join_files({name: _text(name, content) for name, content in files.items()})
+
+
+def environment_files(project: Project) -> dict[str, bytes]:
+    """The files of a project's default environment by their plain names, and ``environment.ini``.
+
+    Raises:
+        NotFound: the project has no environment.
+        UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
+    """
+    component = project.component(ENVIRONMENT)
+    files = files_of(component, project.folder)
+    names = FlatNames(set())
+    first = names.add(component, files)
+    found = dict(names.files)
+    for path in data_of(files):
+        if not PLAIN_NAME.fullmatch(path.name) or path.name in (MANIFEST, LOOSE, LOCK, *found):
+            raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
+        found[path.name] = path.read_bytes()
+    lines = [f"[{ENVIRONMENT}.{component.name}]", f"class_name = {first.removesuffix('.py')}:{component.class_name}"]
+    lines.append("path = .")
+    texts = _texts(load_ini(project.ini), component)
+    lines += [f"{key} = {text}" for key, text in sorted(texts.items())]
+    lines += ["", f"[{BENCHMARK}]", f"episodes = {BENCHMARK_EPISODES}"]
+    found[ENVIRONMENT_INI] = "".join(f"{line}\n" for line in lines).encode()
+    if len(found) > MAX_PROGRAM_FILES:
+        raise UsageError(
+            f"the environment {component.name} has {len(found)} files", hint=f"at most {MAX_PROGRAM_FILES} are allowed"
+        )
+    return dict(sorted(found.items()))
+
+
+def environment_task_files(
+    project: Project,
+    *,
+    program: str,
+    episodes: int,
+    packages: Mapping[str, bytes] = MappingProxyType({}),
+) -> dict[str, bytes]:
+    """The task folder of a project's environment, by file names: all but the files of ``program``, its baseline.
+
+    ``episodes`` is how long programs may train, ``packages`` the files of :func:`package_files`, where it needs more
+    than every node has. Its name is the environment's.
+
+    Raises:
+        NotFound, UsageError: those of :func:`environment_files`.
+    """
+    harness = environment_files(project) | dict(packages)
+    name = project.component(ENVIRONMENT).name.lower()
+    manifest = _TASK.format(
+        name=json.dumps(name),
+        summary=json.dumps(f"Agents in the environment {name}: mean reward over {BENCHMARK_EPISODES} episodes"),
+        baseline=json.dumps(source_digest(program).hex()),
+        episodes=episodes,
+        inside=_INSIDE,
+        learned=LEARNED,
+        ini=INI,
+        harness="\n".join(f'"{name}" = "{hashlib.sha256(content).hexdigest()}"' for name, content in harness.items()),
+    )
+    if packages:
+        manifest += _PYTHON
+    return {MANIFEST: manifest.encode(), **harness}
+
+
+def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> list[str]:
+    """The lines of packages that its task has to have, each with who asks for it: those that not every node has.
+
+    ``required`` is what the project asks for, see :func:`required_by`. An environment of Gymnasium may ask for more.
+    """
+    from autoresearch.project.components.finding import gym_packages
+    from autoresearch.run.package_locks import every_node_has  # the command line starts without them
+
+    environment, asked = project.component(ENVIRONMENT), dict.fromkeys(required)
+    if not any(key == environment.key for _, key in asked):
+        asked |= dict.fromkeys((line, environment.key) for line in gym_packages(environment))
+    return [f"{line}  # {key}" if key else line for line, key in asked if not every_node_has(line)]
+
+
+def used_components(program: str) -> dict[str, dict[str, str]]:
+    """The components that a published project uses, as ``policy.q_table``, with their pins; none of another program.
+
+    Of each type it is the default one. The environment is its task's and not among them.
+    """
+    try:
+        text = split_program(program).get(INI)
+        project = project_of(Ini(text, INI), Path(INI)) if text is not None else None
+    except UsageError:
+        return {}
+    found = [project.component(kind) for kind in project.defaults] if project else []
+    return {each.key: each.pins for each in found}
+
+
+def is_environment_task(harness: Mapping[str, object]) -> bool:
+    """Whether a task with these fixed files asks for agents in an environment."""
+    return ENVIRONMENT_INI in harness
+
+
+def _texts(ini: Ini, component: Component) -> dict[str, str]:
+    """The parameters that are in force as text: as it is written where that means the same."""
+    section = ini.section(known_title(ini, component.type, component.name))
+    written = section.items if section else {}
+    return {
+        key: written[key].text
+        if key in written and _same(value_of(written[key].text), _value(setting))
+        else _ini_text(component, key, setting)
+        for key, setting in component.settings.items()
+    }
+
+
+def _ini_text(component: Component, key: str, setting: Setting) -> str:
+    """A parameter as text that is read as the same value. Raises UsageError where there is none."""
+    if setting.plain or (isinstance(setting.value, str) and _is_plain(key, setting.value)):
+        text = str(setting.value)
+    else:
+        try:
+            text = json.dumps(setting.value)
+        except (TypeError, ValueError):
+            text = ""
+        # A comment's beginning or a quote inside of a quoted text would end it.
+        text = re.sub(r'\\\\|\\"|[#;]', lambda found: _ESCAPES.get(found[0], found[0]), text)
+    if not _same(_read_back(key, text), _value(setting)):
+        raise UsageError(
+            f"{setting.origin}: the value of {component.key}: {key} can't stand in {INI}",
+            hint="use numbers, text, lists and mappings of them",
+        )
+    return text
+
+
+def _is_plain(key: str, text: str) -> bool:
+    return _same(_read_back(key, text), text)
+
+
+def _read_back(key: str, text: str) -> object:
+    """What a text means as the value of a key; an object that equals nothing where it can't be one."""
+    try:
+        ini = Ini(f"[probe]\n{key} = {text}\n", INI)
+    except UsageError:
+        return _NOTHING
+    is_one_line = len(ini.sections) == 1 and len(ini.text.splitlines()) == 2
+    item = ini.sections[0].items.get(key)
+    return value_of(item.text) if item is not None and is_one_line else _NOTHING
+
+
+_ESCAPES = {'\\"': "\\u0022", "#": "\\u0023", ";": "\\u003b"}
+
+
+def _value(setting: Setting) -> object:
+    return value_of(setting.value) if setting.plain else setting.value
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are equal and of one kind: 1 and true are not."""
+    try:
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    except (TypeError, ValueError):
+        return False
+
+
+def _text(name: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{name} is not UTF-8", hint="save it as UTF-8") from None

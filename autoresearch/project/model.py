@@ -1,0 +1,332 @@
+"""What a project consists of: its components by type and name, their defaults, their parameters. Reads ``agent.ini``.
+
+``[Policy.q_table]`` is a component of type policy. ``[Policy]`` names the type's default, or is its only component.
+
+Effective parameters: ``agent.ini``, over it ``parameters.yaml``, over it ``--set``. Each keeps where it was written.
+
+``parameters.yaml`` has a mapping for each component: ``policy:`` means the default policy, ``policy.dqn:`` one by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.project.ini import Ini, Item, Section, Setting, value_of
+from autoresearch.text import one_line
+
+INI = "agent.ini"
+PARAMETERS = "parameters.yaml"
+HIDDEN = ".autoresearch"
+AGENT = "agent"
+TYPES = ("environment", "policy", "trainer", "dataset")
+# Keys of a section that are no arguments of the component: where its code is, and what was installed.
+RESERVED = frozenset(
+    ("class_name", "file_path", "path", "default", "source", "release", "version", "commit", "tree", "isolated")
+)
+OWN_KEYS = frozenset(("learns_on_run",))
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class Component(msgspec.Struct, frozen=True):
+    """One component: its code (an absolute file and a class in it), its parameters, what was installed (``pins``)."""
+
+    type: str
+    name: str
+    file: str
+    class_name: str
+    settings: dict[str, Setting]
+    pins: dict[str, str]
+    origin: str
+
+    @property
+    def key(self) -> str:
+        """Type and name, as ``policy.q_table``."""
+        return self.type if self.type == AGENT else f"{self.type}.{self.name}"
+
+
+class Project(msgspec.Struct, frozen=True):
+    """A folder with its ``agent.ini``, read. ``components`` has them by type, then name, in the file's order."""
+
+    folder: Path
+    ini: Path
+    components: dict[str, dict[str, Component]]
+    defaults: dict[str, str]
+    learns_on_run: bool = False
+
+    @property
+    def hidden(self) -> Path:
+        """Where installed components and runs are."""
+        return self.folder / HIDDEN
+
+    @property
+    def runs(self) -> Path:
+        """The folder with a folder for each run."""
+        return self.hidden / "runs"
+
+    def all(self) -> list[Component]:
+        """Every component, the agent first."""
+        return [each for members in self.components.values() for each in members.values()]
+
+    def component(self, kind: str, name: str = "") -> Component:
+        """A component by name; without one the default of its type.
+
+        Raises:
+            NotFound: there is none.
+        """
+        members = self.components.get(kind, {})
+        if not members:
+            raise NotFound(f"this project has no {kind}", hint=f"autoresearch install {kind} NAME")
+        wanted = name or self.defaults.get(kind, "")
+        if wanted not in members:
+            if not wanted:
+                raise NotFound(f"this project has no default {kind}", hint=f"autoresearch use {kind} NAME")
+            hint = f"autoresearch install {kind} {wanted}; here are: {', '.join(members)}"
+            raise NotFound(f"this project has no {kind} {one_line(wanted, 40)}", hint=hint)
+        return members[wanted]
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder holds a project."""
+    return (folder / INI).is_file()
+
+
+def load_ini(path: Path) -> Ini:
+    """The text of a project's file.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: it is no text, or a line of it is neither section nor key.
+    """
+    try:
+        return Ini(path.read_text("utf-8"), path.name)
+    except FileNotFoundError:
+        raise NotFound(f"there is no {path}", hint="autoresearch init makes a project") from None
+    except (UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
+
+
+def load_project(path: Path) -> Project:
+    """Read a project from its ``agent.ini``, or from the folder that has one. No component is loaded.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: a line is wrong; the sentence names it.
+    """
+    file = path / INI if path.is_dir() else path
+    return project_of(load_ini(file), file)
+
+
+def project_of(ini: Ini, file: Path, *, besides: frozenset[str] = frozenset()) -> Project:
+    """The project of a file that was read. Sections named in ``besides`` (lower case) are about something else.
+
+    Raises:
+        UsageError: a line is wrong; the sentence names it.
+    """
+    folder = file.absolute().parent
+    components: dict[str, dict[str, Component]] = {}
+    for section in ini.sections:
+        if section.title.lower() in besides:
+            continue
+        if (found := _component(ini, section, folder)) is not None:
+            components.setdefault(found.type, {})[found.name] = found
+    return Project(folder, file.absolute(), components, _defaults(ini, components), _learns(ini))
+
+
+def require_parts(project: Project, *, training: bool) -> None:
+    """See that a project has what a run needs. Raises NotFound."""
+    project.component("environment")
+    project.component("policy")
+    if training and AGENT not in project.components:
+        project.component("trainer")
+
+
+def section_title(kind: str, name: str = "") -> str:
+    """The title of a component's section, or of its type's: ``Policy.q_table``, ``Policy``."""
+    return f"{kind.capitalize()}.{name}" if name else kind.capitalize()
+
+
+def check_name(name: str) -> str:
+    """The name, if it can be one. Raises UsageError."""
+    if not NAME.fullmatch(name) or name == "default":  # acr.policy.default is another one
+        raise UsageError(
+            f"“{one_line(name, 40)}” can't be a component's name", hint="use letters, digits and _ . - in it"
+        )
+    return name
+
+
+def lone_name(class_name: str) -> str:
+    """The name of a class in lower case, its words joined by underscores: ``q_table`` of ``policies:QTable``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name.rpartition(":")[2]).lower()
+
+
+def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
+    kind, _, name = section.title.partition(".")
+    kind = kind.strip().lower()
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", kind):
+        raise ini.error(section.line, f"[{one_line(section.title, 40)}] names no type of component")
+    items = section.items
+    if "class_name" not in items:
+        if not name and kind != AGENT:
+            extra = next((item for key, item in items.items() if key not in RESERVED), None)
+            if extra is None:
+                return None  # it only names the default
+            raise ini.error(extra.line, f"[{section.title}] has parameters and no class_name")
+        raise ini.error(section.line, f"[{section.title}] has no class_name", hint="class_name = file:Class")
+    class_name = items["class_name"].text
+    module, colon, short = class_name.rpartition(":")
+    if not short.isidentifier() or (colon and not re.fullmatch(r"[\w./-]+", module)):
+        shown = one_line(class_name, 40)
+        raise ini.error(items["class_name"].line, f"“{shown}” names no class", hint="class_name = file:Class")
+    name = name.strip() or (AGENT if kind == AGENT else lone_name(class_name))
+    if not NAME.fullmatch(name):
+        raise ini.error(section.line, f"“{one_line(name, 40)}” can't be a component's name")
+    own = RESERVED | (OWN_KEYS if kind == AGENT else frozenset())
+    return Component(
+        type=kind,
+        name=name,
+        file=str(_file(ini, items, folder, module)),
+        class_name=short,
+        settings={
+            key: Setting(item.text, f"{ini.name}, line {item.line}", plain=True)
+            for key, item in items.items()
+            if key not in own
+        },
+        pins={key: item.text for key, item in items.items() if key in RESERVED},
+        origin=f"{ini.name}, line {items['class_name'].line}",
+    )
+
+
+def _file(ini: Ini, items: dict[str, Item], folder: Path, module: str) -> Path:
+    """The file that a section names: ``file_path``, else the module of ``class_name``, in the folder ``path``."""
+    place = folder / items["path"].text if "path" in items else folder
+    if "file_path" in items:
+        return place / items["file_path"].text
+    if not module:
+        raise ini.error(items["class_name"].line, "the class has no file", hint="class_name = file:Class")
+    file = place / f"{module.replace('.', '/')}.py"
+    package = place / module.replace(".", "/") / "__init__.py"
+    return package if package.exists() and not file.exists() else file
+
+
+def _defaults(ini: Ini, components: dict[str, dict[str, Component]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for kind, members in components.items():
+        section = ini.section(kind)
+        named = section.items.get("default") if section else None
+        if named and named.text not in members:
+            hint = f"here are: {', '.join(members)}"
+            raise ini.error(named.line, f"there is no {kind} {one_line(named.text, 40)}", hint=hint)
+        if named:
+            found[kind] = named.text
+        elif len(members) == 1 or (section and "class_name" in section.items):
+            found[kind] = next(iter(members))
+    for section in ini.sections:
+        kind = section.title.lower()
+        if "default" in section.items and kind not in components:
+            item = section.items["default"]
+            raise ini.error(item.line, f"there is no {one_line(kind, 20)} {one_line(item.text, 40)}")
+    return found
+
+
+def _learns(ini: Ini) -> bool:
+    section = ini.section(AGENT)
+    item = section.items.get("learns_on_run") if section else None
+    if item is None:
+        return False
+    words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+    if item.text.lower() not in words:
+        raise ini.error(item.line, f"learns_on_run must be yes or no, not “{one_line(item.text, 40)}”")
+    return words[item.text.lower()]
+
+
+def with_parameters(project: Project, assignments: Sequence[str] = (), *, file: Path | None = None) -> Project:
+    """The project with the parameters of ``parameters.yaml`` and of ``--set component.key=value``.
+
+    ``file`` takes the place of the ``parameters.yaml`` beside ``agent.ini``.
+
+    Raises:
+        UsageError: the file or an assignment is wrong, or names no component of the project.
+    """
+    changed = {component.key: dict(component.settings) for component in project.all()}
+    for name, key, setting in [*_of_file(file or project.folder / PARAMETERS), *map(_assignment, assignments)]:
+        changed[_named(project, name, setting.origin)][key] = setting
+    components = {
+        kind: {name: msgspec.structs.replace(each, settings=changed[each.key]) for name, each in members.items()}
+        for kind, members in project.components.items()
+    }
+    return msgspec.structs.replace(project, components=components)
+
+
+def parameters_text(components: Sequence[Component]) -> str:
+    """The effective parameters of components as the text of a ``parameters.yaml``."""
+    found = {
+        each.key: {key: value_of(s.value) if s.plain else s.value for key, s in each.settings.items()}
+        for each in components
+        if each.settings
+    }
+    return yaml.safe_dump(found, sort_keys=True, allow_unicode=True) if found else "{}\n"
+
+
+def _named(project: Project, name: str, origin: str) -> str:
+    """The key of the component that ``policy``, ``policy.dqn`` or ``agent`` means."""
+    kind, _, member = name.partition(".")
+    members = project.components.get(kind.lower(), {})
+    wanted = member or project.defaults.get(kind.lower(), "")
+    if wanted not in members:
+        known = ", ".join(each.key for each in project.all())
+        raise UsageError(f"{origin}: this project has no {one_line(name, 60)}", hint=f"its components: {known}")
+    return members[wanted].key
+
+
+def _assignment(text: str) -> tuple[str, str, Setting]:
+    """What ``policy.learning_rate=0.1`` or ``policy.dqn.learning_rate=0.1`` sets."""
+    left, equals, value = text.partition("=")
+    name, dot, key = left.strip().rpartition(".")
+    if not (equals and dot and name and key):
+        raise UsageError(f"“{one_line(text, 60)}” sets nothing", hint="--set policy.learning_rate=0.1")
+    return name, _parameter(key, f"--set {one_line(left, 60)}"), Setting(value.strip(), f"--set {left}", plain=True)
+
+
+def _parameter(key: str, origin: str) -> str:
+    if key.lower() in RESERVED:
+        raise UsageError(f"{origin}: {key} is no parameter", hint="change it in agent.ini")
+    return key.lower()
+
+
+def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
+    if not path.exists():
+        return []
+    try:
+        root = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = mark.line + 1 if mark else 1
+        raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or 'no YAML', 80)}") from None
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
+    found: list[tuple[str, str, Setting]] = []
+    for name, node in _pairs(root, path.name):
+        for key, value in _pairs(node, path.name):
+            origin = f"{path.name}, line {value.start_mark.line + 1}"
+            try:
+                read = yaml.SafeLoader("").construct_document(value)
+            except yaml.YAMLError as error:
+                raise UsageError(f"{origin}: {one_line(str(error), 80)}") from None
+            found.append((name, _parameter(key, origin), Setting(read, origin)))
+    return found
+
+
+def _pairs(node: yaml.Node | None, file: str) -> list[tuple[str, yaml.Node]]:
+    if node is None or (isinstance(node, yaml.ScalarNode) and not node.value):
+        return []
+    line = node.start_mark.line + 1
+    if not isinstance(node, yaml.MappingNode):
+        hint = f"policy:\n  learning_rate: 0.1 sets a parameter, {AGENT}: those of the agent"
+        raise UsageError(f"{file}, line {line}: a mapping is missing here", hint=" ".join(hint.split()))
+    return [(str(key.value), value) for key, value in node.value]

@@ -1,0 +1,1 @@
+"""Runs of projects: carried out, kept, measured, written as records."""

@@ -1,0 +1,288 @@
+"""A training run of several processes: one learns, the others play and send it what happened.
+
+An actor that plays for a trainer served elsewhere.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.project.child.messages import ActOrder, Done, Figures, Message, Order, Played, ServeOrder, Serving
+from autoresearch.project.child.recording import FIGURE_SECONDS, curve_of, figures_of, metrics_of
+from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
+from autoresearch.project.model import Project, load_project, with_parameters
+from autoresearch.project.runs.kept import DATA, Run, find_run, head_run, new_run_folder
+from autoresearch.project.runs.process import Child, RunStopped, act, ended, stop_asked
+from autoresearch.project.runs.running import OWN, kept
+from autoresearch.run.sandbox.layout import Interpreter
+from autoresearch.services import find_service
+from autoresearch.text import one_line
+
+_LOOPBACK = "127.0.0.1"
+
+
+def train_with_actors(  # noqa: PLR0913 - each is a choice of the person who runs it
+    path: Path,
+    episodes: int,
+    actors: int,
+    *,
+    now_ms: Callable[[], int],
+    assignments: Sequence[str] = (),
+    start: str = "",
+    seed: int | None = None,
+    trust: bool = False,
+    pythons: Pythons = OWN,
+    on_figures: Callable[[Figures], None] = lambda _figures: None,
+) -> Run:
+    """Train a project with one learner and several actors on this machine, and keep the run in its folder.
+
+    It ends when the actors have played ``episodes`` together. Each actor has a seed of its own; as what reaches the
+    learner first depends on the machine, two runs with the same seed differ.
+
+    Raises:
+        NotFound: no such project, run or component.
+        UsageError: a line of ``agent.ini`` or a parameter is wrong.
+        Refused: another command runs this project; others wrote some of it and there is no ``trust``.
+        AutoresearchError: a component's code raised an error, or ended its process.
+    """
+    project = with_parameters(load_project(path), assignments)
+    for kind in ("environment", "policy", "trainer", "dataset"):
+        project.component(kind)
+    if not trust:
+        refuse_foreign(project, "a run with actors")
+    with new_run_folder(project) as folder, ExitStack() as stack:
+        parent = find_run(project, start) if start else head_run(project)
+        if seed is None:
+            seed = zlib.crc32(parent.id.encode()) if parent else 0
+        order = Order(
+            project=project,
+            mode="train",
+            episodes=episodes,
+            seed=seed,
+            learned=str(parent.folder / DATA) if parent else "",
+            out=str(folder / DATA),
+        )
+        began, started = time.monotonic(), now_ms()
+        fleet = _Fleet(stack, pythons.main)
+        learner = fleet.started(_learner(order, pythons), project.hidden / "log.txt")
+        port = fleet.port_of(learner)
+        for number in range(actors):
+            own = ActOrder(
+                project=project,
+                address=_LOOPBACK,
+                port=port,
+                seed=seed + 1000 * number,
+                episodes=0,
+                isolated=pythons.executables,
+            )
+            fleet.started(own, project.hidden / f"actor-{number + 1}.txt")
+        rewards, steps = _played(fleet, episodes, began, on_figures)
+        done = fleet.finish(learner)
+        metrics = metrics_of(rewards, steps) | {"actors": actors, "updates": done.metrics.get("updates", 0)}
+        used = sorted({*done.used, project.component("environment").key})
+        stopped = fleet.is_stopped and len(rewards) < episodes
+        whole = msgspec.structs.replace(
+            done, metrics=metrics, curve=curve_of(rewards), used=used, stopped=stopped, seconds=time.monotonic() - began
+        )
+        trusted = trusted_components(project) + (foreign_components(project) if trust else [])
+        return kept(project, folder, parent, order, whole, started, trusted=trusted, python=pythons.main)
+
+
+class _Fleet:
+    """Processes of a project at once. They end with the stack, and are asked to stop by Ctrl-C."""
+
+    def __init__(self, stack: ExitStack, python: Interpreter | None) -> None:
+        self.is_stopped = False
+        self._python = python
+        self._children: list[Child] = []
+        self._heard: queue.SimpleQueue[tuple[Child, Message | AutoresearchError | None]] = queue.SimpleQueue()
+        self._stack = stack
+        stack.enter_context(stop_asked(self._stop))
+
+    def started(self, order: ServeOrder | ActOrder, log: Path) -> Child:
+        """A further process. This thread must live as long as it."""
+        child = Child(order, log, self._python)
+        self._stack.callback(child.close)
+        self._children.append(child)
+        threading.Thread(target=self._hear, args=(child,), daemon=True).start()
+        return child
+
+    def port_of(self, learner: Child) -> int:
+        """Where a learner that has just been started listens.
+
+        Raises:
+            RunStopped: a person stops it meanwhile.
+            AutoresearchError: it fails.
+        """
+        for child, message in self.messages():
+            if child is learner and isinstance(message, Serving):
+                return message.port
+        raise RunStopped("the training run was stopped before it began; nothing is kept of it")
+
+    def messages(self) -> Iterator[tuple[Child, Message]]:
+        """What the processes tell. Raises AutoresearchError where one fails, or ends without being asked to."""
+        while not self.is_stopped:
+            try:
+                child, message = self._heard.get(timeout=FIGURE_SECONDS)
+            except queue.Empty:
+                continue
+            if isinstance(message, AutoresearchError):
+                raise message
+            if message is None:
+                raise ended(child.log)
+            yield child, message
+
+    def finish(self, learner: Child) -> Done:
+        """Stop the actors, then the learner, so that it gets all they sent. Returns what it tells last."""
+        waiting = set(self._children) - {learner}
+        for child in waiting:
+            child.stop()
+        while True:
+            child, message = self._heard.get()
+            if isinstance(message, AutoresearchError):
+                raise message
+            if child is learner and isinstance(message, Done):
+                return message
+            if message is None and child is learner:
+                raise ended(learner.log)
+            if message is None:
+                waiting.remove(child)
+                if not waiting:
+                    learner.stop()
+
+    def _stop(self) -> None:
+        self.is_stopped = True
+
+    def _hear(self, child: Child) -> None:
+        try:
+            for message in child.messages():
+                self._heard.put((child, message))
+        except AutoresearchError as error:
+            self._heard.put((child, error))
+        self._heard.put((child, None))
+
+
+def _played(
+    fleet: _Fleet, episodes: int, began: float, on_figures: Callable[[Figures], None]
+) -> tuple[list[float], int]:
+    """The rewards and steps of the actors' episodes, until there are enough or a person stops it."""
+    rewards: list[float] = []
+    steps, told = 0, began
+    for _, message in fleet.messages():
+        if isinstance(message, Played):
+            rewards.append(message.reward)
+            steps += message.steps
+        now = time.monotonic()
+        if now - told >= FIGURE_SECONDS:
+            told = now
+            on_figures(figures_of(rewards, steps, now - began))
+        if len(rewards) >= episodes:
+            break
+    return rewards, steps
+
+
+def _learner(order: Order, pythons: Pythons) -> ServeOrder:
+    project: Project = order.project
+    trainer = project.component("trainer")
+    return ServeOrder(
+        project=project,
+        kind="trainer",
+        component=(trainer.type, trainer.name),
+        learned=order.learned,
+        out=order.out,
+        address=_LOOPBACK,
+        port=0,
+        secret="",
+        public="",
+        clients=[],
+        isolated=pythons.executables,
+    )
+
+
+class Acted(msgspec.Struct, frozen=True):
+    """What an actor did for a learner at ``place``; ``stopped`` before all its episodes."""
+
+    place: str
+    metrics: dict[str, int | float]
+    stopped: bool
+
+
+def act_for_learner(  # noqa: PLR0913 - each is a choice of the person who runs it
+    path: Path,
+    learner: str,
+    episodes: int,
+    *,
+    key_file: Path,
+    server_key: str = "",
+    assignments: Sequence[str] = (),
+    seed: int = 0,
+    trust: bool = False,
+    pythons: Pythons = OWN,
+    on_figures: Callable[[Figures], None] = lambda _figures: None,
+) -> Acted:
+    """Play episodes of a project for a learner that ``serve trainer`` serves, and send it every transition.
+
+    ``learner`` is the name of a service on this machine, or HOST:PORT. One with a key is asked with that of
+    ``key_file``. Nothing is kept here: what was learned stays with the learner.
+
+    Raises:
+        NotFound: no such project, service or component.
+        UsageError: a key is none, or a line of ``agent.ini`` or a parameter is wrong.
+        Refused: others wrote some of it and there is no ``trust``.
+        AutoresearchError: no learner answers, or a component's code raised an error.
+    """
+    project = with_parameters(load_project(path), assignments)
+    for kind in ("environment", "policy", "trainer"):
+        project.component(kind)
+    if not trust:
+        refuse_foreign(project, "playing for a trainer elsewhere")
+    host, colon, digits = learner.rpartition(":")
+    if colon and digits.isdecimal() and int(digits) < 1 << 16:
+        address, port = host.strip("[]"), int(digits)
+    else:
+        service = find_service(learner)
+        if service.kind != "trainer":
+            told = f"{one_line(learner, 40)} is a service of the kind {service.kind}, not a trainer"
+            raise UsageError(told, hint="autoresearch agent services")
+        (address, port), server_key = service.place, service.public_key
+    secret = public = ""
+    if server_key:
+        from autoresearch.services import client_keys  # with ZeroMQ, which other commands do without
+        from autoresearch.services.links.sockets import KeyPair
+
+        client_keys(server_key, key_file)  # refuses a wrong one here
+        own = KeyPair.from_file(key_file)
+        secret, public = own.secret.hex(), own.public.hex()
+    order = ActOrder(
+        project=project,
+        address=address,
+        port=port,
+        seed=seed,
+        episodes=episodes,
+        server_key=server_key,
+        secret=secret,
+        public=public,
+        isolated=pythons.executables,
+    )
+    project.hidden.mkdir(exist_ok=True)
+    rewards: list[float] = []
+    steps, began = 0, time.monotonic()
+    shown = began
+    for message in act(order, project.hidden / "actor.txt", pythons.main):
+        if isinstance(message, Played):
+            rewards.append(message.reward)
+            steps += message.steps
+        now = time.monotonic()
+        if now - shown >= FIGURE_SECONDS or isinstance(message, Done):
+            shown = now
+            on_figures(figures_of(rewards, steps, now - began))
+    return Acted(f"{address}:{port}", metrics_of(rewards, steps), len(rewards) < episodes)

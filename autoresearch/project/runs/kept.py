@@ -1,0 +1,245 @@
+"""The runs of a project on this disk: a folder each, named by the hash of its ``run_data.yaml``. Never changed later.
+
+A folder holds ``agent.ini``, ``parameters.yaml``, ``run_data.yaml`` and, in ``data``, what the components had learned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import filelock
+import msgspec
+import yaml
+
+from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
+from autoresearch.project.child.messages import Mode
+from autoresearch.project.model import INI, PARAMETERS, Project
+from autoresearch.text import one_line
+
+RUN_DATA = "run_data.yaml"
+DATA = "data"
+_ID_CHARACTERS = 12
+_PARTIAL = ".partial-"
+_HEAD = "head"
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Sums over a run and all its ancestors."""
+
+    training_episodes: int = 0
+    training_steps: int = 0
+    benchmark_episodes: int = 0
+    benchmark_steps: int = 0
+
+    def plus(self, mode: Mode, metrics: dict[str, int | float]) -> Totals:
+        """The sums after one more run."""
+        episodes, steps = int(metrics.get("episodes", 0)), int(metrics.get("steps", 0))
+        if mode == "train":
+            return msgspec.structs.replace(
+                self, training_episodes=self.training_episodes + episodes, training_steps=self.training_steps + steps
+            )
+        return msgspec.structs.replace(
+            self, benchmark_episodes=self.benchmark_episodes + episodes, benchmark_steps=self.benchmark_steps + steps
+        )
+
+
+class RunData(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, as ``run_data.yaml`` has it.
+
+    ``started`` is in Unix milliseconds, ``seconds`` how long it took, ``curve`` mean rewards of equal parts of it.
+    ``components`` has the class and the digest of the code of each that was used, ``files`` digests (SHA-256) of the
+    files beside this one. ``status`` is "ok", or "stopped" where a person ended a training run early. ``sandbox`` is
+    the level of the sandbox that it ran in. ``trusted`` are other participants' components that ran without, by choice.
+    ``record`` is the id of the published run that it is a copy of.
+    """
+
+    version: int = 1
+    mode: Mode
+    status: str
+    started: int
+    seconds: float
+    seed: int
+    asked_episodes: int
+    metrics: dict[str, int | float]
+    totals: Totals
+    curve: list[float]
+    components: dict[str, dict[str, str]]
+    files: dict[str, str]
+    environment: dict[str, str]
+    sandbox: int = 0
+    trusted: list[str] = []
+    parent: str = ""
+    record: str = ""
+    learns_on_run: bool = False
+    policy_changed: bool = False
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A run that is kept: its id, its folder, what is known of it."""
+
+    id: str
+    folder: Path
+    data: RunData
+
+
+def kept_runs(project: Project) -> list[Run]:
+    """All runs of a project, the oldest first; a folder that is damaged is left out."""
+    found: list[Run] = []
+    for folder in project.runs.glob("*/"):
+        if not folder.name.startswith("."):
+            with suppress(UsageError):
+                found.append(read_run(folder))
+    return sorted(found, key=lambda run: (run.data.started, run.id))
+
+
+def read_run(folder: Path) -> Run:
+    """The run in a folder. Raises UsageError when its file is missing, damaged, or not the one that the id names."""
+    try:
+        text = (folder / RUN_DATA).read_bytes()
+        data = msgspec.convert(yaml.safe_load(text), RunData)
+    except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}") from None
+    if run_id(text) != folder.name:
+        raise UsageError(f"{folder / RUN_DATA} was changed: its hash is not {folder.name}")
+    return Run(folder.name, folder, data)
+
+
+def find_run(project: Project, name: str) -> Run:
+    """The run whose id begins with ``name``.
+
+    Raises:
+        NotFound: there is none.
+        AmbiguousId: there are several.
+    """
+    found = [run for run in kept_runs(project) if name and run.id.startswith(name.lower())]
+    if not found:
+        raise NotFound(f"this project has no run {one_line(name, 40)}", hint="autoresearch list --runs")
+    if len(found) > 1:
+        raise AmbiguousId(f"several runs begin with {one_line(name, 40)}", [run.id for run in found])
+    return found[0]
+
+
+def ancestors(project: Project, run: Run) -> Iterator[Run]:
+    """The kept runs that a run went on from, the nearest first. They end where one was removed by hand."""
+    above, seen = run, {run.id}
+    while (name := above.data.parent) and name.isalnum() and name not in seen:
+        seen.add(name)
+        try:
+            above = read_run(project.runs / name)
+        except UsageError:
+            return
+        yield above
+
+
+def head_run(project: Project) -> Run | None:
+    """The run that the next one goes on from; None in a new project and after ``reset``."""
+    try:
+        name = (project.hidden / _HEAD).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    with suppress(UsageError):
+        return read_run(project.runs / name) if name.isalnum() else None
+    return None
+
+
+def set_head(project: Project, run: Run | None) -> None:
+    """Have the next run go on from this one; from none, begin anew."""
+    head = project.hidden / _HEAD
+    if run is None:
+        head.unlink(missing_ok=True)
+        return
+    fresh = head.with_name(f"{_HEAD}.new")
+    fresh.write_text(f"{run.id}\n", "utf-8")
+    fresh.replace(head)
+
+
+def run_id(text: bytes) -> str:
+    """The id of a run: the beginning of the hash of its ``run_data.yaml``."""
+    return hashlib.sha256(text).hexdigest()[:_ID_CHARACTERS]
+
+
+@contextmanager
+def new_run_folder(project: Project) -> Iterator[Path]:
+    """A folder for a run in hand. What is not kept by ``keep_run`` is removed, also what a killed one left.
+
+    Raises:
+        Refused: another command runs this project.
+    """
+    project.runs.mkdir(parents=True, exist_ok=True)
+    ignore = project.hidden / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("runs/\nhead\nlock\n*.txt\n", "utf-8")
+    lock = filelock.FileLock(project.hidden / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise Refused("another command trains or runs this project", hint="wait until it has ended") from None
+    try:
+        for left in project.runs.glob(f"{_PARTIAL}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        folder = project.runs / f"{_PARTIAL}{os.getpid()}"
+        (folder / DATA).mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> Run:
+    """Complete the folder of a run and make it the project's newest. Either the whole run is kept or nothing."""
+    shutil.copyfile(project.ini, folder / INI)
+    (folder / PARAMETERS).write_text(parameters, "utf-8")
+    files = {str(path.relative_to(folder)): digest_of(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    text = yaml.safe_dump(_plain(msgspec.structs.replace(data, files=files)), sort_keys=False).encode()
+    (folder / RUN_DATA).write_bytes(text)
+    for path in folder.rglob("*"):
+        _flush(path)
+    kept = project.runs / run_id(text)
+    folder.replace(kept)
+    _flush(project.runs)
+    run = read_run(kept)
+    set_head(project, run)
+    return run
+
+
+def carry_state(parent: Run | None, folder: Path) -> None:
+    """Give a new run the state of its parent where it has none of its own: also that of components not used in it."""
+    if parent is not None:
+        carry_files(parent.folder / DATA, folder)
+
+
+def carry_files(source: Path, folder: Path) -> None:
+    """Give a folder of state files those of another one for components that have none of their own there."""
+    own = {path.stem for path in folder.glob("*.json")}
+    for path in source.glob("*"):
+        if path.stem not in own and path.is_file():
+            try:
+                os.link(path, folder / path.name)
+            except OSError:  # another disk, or one without links
+                shutil.copyfile(path, folder / path.name)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _plain(data: RunData) -> Any:  # noqa: ANN401
+    return msgspec.to_builtins(data)
+
+
+def _flush(path: Path) -> None:
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,1 +1,0 @@
-"""Components of a project: what can be installed, from where, what it needs, and whose code it is."""

@@ -1,1 +1,0 @@
-"""A project as others get it: published as a task and a program, and fetched again."""

@@ -1,1 +1,0 @@
-"""What runs in a project's own process, with the components: episodes, services, actors. ``child`` is its main."""

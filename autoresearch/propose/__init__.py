@@ -1,0 +1,1 @@
+"""What to try next: programs and their settings, the built-in search, what a model is told and answers."""

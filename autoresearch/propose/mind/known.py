@@ -1,0 +1,309 @@
+"""What is known of a task, as values: all that a prompt or ``history.md`` is written from.
+
+What a log knows of a task, gathered for whoever invents the next change. One snapshot of the log.
+
+What unattested participants wrote is left out where trust names anybody.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import next_base
+from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.context import TrustContext, trust_context, trusted_authors
+from autoresearch.log.standing.credit import Citations, citations, is_heard
+from autoresearch.log.standing.trials import Trial
+from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
+from autoresearch.propose.mind.reply import Rules
+from autoresearch.propose.program.guard import static_guard
+from autoresearch.propose.search.effects import Effect, effects
+from autoresearch.propose.search.evidence import Candidate, Evidence
+from autoresearch.propose.search.evidence import gather as weigh
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import Note, Run
+from autoresearch.task.folders import has_shipped_harness
+from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest, split_program
+from autoresearch.text import one_line, sign_of
+from autoresearch.words import RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A program that was run, or one run of it. Texts are their author's words."""
+
+    id: str
+    """The short id of its first run."""
+    title: str
+    hypothesis: str
+    value: float | None
+    seeds: int
+    """With how many seeds it was measured; ``value`` is their mean."""
+    parent: str
+    """The short id of the run that it changes, or empty."""
+    delta: float | None
+    """The value minus that of the parent."""
+    margin: float | None
+    """Half of the 95 % interval of ``delta``, by the noise over seeds."""
+    state: str
+    status: str
+    reason: str = ""
+    change: str = ""
+    """New lines of a program that was written by hand; empty where the title names what changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A note: what somebody expects or has learned. ``better`` and ``worse`` count the runs that cite it."""
+
+    id: str
+    text: str
+    better: int = 0
+    worse: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The program to build on. ``id`` is empty where it is the baseline that nobody has run yet."""
+
+    id: str
+    value: float | None
+    seeds: int
+    state: str
+    source: str | None
+    """The text of the program, or None where it is not on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a log knows of a task at a moment. Lists begin with what matters most."""
+
+    best: Best
+    baseline: float | None
+    noise: float
+    """Standard deviation over seeds, as task and runs show it."""
+    runs: int
+    since_best: int
+    """How many runs ended since the best program was found."""
+    frontier: tuple[Attempt, ...] = ()
+    recent: tuple[Attempt, ...] = ()
+    failures: tuple[Attempt, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    hypotheses: tuple[Said, ...] = ()
+    insights: tuple[Said, ...] = ()
+    past: tuple[Said, ...] = ()
+    """Results that participants brought in from elsewhere, the best first."""
+    claims: tuple[str, ...] = ()
+    """The titles of what is being tried now."""
+    is_linted: bool = False
+    """Whether a program must pass the static guard of the harness that ships."""
+
+
+# So many of each are gathered; a byte budget leaves out more.
+FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS = 20, 40, 20, 30, 20, 20
+# So many of the newest notes are looked through.
+NOTES_READ = 200
+# So many new lines of a hand-written program are shown, each up to so many characters.
+NEW_LINES, LINE_CHARACTERS = 3, 48
+# Two-sided 95 % of the normal distribution.
+_WIDE = 1.96
+
+
+@in_snapshot
+def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | None = None) -> Known:
+    """What the log knows of a task. The same records give the same values, in whatever order they came.
+
+    ``me`` is the device that asks: its own runs come before what others only report.
+    """
+    here = trust_context(log, me)
+    ended = ended_trials(log, task, me or b"")
+    heard = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, here, me)]
+    runs = [past_run(trial) for trial in heard]
+    evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
+    desk = _Desk(log, blobs, task, evidence, {trial.row.id: trial for trial in heard})
+    newest = sorted(heard, key=lambda trial: (-trial.row.time, trial.row.id))
+    best = _best(log, blobs, task, here)
+    worked = [trial for trial in newest if trial.row.status == RunStatus.OK]
+    failed = [trial for trial in newest if trial.row.status != RunStatus.OK]
+    found = next((trial.row.time for trial in heard if best.id and short_id(trial.row.id) == best.id), None)
+    notes = _notes(log, task, here, me)
+    cited = citations(log, task.digest, [note for note, _ in notes], here, me=me)
+    return Known(
+        best=best,
+        baseline=desk.mean_of(source_digest(task.baseline.decode())),
+        noise=evidence.noise,
+        runs=len(heard),
+        since_best=0 if found is None else sum(trial.row.time > found for trial in heard),
+        frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
+        recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
+        failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
+        effects=tuple(effects(runs, direction=task.metric.direction)[:EFFECTS]),
+        hypotheses=tuple(_open_hypotheses(notes, cited)[:NOTES]),
+        insights=tuple(_insights(notes, cited)[:NOTES]),
+        past=tuple(_past(notes, task)[:NOTES]),
+        claims=tuple(
+            row.title or "a change without a title"
+            for row in log.claims.open(task.digest, now_ms=now_ms)
+            if row.author != me and is_heard(row.author, row.time, here, me)
+        )[:CLAIMS],
+        is_linted=has_shipped_harness(task),
+    )
+
+
+def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
+    found = next_base(log, task.digest, here)
+    if found is None:
+        return Best("", None, 0, "", task.baseline.decode())
+    body = log.records.get(found.row.first).body
+    assert isinstance(body, Run)
+    return Best(short_id(found.row.first), found.value, found.row.runs, found.found.state.value, _source(blobs, body))
+
+
+def _source(blobs: BlobStore, run: Run) -> str | None:
+    """The program of a run, where it is on this machine, is text and no larger than a program may be."""
+    if run.source.size > MAX_FILE_BYTES:
+        return None
+    try:
+        return blobs.get(run.source.sha256).decode()
+    except (AutoresearchError, UnicodeDecodeError):
+        return None
+
+
+def _added(before: str, after: str) -> str:
+    """The first new lines, without comments, and how many more there are."""
+    lines = Counter(map(_code, after.splitlines())) - Counter(map(_code, before.splitlines()))
+    new = [line for line in lines if line]
+    shown = "; ".join(one_line(line, LINE_CHARACTERS) for line in new[:NEW_LINES])
+    return shown + (f"; {len(new) - NEW_LINES} more lines" if len(new) > NEW_LINES else "")
+
+
+def _code(line: str) -> str:
+    return line.split("#", maxsplit=1)[0].strip()
+
+
+def _notes(log: Log, task: Task, here: TrustContext, me: bytes | None) -> list[tuple[bytes, Note]]:
+    """The newest notes on a task that may stand in a prompt, the newest first."""
+    # Strangers who write many take no places.
+    found = log.texts.newest_notes(task.digest, limit=NOTES_READ, authors=trusted_authors(here, me))
+    bodies = [(one.id, log.records.get(one.id).body) for one in found]
+    return [(note, body) for note, body in bodies if isinstance(body, Note)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """Turns rows of the log into values of a prompt."""
+
+    log: Log
+    blobs: BlobStore
+    task: Task
+    evidence: Evidence
+    trials: dict[bytes, Trial]
+
+    @property
+    def sign(self) -> float:
+        return sign_of(self.task.metric.direction)
+
+    def candidate_of(self, digest: bytes) -> Candidate | None:
+        found = (one for one in self.evidence.candidates if one.source_digest == digest)
+        return next((one for one in found if one.runs), None)
+
+    def mean_of(self, digest: bytes) -> float | None:
+        found = self.candidate_of(digest)
+        return None if found is None else self.sign * found.mean
+
+    def of_candidate(self, one: Candidate) -> Attempt:
+        """A program, with the mean over its seeds."""
+        return self._attempt(self.trials[one.first.id], self.sign * one.mean, one.runs)
+
+    def of_run(self, trial: Trial) -> Attempt:
+        """One run."""
+        return self._attempt(trial, trial.value, 1)
+
+    def _attempt(self, trial: Trial, value: float | None, seeds: int) -> Attempt:
+        body = self.log.records.get(trial.row.id).body
+        assert isinstance(body, Run)
+        delta, margin = self._change(trial, value, seeds)
+        return Attempt(
+            id=short_id(trial.row.id),
+            title=body.title,
+            hypothesis=body.hypothesis,
+            value=value,
+            seeds=seeds,
+            parent=short_id(body.parent) if body.parent else "",
+            delta=delta,
+            margin=margin,
+            state=trial.state.value,
+            status=body.status,
+            reason=body.reason,
+            change="" if body.genome else self._new_lines(body),
+        )
+
+    def _new_lines(self, body: Run) -> str:
+        """What stands in a program and not in its parent's, in short."""
+        above = self.log.records.find(body.parent) if body.parent else None
+        before = _source(self.blobs, above.body) if above and isinstance(above.body, Run) else None
+        after = _source(self.blobs, body)
+        return "" if before is None or after is None else _added(before, after)
+
+    def _change(self, trial: Trial, value: float | None, seeds: int) -> tuple[float | None, float | None]:
+        """How a value differs from that of the parent's program, and half of the 95 % interval of that."""
+        parent = self.trials.get(trial.row.parent) if trial.row.parent else None
+        before = None if parent is None else self.candidate_of(parent.row.source_digest)
+        if value is None or before is None or parent is None or parent.row.source_digest == trial.row.source_digest:
+            return None, None
+        spread = self.evidence.noise * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
+        return value - self.sign * before.mean, _WIDE * spread
+
+
+def _open_hypotheses(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
+    """The hypotheses that no run has cited yet, the newest first."""
+    found = [(note, body) for note, body in notes if body.topic == "hypothesis" and note not in cited]
+    return [Said(short_id(note), body.text) for note, body in found]
+
+
+def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:
+    """The results from elsewhere, the best first, those without a value last."""
+    name, sign = task.metric.name, sign_of(task.metric.direction)
+    past = [(body.metrics.get(name), note, body) for note, body in notes if body.topic == "history"]
+    past.sort(key=lambda one: (one[0] is None, sign * (one[0] or 0), one[1]))
+    return [
+        Said(short_id(note), f"{body.status}{'' if value is None else f' {value:.6g}'}: {body.text}")
+        for value, note, body in past
+    ]
+
+
+def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
+    """The insights, those first whose citing runs were better than their parents; then the newest first."""
+    found = [
+        Said(short_id(note), body.text, *cited.get(note, Citations()))
+        for note, body in notes
+        if body.topic == "insight"
+    ]
+    return sorted(found, key=lambda said: said.worse - said.better)
+
+
+def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:
+    """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
+    return Rules(
+        parent=parent,
+        files=frozenset(split_program(parent)),
+        digest=lambda source: _digest_of(task, source),
+        largest_bytes=task.limits.program_kib << 10,
+        known=lambda program: known_as(log, task, program, now_ms, me=me),
+        guard=static_guard if has_shipped_harness(task) else None,
+    )
+
+
+def _digest_of(task: Task, program: str) -> bytes:
+    """The digest of a program for a task. Raises UsageError where it is none, or has other files."""
+    if task.recipe.fault(split_program(program), task.harness) is not None:
+        raise UsageError(f"its files would no longer be {', '.join(task.recipe.edit)}")
+    return source_digest(program)

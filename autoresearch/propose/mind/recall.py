@@ -1,0 +1,158 @@
+"""What the log knows, as a proposer wants it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.context import is_own_run, trust_context, whose
+from autoresearch.log.standing.trials import Trial, trials
+from autoresearch.propose.program.ranges import Value
+from autoresearch.propose.program.space import space_of
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.proposal import LiveClaim, Problem
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import Claim, Run
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
+from autoresearch.words import STOPPED, RunStatus
+
+
+def recall(
+    log: Log, blobs: BlobStore, task: Task, now_ms: int, *, me: bytes, own: frozenset[bytes] | None = None
+) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
+    """The problem, the runs with the task's full budget that say the most, and what is being tried at this moment.
+
+    ``me`` is the device that asks: what it measured itself comes before what others only say. With ``own``,
+    this participant's keys, only programs are built upon in which others had no part.
+    """
+
+    def source_of(run: bytes) -> str | None:
+        record = log.records.find(run)
+        if record is None or not isinstance(record.body, Run) or not (own is None or is_own_run(log, run, own)):
+            return None
+        try:
+            return blobs.get(record.body.source.sha256).decode()
+        except (AutoresearchError, UnicodeDecodeError):
+            return None  # not fetched yet, or no text: the proposer does without it
+
+    problem = Problem(
+        task=task.digest,
+        baseline=task.baseline.decode(),
+        direction=task.metric.direction,
+        noise=task.metric.noise,
+        floor=task.metric.floor,
+        source_of=source_of,
+    )
+    with log.reader.snapshot():
+        return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms)
+
+
+def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
+    """The runs with the task's full budget that ended, and how far each may be built upon."""
+    baseline = source_digest(task.baseline.decode())
+    return [
+        run
+        for run in trials(log, task.digest, trust_context(log, me), device=me, always=[baseline])
+        if run.row.budget == task.budget.amount and run.row.status not in STOPPED
+    ]
+
+
+def known_genome(
+    log: Log, blobs: BlobStore, task: Task, program: str, parent: bytes | None
+) -> tuple[dict[str, Value], bytes | None]:
+    """The genome of a program that was edited by hand, and the digest of the base that it changes (None: baseline).
+
+    Empty unless the program changes only constants of the task's program, or of the base of its ``parent`` run.
+    """
+    record = log.records.find(parent) if parent is not None else None
+    before = record.body if record and isinstance(record.body, Run) else None
+    like = before.genome if before else {}
+    if before is not None and before.base is not None:
+        first = log.programs.find(task.digest, before.base, float(task.budget.amount))
+        source = None if first is None else text_of(log, blobs, first.first)
+        found = None if source is None else space_of(source).genome_of(program, like)
+        return (found, before.base) if found is not None else ({}, None)
+    return space_of(task.baseline.decode()).genome_of(program, like) or {}, None
+
+
+def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:
+    """The program of a run, where it is on this machine and is text."""
+    record = log.records.find(run)
+    if record is None or not isinstance(record.body, Run) or not blobs.has(record.body.source.sha256):
+        return None
+    try:
+        return blobs.get(record.body.source.sha256).decode()
+    except (AutoresearchError, UnicodeDecodeError):
+        return None
+
+
+def past_run(trial: Trial) -> PastRun:
+    """A run as a proposer sees it, with what others measured in its value's place."""
+    row = trial.row
+    return PastRun(
+        id=row.id,
+        source_digest=row.source_digest,
+        genome=msgspec.json.decode(row.genome),
+        value=trial.value,
+        replicate=row.replicate,
+        parent=row.parent,
+        base=row.base,
+        tier=trial.tier,
+        believed=trial.believed,
+        preferred=trial.preferred,
+    )
+
+
+def claims(log: Log, task: Task, now_ms: int) -> list[LiveClaim]:
+    """What is being tried at this moment."""
+    return [
+        LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
+        for row in log.claims.open(task.digest, now_ms=now_ms)
+    ]
+
+
+def _genome(log: Log, claim: bytes) -> dict[str, int | float | str | bool]:
+    record = log.records.find(claim)
+    return record.body.genome if record and isinstance(record.body, Claim) else {}
+
+
+def run_before(log: Log, task: Task, program: bytes, *, replicate: int = 0, me: bytes | None = None) -> bytes | None:
+    """The run that makes another one of a program with the same seed needless; None where there is none.
+
+    One of this device ``me`` that ended, however it ended; or one of another attested participant that has a value.
+    Seconds differ between machines, so on a wall-clock task only one's own runs count.
+    """
+    with log.reader.snapshot():
+        here = trust_context(log, me)
+        found = [run for _, number, _, run, _ in log.runs.of_programs(task.digest, [program]) if number == replicate]
+        ended = [
+            row
+            for row in log.runs.history_of(found)
+            if row.budget == task.budget.amount
+            and row.status not in STOPPED
+            and (
+                row.author == me
+                or (
+                    row.status == RunStatus.OK and task.budget.unit == "work" and any(whose(row.author, row.time, here))
+                )
+            )
+        ]
+    first = min(ended, key=lambda row: (row.status != RunStatus.OK, row.time, row.id), default=None)
+    return None if first is None else first.id
+
+
+def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | None = None) -> str:
+    """What is known of a program that was run with the first seed or is being tried; empty for a new one."""
+    run = run_before(log, task, program, me=me)
+    if run is not None:
+        body = log.records.get(run).body
+        assert isinstance(body, Run)
+        came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {body.reason}"
+        return f"{short_id(run)} {came}"
+    tried = any(
+        row.source_digest == program and row.author != me for row in log.claims.open(task.digest, now_ms=now_ms)
+    )
+    return "another node is trying it now" if tried else ""

@@ -1,0 +1,1 @@
+"""Programs as text that is changed: settings and their ranges, edits, patches."""

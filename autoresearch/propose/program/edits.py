@@ -1,0 +1,232 @@
+"""Edits of a program's source: literals by their place, and SEARCH/REPLACE blocks that match exactly once.
+
+Whatever an edit does not name stays as it is, byte for byte. Knows no search and no patches.
+
+SEARCH/REPLACE blocks as models write them: whole lines, found also where spaces at their ends or before them differ.
+
+Patches of the catalogue apply byte for byte (:mod:`autoresearch.proposers.edits`); a model misquotes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from autoresearch.errors import UsageError
+from autoresearch.propose.program.known_names import guess
+from autoresearch.propose.program.literals import comments, ini_literals, line_literals, python_literals
+from autoresearch.propose.program.ranges import Constant, Value, is_fixed, read_range
+from autoresearch.task.program import join_files, split_program
+
+PYTHON, INI = ".py", ".ini"
+# A record holds no longer name of a setting.
+NAME_LENGTH = 64
+
+
+class EditError(UsageError):
+    """An edit does not apply to this source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One SEARCH/REPLACE edit."""
+
+    search: str
+    replace: str
+
+
+def constants(source: str) -> dict[str, Constant]:
+    """The named literals of a program, in the order of its files. A name of several files has the file before it.
+
+    Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts,
+    and those in calls and functions that can be turned: none if the source doesn't parse. Of other languages they are
+    the numbers behind which a comment declares a range, and the constants whose names are known; of a file of sections
+    its numbers and defaults.
+    """
+    return {name: constant for name, (_, constant) in _by_name(_files(source)).items()}
+
+
+def python_files(source: str) -> list[str]:
+    """The Python files of a program."""
+    return [content for name, content in _files(source).items() if name.endswith(PYTHON)]
+
+
+def _files(source: str) -> dict[str, str]:
+    try:
+        return split_program(source)
+    except UsageError:
+        return {}
+
+
+def _by_name(files: Mapping[str, str]) -> dict[str, tuple[str, Constant]]:
+    """Each constant with the file that it is in."""
+    found = [(file, constant) for file, content in files.items() for constant in _of_file(file, content)]
+    named = Counter(constant.name for _, constant in found)
+    full = ((f"{file}:" if named[one.name] > 1 else "", file, one) for file, one in found)
+    return {f"{where}{one.name}": (file, one) for where, file, one in full if len(where + one.name) <= NAME_LENGTH}
+
+
+def _of_file(name: str, content: str) -> list[Constant]:
+    """The constants of one file; a name that is there twice keeps its last place."""
+    lines = _lines(content)
+    if name.endswith(PYTHON):
+        found = list(_of_python(content, lines))
+    else:
+        found = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
+    return list({constant.name: constant for constant in found}.values())
+
+
+def _lines(content: str) -> list[bytes]:
+    return content.encode(errors="surrogatepass").splitlines(keepends=True)
+
+
+def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
+    literals = python_literals(source)
+    said = comments(literals, lines)
+    for literal in literals:
+        comment, node = said.get(literal.name, ""), literal.node
+        declared = read_range(comment, literal.value)
+        allowed = declared
+        if declared is None and not is_fixed(comment):
+            allowed = literal.declared
+            if allowed is None and literal.free:
+                allowed = guess(literal.name, literal.value, known_only=literal.known_only)
+        if literal.is_deep and allowed is None:
+            continue
+        start, end = node.col_offset, node.end_col_offset or 0
+        yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, declared is not None)
+
+
+def set_constants(source: str, values: Mapping[str, Value]) -> str:
+    """The source with these constants set, and everything else as it was.
+
+    Raises:
+        EditError: a name is no constant of the source, or a value cannot be written as a literal there.
+    """
+    files = _files(source)
+    known = _by_name(files)
+    if missing := sorted(set(values) - set(known)):
+        raise EditError(f"the source has no constant {missing[0]}")
+    lines = {file: _lines(content) for file, content in files.items()}
+    for name, (file, constant) in reversed(known.items()):
+        if name in values:
+            line = lines[file][constant.line - 1]
+            new = _literal(name, values[name], line[constant.start : constant.end])
+            lines[file][constant.line - 1] = line[: constant.start] + new + line[constant.end :]
+    changed = join_files({file: b"".join(each).decode(errors="surrogatepass") for file, each in lines.items()})
+    again = constants(changed)
+    for name, value in values.items():
+        if name not in again or again[name].value != value:
+            raise EditError(f"{name} can't be set to {value} in this source")
+    return changed
+
+
+def apply_blocks(source: str, blocks: Sequence[Block]) -> str:
+    """The source after each block in turn.
+
+    Raises:
+        EditError: a block is empty, or its search text is not there exactly once.
+    """
+    for number, block in enumerate(blocks, 1):
+        count = source.count(block.search) if block.search else 0
+        if count != 1:
+            found = "is empty" if not block.search else f"occurs {count} times, not once"
+            raise EditError(f"the search text of block {number} {found}")
+        source = source.replace(block.search, block.replace)
+    return source
+
+
+def _literal(name: str, value: Value, old: bytes) -> bytes:
+    """A value as a program spells it, a power of two as one where the old value was."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise EditError(f"{name} cannot be {value}")
+    if b"**" in old and isinstance(value, int) and value > 0 and value.bit_count() == 1:
+        return b"2**%d" % (value.bit_length() - 1)
+    if isinstance(value, str) and old[-1:] not in b"\"'":
+        return value.encode(errors="surrogateescape")  # a file of sections has text without quotes
+    return repr(value).encode()
+
+
+# A line that is quoted in an answer to a model.
+_QUOTED_CHARACTERS = 100
+# Beyond this many lines no near line is looked for: it takes quadratic time.
+_NEAR_LINES = 5_000
+
+
+def replace_lines(source: str, blocks: Sequence[Block]) -> str:
+    """The source after each block in turn; line ends and indentation of the SEARCH lines need not be exact.
+
+    Raises:
+        EditError: the SEARCH lines of a block are empty, are not there, or are there more than once.
+    """
+    lines = source.split("\n")
+    for number, block in enumerate(blocks, 1):
+        search, replace = _trimmed(block.search), _trimmed(block.replace)
+        if not search:
+            raise EditError(f"The SEARCH part of block {number} is empty; copy lines of the program into it.")
+        at = _only_place(lines, search, number)
+        there = lines[at : at + len(search)]
+        lines[at : at + len(search)] = _indented(replace, _indent(search), _indent(there))
+    return "\n".join(lines)
+
+
+def _trimmed(text: str) -> list[str]:
+    """The lines without empty ones at both ends."""
+    lines = text.split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def _only_place(lines: Sequence[str], search: Sequence[str], number: int) -> int:
+    forms: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip)
+    for form in forms:
+        found = _places([form(line) for line in lines], [form(line) for line in search])
+        if len(found) > 1:
+            raise EditError(
+                f"The SEARCH lines of block {number} occur {len(found)} times, first in lines {found[0] + 1} and "
+                f"{found[1] + 1}; add lines before or after them until they occur once."
+            )
+        if found:
+            return found[0]
+    raise EditError(f"The SEARCH lines of block {number} are not in the program{_near(lines, search)}.")
+
+
+def _places(lines: Sequence[str], search: Sequence[str]) -> list[int]:
+    width = len(search)
+    return [at for at in range(len(lines) - width + 1) if lines[at] == search[0] and lines[at : at + width] == search]
+
+
+def _near(lines: Sequence[str], search: Sequence[str]) -> str:
+    """The first line that is missing, and the one of the program that is most like it."""
+    known = {line.strip() for line in lines}
+    missing = next((line.strip() for line in search if line.strip() not in known), search[0].strip())
+    quoted = missing[:_QUOTED_CHARACTERS]
+    if missing in known:
+        return f": each line is there, but not in this order; copy them as they stand, beginning at “{quoted}”"
+    candidates = {_code(line): line for line in sorted(known)} if len(known) <= _NEAR_LINES else {}
+    found = difflib.get_close_matches(_code(missing), candidates, 1, 0.5)
+    nearest = f"; the nearest line of the program is “{candidates[found[0]][:_QUOTED_CHARACTERS]}”" if found else ""
+    return f": “{quoted}” is no line of it{nearest}; copy the lines exactly"
+
+
+def _code(line: str) -> str:
+    """A line without its comment, of which a model often knows less."""
+    return line.split("#", maxsplit=1)[0].strip()[:_QUOTED_CHARACTERS]
+
+
+def _indent(lines: Sequence[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    return first[: len(first) - len(first.lstrip())]
+
+
+def _indented(lines: Sequence[str], gave: str, has: str) -> list[str]:
+    """The new lines as far to the right as the old ones stand: the model may have lost or added indentation."""
+    if gave == has:
+        return list(lines)
+    return [has + line[len(gave) :] if line.startswith(gave) and line.strip() else line for line in lines]

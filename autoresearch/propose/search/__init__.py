@@ -1,0 +1,1 @@
+"""The built-in search: evidence of former runs, moves, proposals, and how proposers share."""

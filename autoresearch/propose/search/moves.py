@@ -1,0 +1,306 @@
+"""Ways to make a new genome: anywhere, around a good one, between two, or a few steps from one.
+
+Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.program.space import Genome, Parameter, Space
+from autoresearch.propose.search.evidence import PastRun, by_tier
+from autoresearch.propose.search.gaussian import Belief, Process, expected_improvement, fit
+from autoresearch.propose.search.proposal import ProposalKind
+
+
+def anywhere(parameters: Sequence[Parameter], draws: Draws) -> Genome:
+    """A genome drawn from the whole space."""
+    return {parameter.name: parameter.anywhere(draws) for parameter in parameters}
+
+
+def around(parameters: Sequence[Parameter], centre: Genome, spread: float, change: float, draws: Draws) -> Genome:
+    """A genome with every ordered gene moved by a normal step, every other drawn anew with this chance."""
+    genome = dict(centre)
+    for parameter in parameters:
+        if parameter.ordered:
+            genome[parameter.name] = parameter.at(parameter.place(centre[parameter.name]) + spread * draws.normal())
+        elif draws.chance(change):
+            genome[parameter.name] = draws.choice(parameter.range.choices)
+    return genome
+
+
+def crossing(parent: Genome, other: Genome, share: float, draws: Draws) -> Genome:
+    """A genome that has each gene from the parent with this chance, else from the other."""
+    return {name: value if draws.chance(share) else other[name] for name, value in parent.items()}
+
+
+def few_changes(parameters: Sequence[Parameter], parent: Genome, count: int, spread: float, draws: Draws) -> Genome:
+    """The parent with ``count`` genes moved a little: a change that a person can read."""
+    genome = dict(parent)
+    for parameter in draws.sample(parameters, count):
+        genome[parameter.name] = parameter.near(parent[parameter.name], spread, draws)
+    return genome
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The dials of the search; the defaults were chosen by trying others on the shipped task."""
+
+    start: int = 2
+    """Working runs before anything is learnt from them."""
+    few: int = 3
+    """So many changes to the best genome at first: what is at hand is better than luck."""
+    few_until: int = 3
+    """Working runs before there may be more changes; with each further one there may be twice as many."""
+    random_share: float = 0.03
+    """Share of proposals from the whole space once all may change, for ever: the model may be wrong."""
+    good_share: float = 0.15
+    least_good: int = 3
+    most_good: int = 25
+    """The good, from which moves start: this share of what worked, within these bounds."""
+    drawn: int = 24
+    """Genomes drawn for one proposal."""
+    rounds: int = 6
+    beam: int = 6
+    mutants: int = 8
+    """So often the most promising few of them have this many changed copies each, which compete with them."""
+    spread: float = 0.15
+    """How far a genome around a good one lies from it, in widths of a range."""
+    step: float = 0.2
+    """How far a single change goes."""
+    first_step: float = 0.4
+    """How far it goes before anything is learnt."""
+    least_weight: float = 0.3
+    """Weight of the worst runs in the model; the best weigh 1."""
+    belief: Belief = field(default_factory=Belief)
+    """What the model believes before it has seen anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One source that was tried, as a genome of this space; ``weight`` is less on a foreign base."""
+
+    genome: Genome
+    run: PastRun
+    score: float
+    """Smaller is better; infinite when it failed."""
+    weight: float = 1.0
+    tier: int | None = 0
+    """Among what may be built upon the smallest comes first; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A genome to try, the trial it starts from, and what the model expects of it (smaller is better)."""
+
+    genome: Genome
+    kind: ProposalKind
+    parent: Trial | None
+    expected: float | None
+
+
+Fresh = Callable[[Genome], bool]
+
+# A move with at most so many changes to one parent is told as such: a person can read what did it.
+MOST_LOCAL = 5
+# Rows of the model, at most: the best half of them and a sample of the rest. The time grows with the cube.
+MOST_ROWS = 200
+# Claims that the model is told of, at most: the last by digest are left out alike by everybody.
+MOST_CLAIMS = 50
+
+
+def next_move(
+    space: Space,
+    working: Sequence[Trial],
+    failed: Sequence[Trial],
+    claimed: Sequence[Genome],
+    draws: Draws,
+    fresh: Fresh,
+    settings: Settings,
+) -> Move | None:
+    """The next genome that is allowed and fresh; None when none was found in many tries.
+
+    ``working`` is ordered, best first. The model learns from all of it; moves start from the good of the first tier
+    that there is, and improvement is measured against these. A claim is taken to score what is expected of it: look
+    elsewhere meanwhile.
+    """
+    parameters = list(space.parameters.values())
+    standing = _first_tier(working)
+    most = settings.few << min(10, max(0, len(working) - settings.few_until))
+    has_evidence = most >= len(parameters)
+    parents = _parents(standing, settings) if has_evidence else standing[:1]
+
+    def usable(genome: Genome) -> bool:
+        return space.allows(genome) and fresh(genome)
+
+    def reachable(genome: Genome) -> bool:
+        return (has_evidence or _changes(parents[0].genome, genome) <= most) and usable(genome)
+
+    if len(working) < settings.start or not parents:
+        return _near(space, parents, draws, usable, settings)
+    if has_evidence and draws.chance(settings.random_share):
+        return _random(parameters, draws, usable)
+    scale = _scale([trial.score for trial in working])
+    model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
+    best = min(model.at(trial.genome)[0] for trial in parents)
+
+    def promise(genome: Genome) -> float:
+        return float(f"{expected_improvement(*model.at(genome), best):.9g}")
+
+    drawn = _draw(parameters, parents, working, draws, reachable, settings)
+    if not drawn:
+        return _random(parameters, draws, usable)
+    genome = _climb(parameters, drawn, promise, draws, reachable, settings)
+    parent = min(parents, key=lambda trial: (_changes(trial.genome, genome), trial.score))
+    genome = _without_ballast(parent.genome, genome, promise, usable)
+    local = _changes(parent.genome, genome) <= MOST_LOCAL
+    return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
+
+
+def _first_tier(working: Sequence[Trial]) -> Sequence[Trial]:
+    """What may be built upon: those of the first tier that there is."""
+    first = min((trial.tier for trial in working), key=by_tier, default=None)
+    return [trial for trial in working if trial.tier is not None and trial.tier == first]
+
+
+def _parents(standing: Sequence[Trial], settings: Settings) -> Sequence[Trial]:
+    """The good, on this base where there are some."""
+    share = round(settings.good_share * len(standing))
+    good = standing[: min(settings.most_good, max(settings.least_good, share))]
+    return [trial for trial in good if trial.weight == 1] or good
+
+
+def _draw(
+    parameters: Sequence[Parameter],
+    parents: Sequence[Trial],
+    working: Sequence[Trial],
+    draws: Draws,
+    usable: Fresh,
+    settings: Settings,
+) -> list[Genome]:
+    """Genomes to choose from: around the good, from crossings of two, and from a few changes to one."""
+    drawn: list[Genome] = []
+    partners = working[: max(len(parents), len(working) // 3)]
+    for _ in range(3 * settings.drawn):
+        genome = parents[min(len(parents) - 1, draws.geometric(0.5))].genome
+        way = draws.below(3)
+        if way == 0:
+            centre = draws.choice(parents).genome
+            genome = around(parameters, centre, settings.spread, 1 / (len(parents) + 2), draws)
+        if way == 1:
+            genome = crossing(genome, draws.choice(partners).genome, 0.7, draws)
+        if way == 2 or (way == 1 and draws.chance(0.5)):
+            genome = few_changes(parameters, genome, 1 + draws.geometric(0.5), settings.step, draws)
+        if usable(genome):
+            drawn.append(genome)
+        if len(drawn) == settings.drawn:
+            break
+    return drawn
+
+
+def _climb(
+    parameters: Sequence[Parameter],
+    drawn: Sequence[Genome],
+    promise: Callable[[Genome], float],
+    draws: Draws,
+    usable: Fresh,
+    settings: Settings,
+) -> Genome:
+    """The most promising genome after some rounds in which the best few are varied."""
+    ranked = sorted(((promise(genome), genome) for genome in drawn), key=lambda item: -item[0])
+    for _ in range(settings.rounds):
+        best = ranked[: settings.beam]
+        for _, genome in best[:]:
+            for _ in range(settings.mutants):
+                mutant = few_changes(parameters, genome, 1 + draws.geometric(0.7), settings.step, draws)
+                if usable(mutant):
+                    best.append((promise(mutant), mutant))
+        ranked = sorted(best, key=lambda item: -item[0])
+    return ranked[0][1]
+
+
+def _without_ballast(parent: Genome, genome: Genome, promise: Callable[[Genome], float], usable: Fresh) -> Genome:
+    """The genome without the changes that promise nothing: what is left can be read."""
+    for name, old in parent.items():
+        if genome[name] != old:
+            shorter = {**genome, name: old}
+            if usable(shorter) and promise(shorter) >= promise(genome):
+                genome = shorter
+    return genome
+
+
+def _changes(before: Genome, after: Genome) -> int:
+    return sum(after[name] != value for name, value in before.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Between scores and what the model sees: the logarithm of the distance to a little below the best.
+
+    A step near the best counts there as much as a large one among bad runs; the worst fifth is all the same.
+    """
+
+    floor: float
+    cap: float
+    centre: float
+    deviation: float
+
+    def standard(self, score: float) -> float:
+        return (math.log(min(score, self.cap) - self.floor) - self.centre) / self.deviation
+
+    def score(self, standard: float) -> float:
+        return self.floor + math.exp(self.centre + self.deviation * min(standard, self.standard(self.cap)))
+
+
+def _scale(scores: Sequence[float]) -> _Scale:
+    """The scale of sorted scores."""
+    best, middle, cap = scores[0], scores[len(scores) // 2], scores[(len(scores) - 1) * 4 // 5]
+    margin = 0.3 * (middle - best)
+    floor = best - (margin if margin > 1e-9 * abs(best) else abs(best) or 1.0)
+    logs = [math.log(min(score, cap) - floor) for score in scores]
+    centre = math.fsum(logs) / len(logs)
+    deviation = math.sqrt(math.fsum((log - centre) ** 2 for log in logs) / len(logs)) or 1.0
+    return _Scale(floor, cap, centre, deviation)
+
+
+def _model(
+    parameters: Sequence[Parameter],
+    working: Sequence[Trial],
+    failed: Sequence[Trial],
+    claimed: Sequence[Genome],
+    scale: _Scale,
+    draws: Draws,
+    settings: Settings,
+) -> Process:
+    """The model of what was tried; a failure counts as the worst fifth, and bad runs weigh less than good ones."""
+    rows = [
+        (trial.genome, scale.standard(trial.score), trial.weight * max(settings.least_weight, 1.0 - i / len(working)))
+        for i, trial in enumerate(working)
+    ]
+    rows += [(trial.genome, scale.standard(scale.cap), trial.weight * settings.least_weight) for trial in failed]
+    if len(rows) > MOST_ROWS:
+        rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
+    return fit(parameters, rows, claimed, settings.belief)
+
+
+def _near(space: Space, parents: Sequence[Trial], draws: Draws, usable: Fresh, settings: Settings) -> Move | None:
+    """A few changes to the best program that is known, or to the base; anything where no such thing is left."""
+    parent = next(iter(parents), None)
+    centre = space.default() if parent is None else parent.genome
+    parameters = list(space.parameters.values())
+    for _ in range(200):
+        genome = few_changes(parameters, centre, 1 + draws.below(settings.few), settings.first_step, draws)
+        if usable(genome):
+            return Move(genome, "local", parent, None)
+    return _random(parameters, draws, usable)
+
+
+def _random(parameters: Sequence[Parameter], draws: Draws, usable: Fresh) -> Move | None:
+    for _ in range(200):
+        genome = anywhere(parameters, draws)
+        if usable(genome):
+            return Move(genome, "random", None, None)
+    return None

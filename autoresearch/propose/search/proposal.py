@@ -1,0 +1,179 @@
+"""Titles and hypotheses in plain words, from the numbers that the search has at hand.
+
+What a proposer is given and what it gives back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.propose.program.patches import PATCHES
+from autoresearch.propose.program.ranges import Value
+from autoresearch.task.program import split_program
+
+TITLE_LENGTH = 60
+HYPOTHESIS_LENGTH = 1000
+# Genes told one by one in a hypothesis; more are only counted.
+MOST_TOLD = 6
+
+
+def title(change: Mapping[str, Sequence[Value]], gains: Mapping[str, float]) -> str:
+    """``bigram table, cosine schedule, LR 0.0083 -> 0.006 (+17)``: as many changes as fit, and how many more there are.
+
+    Patches come before constants, and among each those with the largest gain first. ``gains`` has what each change
+    was seen to gain, larger is better; a change that it lacks counts as no gain. Where not all fit, the names go
+    without the class or the file that they belong to.
+    """
+    ordered = _ordered(change, gains)
+    parts = [_change(name, name, *change[name]) for name in ordered]
+    if len(", ".join(parts)) > TITLE_LENGTH:
+        last = Counter(map(_last, ordered))
+        parts = [_change(name, _last(name) if last[_last(name)] == 1 else name, *change[name]) for name in ordered]
+    for shown in range(len(parts), 0, -1):
+        more = f" (+{len(parts) - shown})" if shown < len(parts) else ""
+        text = ", ".join(parts[:shown]) + more
+        if len(text) <= TITLE_LENGTH:
+            return text
+    return f"{parts[0][: TITLE_LENGTH - len(more) - 1]}…{more}" if parts else ""
+
+
+def _ordered(change: Collection[str], gains: Mapping[str, float]) -> list[str]:
+    """Patches before constants, the largest gain first."""
+    return sorted(change, key=lambda name: (not name.startswith("+"), -gains.get(name, 0.0), name))
+
+
+def _last(name: str) -> str:
+    """The last part of a name with dots or a colon."""
+    return re.split(r"[.:]", name)[-1] or name
+
+
+def _change(name: str, shown: str, old: Value, new: Value) -> str:
+    """One change in a few words."""
+    if not name.startswith("+"):
+        return f"{shown} {_short(old)} -> {_short(new)}"
+    patch = PATCHES.get(name[1:])
+    return f"{'' if new else 'no '}{patch.label if patch else name[1:]}"
+
+
+def hypothesis(
+    change: Mapping[str, Sequence[Value]],
+    gains: Mapping[str, float],
+    good: Sequence[Mapping[str, Value]],
+    rest: Sequence[Mapping[str, Value]],
+    closing: str,
+) -> str:
+    """What the best runs have in common where this change is made, then the closing sentence."""
+    sentences = [_evidence(name, change[name][1], good, rest) for name in _ordered(change, gains)[:MOST_TOLD]]
+    if len(change) > MOST_TOLD:
+        sentences.append(f"{len(change) - MOST_TOLD} more changes.")
+    sentences.append(closing)
+    text = " ".join(sentence for sentence in sentences if sentence)
+    return text if len(text) <= HYPOTHESIS_LENGTH else text[: HYPOTHESIS_LENGTH - 1] + "…"
+
+
+def _evidence(name: str, new: Value, good: Sequence[Mapping[str, Value]], rest: Sequence[Mapping[str, Value]]) -> str:
+    if name.startswith("+"):
+        patch = PATCHES.get(name[1:])
+        having = f"{_count(good, name)} of the best {len(good)} runs have it"
+        others = f", {_count(rest, name)} of the other {len(rest)}" if rest else ""
+        verb = "With" if new else "Without"
+        reason = f" ({patch.rationale.rstrip('.')})" if patch and new else ""
+        return f"{verb} {patch.label if patch else name[1:]}{reason}: {having}{others}."
+    middle = _middle([run[name] for run in good])
+    others = f", in the other {len(rest)} {_short(_middle([run[name] for run in rest]))}" if rest else ""
+    return f"{name} {_short(new)}: the median of the best {len(good)} runs is {_short(middle)}{others}."
+
+
+def _count(runs: Sequence[Mapping[str, Value]], name: str) -> int:
+    return sum(run[name] is True for run in runs)
+
+
+def _middle(values: list[Value]) -> Value:
+    return sorted(values, key=lambda value: (isinstance(value, str), value))[(len(values) - 1) // 2]
+
+
+def _short(value: Value) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)[:40]
+
+
+ProposalKind = Literal["baseline", "random", "model", "local", "replicate"]
+
+
+# How the names of files end in which a comment begins with two slashes.
+_SLASHES = frozenset({"c", "cc", "cpp", "cu", "cuh", "cxx", "go", "h", "hpp", "java", "js", "rs", "ts"})
+
+
+class NothingToTry(AutoresearchError):
+    """The search has nothing to propose. The sentence says why, and what to do."""
+
+
+def nothing_to_change(program: str) -> NothingToTry:
+    """The error for a program without a number that the search can change."""
+    files = list(split_program(program))
+    has = "has" if len(files) == 1 else "have"
+    return NothingToTry(f"{' and '.join(files)} {has} no number that the search can change: {_next(files)}")
+
+
+def nothing_left(program: str) -> NothingToTry:
+    """The error for a program all of whose values were tried."""
+    files = list(split_program(program))
+    return NothingToTry(f"the search has tried all values of {' and '.join(files)}: {_next(files)}")
+
+
+def _next(files: Sequence[str]) -> str:
+    mark = "//" if files[0].rpartition(".")[2] in _SLASHES else "#"
+    return f"add `{mark} 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The task as a proposer sees it."""
+
+    task: bytes
+    """Digest of the task's definition."""
+    baseline: str
+    """The task's own program."""
+    direction: Literal["minimize", "maximize"]
+    noise: float | None
+    """Standard deviation of the metric over seeds, where the task declares it."""
+    floor: float | None
+    """Known bound of the metric: nothing honest is better."""
+    source_of: Callable[[bytes], str | None]
+    """The source of a run by its id, or None when it is not at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveClaim:
+    """What another worker is trying at this moment."""
+
+    source_digest: bytes
+    replicate: int
+    genome: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One experiment to run."""
+
+    source: str
+    source_digest: bytes
+    replicate: int
+    genome: dict[str, Value]
+    base: bytes | None
+    """Canonical digest of the source that the genome changes; None is the task's baseline."""
+    parent: bytes | None
+    """The run that this one starts from; of a replicate, the run whose source it repeats."""
+    change: dict[str, list[Value]]
+    """Only what differs from the parent: ``{"LR": [old, new], "+muon": [False, True]}``."""
+    kind: ProposalKind
+    title: str
+    """At most 60 characters."""
+    hypothesis: str
+    """At most 1000 characters."""
+    expected: float | None
+    """The value that the proposer expects, where it has a reason to expect one."""

@@ -1,0 +1,358 @@
+"""The base that the search stands on: the task's baseline, or a hand-written source that leads.
+
+What was tried on another base is weak knowledge here: its genomes are read as far as they make sense, its
+scores are shifted so that the best of that base is as good as the best of this one, and it weighs half.
+
+When a seed more is worth more than a new idea: before much is built on a lucky run.
+
+While the search makes large steps, its leaders soon fall to better ones and their luck does not matter. So a
+leader earns its seeds by what is built on it: the first after a few children, the next after as many again.
+
+The built-in proposer: what to try next, from everything that was tried and is being tried.
+
+Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a
+proposal can be recomputed by whoever holds the same log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from autoresearch.errors import UsageError
+from autoresearch.propose.program.ranges import Draws, Value
+from autoresearch.propose.program.space import Genome, Space, space_of
+from autoresearch.propose.search import proposal as descriptions
+from autoresearch.propose.search.effects import effects
+from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
+from autoresearch.propose.search.moves import Move, Settings, Trial, next_move
+from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal, nothing_left, nothing_to_change
+from autoresearch.task.program import source_digest
+from autoresearch.text import sign_of
+
+# How many leading sources are asked for their base before the search stays on the baseline.
+LEADERS = 5
+FOREIGN_WEIGHT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base source, opened as a search space; ``base`` is None for the task's baseline."""
+
+    space: Space
+    base: bytes | None
+
+
+def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Base:
+    """The base of the leading source whose base is at hand and can be changed; the baseline when there is none."""
+    first_runs = {candidate.source_digest: candidate.first.id for candidate in evidence.candidates}
+    for leader in evidence.leaders[:LEADERS]:
+        base = base_of(leader, baseline)
+        if base is None:
+            break
+        source = problem.source_of(first_runs[base]) if base in first_runs else None
+        if source is not None and is_source(source, base):
+            space = space_of(source)
+            if space.parameters:
+                return Base(space, base)
+    return Base(space_of(problem.baseline), None)
+
+
+def base_of(candidate: Candidate, baseline: bytes) -> bytes | None:
+    """The base of a source: the one its genome changes, or itself when it was written by hand."""
+    if candidate.source_digest == baseline:
+        return None
+    base = candidate.first.base if candidate.first.genome else candidate.source_digest
+    return None if base == baseline else base
+
+
+def trials(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Trial], list[Trial]]:
+    """What was tried, as genomes of this space: what worked, best first, and what failed."""
+    best: dict[bytes | None, float] = {}
+    for candidate in evidence.working:
+        best.setdefault(base_of(candidate, baseline), candidate.estimate)
+    working: list[Trial] = []
+    failed: list[Trial] = []
+    for candidate in evidence.candidates:
+        base = base_of(candidate, baseline)
+        own = base == ground.base
+        itself = candidate.source_digest == (ground.base or baseline)
+        if not own and not candidate.first.genome:
+            continue
+        genome = ground.space.default() if itself else ground.space.read(candidate.first.genome)
+        shift = 0.0 if own or ground.base not in best else best[ground.base] - best.get(base, 0.0)
+        weight = 1.0 if own else FOREIGN_WEIGHT
+        trial = Trial(genome, candidate.first, candidate.estimate + shift, weight, candidate.tier)
+        (failed if candidate.runs == 0 else working).append(trial)
+    return sorted(working, key=lambda t: (t.score, t.weight < 1, t.run.source_digest)), failed
+
+
+def is_source(source: str, digest: bytes) -> bool:
+    """Whether the text is the source of this canonical digest."""
+    try:
+        return source_digest(source) == digest
+    except UsageError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """The policy; the defaults were chosen by trying others on the shipped task."""
+
+    children: int = 6
+    """So many sources must start from the apparent best for each further seed of it."""
+    most: int = 4
+    """Seeds that the apparent best gets."""
+    share: float = 0.2
+    """Of all runs, at most this share are replicates."""
+
+
+SEEDLESS = Replication(most=1)
+"""Of a task whose author says that the seed changes nothing."""
+
+
+def wants_replicate(evidence: Evidence, in_flight: Mapping[bytes, int], policy: Replication) -> Candidate | None:
+    """The source whose next seed should be run now, or None. ``in_flight`` counts live claims by source."""
+    working = evidence.working
+    first = next((candidate for candidate in working if candidate.tier is not None), None)
+    if first is None:
+        return None
+    seeds = first.runs + in_flight.get(first.source_digest, 0)
+    spent = sum(candidate.runs - 1 for candidate in working) + sum(in_flight.values())
+    if spent >= policy.share * sum(candidate.runs for candidate in working):
+        return None
+    return first if seeds < min(policy.most, 1 + first.children // policy.children) else None
+
+
+# Choices that failed together so often, and never worked, are not tried again.
+FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What one proposal is made from."""
+
+    problem: Problem
+    runs: Collection[PastRun]
+    evidence: Evidence
+    ground: Base
+    claims: tuple[LiveClaim, ...]
+    taken: frozenset[tuple[bytes, int]]
+    baseline: bytes
+
+    @property
+    def sign(self) -> float:
+        return sign_of(self.problem.direction)
+
+
+def propose(
+    problem: Problem,
+    runs: Collection[PastRun],
+    claims: Collection[LiveClaim],
+    *,
+    worker: str,
+    counter: int,
+    settings: Settings | None = None,
+    replication: Replication | None = None,
+) -> Proposal:
+    """The next experiment of this worker, whose proposals ``counter`` counts.
+
+    Never a (source, replicate) that is run or claimed already. ``problem.source_of`` is asked for a few leading
+    runs only.
+
+    Raises:
+        NothingToTry: the program has nothing that the search can change, or nothing is left of it.
+    """
+    baseline = source_digest(problem.baseline)
+    taken = {(run.source_digest, run.replicate) for run in runs}
+    taken |= {(claim.source_digest, claim.replicate) for claim in claims}
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    ground = choose_ground(problem, evidence, baseline)
+    if not ground.space.parameters:
+        raise nothing_to_change(problem.baseline)
+    if (baseline, 0) not in taken:
+        return _baseline(problem, baseline)
+    live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
+    state = _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
+    policy = replication or (SEEDLESS if problem.noise == 0 else Replication())
+    doubtful = wants_replicate(evidence, _in_flight(state), policy)
+    if doubtful is not None and (again := _replicate(state, doubtful)) is not None:
+        return again
+    draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, live))
+    made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
+    if made is None:
+        raise nothing_left(problem.baseline)
+    return made
+
+
+def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:
+    """The discovery of the source that leads beyond luck: its mean over seeds, shrunk, plus a standard error."""
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    leader = evidence.leader()
+    return None if leader is None else leader.first
+
+
+def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[bytes, bytes]:
+    """What the draws depend on: the set of runs and claims, in no order."""
+    held = {claim.source_digest + str(claim.replicate).encode() for claim in claims}
+    return b"".join(sorted({run.id for run in runs})), b"".join(sorted(held))
+
+
+def _in_flight(state: _State) -> dict[bytes, int]:
+    """How many seeds of each source that has run already are being run now."""
+    known = {candidate.source_digest for candidate in state.evidence.candidates}
+    counts: dict[bytes, int] = {}
+    for claim in state.claims:
+        if claim.source_digest in known:
+            counts[claim.source_digest] = counts.get(claim.source_digest, 0) + 1
+    return counts
+
+
+def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | None:
+    """A source that nobody has tried: None when the space has no more to give."""
+    space = state.ground.space
+    working, failed = trials(state.ground, state.evidence, state.baseline)
+    claimed = [space.read(claim.genome) for claim in state.claims if claim.genome]
+    seen = {_key(genome) for genome in claimed}
+    seen |= {_key(trial.genome) for trial in (*working, *failed)}
+    held = {digest for digest, _ in state.taken}
+    texts = [name for name, value in space.default().items() if isinstance(value, str)]
+    broken = _always_failed(texts, working, failed)
+
+    def is_fresh(genome: Genome) -> bool:
+        return _key(genome) not in seen and tuple(genome[name] for name in texts) not in broken
+
+    for _ in range(20):
+        move = next_move(space, working, failed, claimed, draws, is_fresh, settings)
+        if move is None:
+            return None
+        source = space.build(move.genome)
+        digest = None if source is None else source_digest(source)
+        if source is not None and digest is not None and digest not in held:
+            return _proposal(state, move, source, digest, (working, failed))
+        seen.add(_key(move.genome))
+    return None
+
+
+def _always_failed(texts: Sequence[str], working: Sequence[Trial], failed: Sequence[Trial]) -> set[tuple[Value, ...]]:
+    """Choices that failed so often together, whatever the numbers, and never worked: they do not fit."""
+    if not texts:
+        return set()
+    counts = Counter(tuple(trial.genome[name] for name in texts) for trial in failed)
+    worked = {tuple(trial.genome[name] for name in texts) for trial in working}
+    return {choices for choices, count in counts.items() if count >= FAILURES and choices not in worked}
+
+
+def _proposal(
+    state: _State, move: Move, source: str, digest: bytes, known: tuple[list[Trial], list[Trial]]
+) -> Proposal:
+    space, (working, failed) = state.ground.space, known
+    before = space.default() if move.parent is None else move.parent.genome
+    change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
+    expected = None if move.expected is None else state.sign * move.expected
+    if move.kind == "random":
+        closing = "A random point of the whole space: what the search believes may be wrong."
+    elif expected is None:
+        closing = "A few changes to the best program so far: the search knows little yet."
+    else:
+        best = state.sign * state.evidence.candidates[0].estimate
+        closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
+        closing += f"{state.evidence.noise:.4f}."
+    count = max(1, len(working) // 10)
+    good = [trial.genome for trial in working[:count]]
+    rest = [trial.genome for trial in (*working[count:], *failed)]
+    gains = _gains(state, change)
+    return Proposal(
+        source=source,
+        source_digest=digest,
+        replicate=0,
+        genome=move.genome,
+        base=state.ground.base,
+        parent=_ground_run(state) if move.parent is None else move.parent.run.id,
+        change=change,
+        kind=move.kind,
+        title=descriptions.title(change, gains),
+        hypothesis=closing if expected is None else descriptions.hypothesis(change, gains, good, rest, closing),
+        expected=expected,
+    )
+
+
+def _gains(state: _State, change: Mapping[str, Sequence[Value]]) -> dict[str, float]:
+    """What each of these changes gained in pairs of a run and its parent; empty for a single change."""
+    if len(change) < 2:
+        return {}
+    seen = {effect.parameter: effect.mean for effect in effects(state.runs, direction=state.problem.direction)}
+    gains = {}
+    for name, (old, new) in change.items():
+        if name in seen and isinstance(old, int | float) and isinstance(new, int | float):
+            gains[name] = -state.sign * seen[name] * (1.0 if new > old else -1.0)
+    return gains
+
+
+def _ground_run(state: _State) -> bytes | None:
+    """The run of the source that a point from the whole space changes; None while nobody has run it."""
+    ground = state.ground.base or state.baseline
+    return next((c.first.id for c in state.evidence.candidates if c.source_digest == ground), None)
+
+
+def _baseline(problem: Problem, digest: bytes) -> Proposal:
+    return Proposal(
+        source=problem.baseline,
+        source_digest=digest,
+        replicate=0,
+        genome=space_of(problem.baseline).default(),
+        base=None,
+        parent=None,
+        change={},
+        kind="baseline",
+        title="the baseline, unchanged",
+        hypothesis="Everything else is measured against the baseline, so it comes first.",
+        expected=None,
+    )
+
+
+def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
+    """The next free seed of a source; None when its source is not at hand."""
+    run, space = candidate.first, state.ground.space
+    source, genome, base = None, {}, None
+    if base_of(candidate, state.baseline) == state.ground.base:
+        itself = candidate.source_digest == (state.ground.base or state.baseline)
+        genome = space.default() if itself else space.read(run.genome)
+        source, base = space.build(genome), state.ground.base
+    if source is None or not is_source(source, candidate.source_digest):
+        source, genome, base = state.problem.source_of(run.id), {}, None
+    if source is None or not is_source(source, candidate.source_digest):
+        return None
+    held = {number for digest, number in state.taken if digest == candidate.source_digest}
+    number = next(k for k in range(len(held) + 1) if k not in held)
+    noise, seeds = state.evidence.noise, "seed" if candidate.runs == 1 else "seeds"
+    return Proposal(
+        source=source,
+        source_digest=candidate.source_digest,
+        replicate=number,
+        genome=genome,
+        base=base,
+        parent=run.id,
+        change={},
+        kind="replicate",
+        title=f"seed {number} of the leading source",
+        hypothesis=(
+            f"It leads with {state.sign * candidate.mean:.4f} over {candidate.runs} {seeds}, and one seed moves "
+            f"the value by about {noise:.4f}: another seed says whether that was luck."
+        ),
+        expected=state.sign * candidate.estimate,
+    )
+
+
+def _any_replicate(state: _State, policy: Replication) -> Proposal | None:
+    """When there is no new source: one more seed of a leader that is at hand, until each has as many as it may get."""
+    for candidate in state.evidence.leaders[:5]:
+        held = sum(digest == candidate.source_digest for digest, _ in state.taken)
+        if held < policy.most and (again := _replicate(state, candidate)) is not None:
+            return again
+    return None
+
+
+def _key(genome: Genome) -> tuple[object, ...]:
+    return tuple(genome.values())

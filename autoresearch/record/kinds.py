@@ -1,0 +1,297 @@
+"""The kinds of records, version 1: what each body holds and how large it may be. Knows no bytes, no signatures.
+
+A body is a map. Keys listed here have the type and the limits given here, or the record is refused at admission;
+unlisted keys are kept and ignored, so that a later version may add optional ones. A changed meaning is a new kind.
+Not-a-number and infinity don't exist in records: a diverged run has its status and no value.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from autoresearch.text import NOTE_CHARACTERS
+
+Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
+TITLE_CHARACTERS = 120
+Title = Annotated[str, Meta(max_length=TITLE_CHARACTERS)]
+Text = Annotated[str, Meta(max_length=NOTE_CHARACTERS)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+Scalar = int | float | str | bool
+Genome = Annotated[dict[Name, Scalar], Meta(max_length=128)]
+Metrics = Annotated[dict[Name, int | float], Meta(max_length=64)]
+Status = Annotated[str, Meta(min_length=1, max_length=32)]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all bodies: optional fields at their default value are left out of the encoding."""
+
+
+class BlobRef(Body, frozen=True, kw_only=True):
+    """Bytes named by their hash: SHA-256 of the whole, size in bytes, and of the chunk manifest when there is one."""
+
+    sha256: Hash
+    size: Count
+    manifest: Hash | None = None
+
+
+class Identity(Body, frozen=True, kw_only=True):
+    """What a root key says of itself: delegates a device key, revokes one, or describes the participant.
+
+    ``delegate`` and ``revoke`` are authored by the root key and name the device; ``profile`` by root or device.
+    Its last ``name`` counts: an empty one says nothing of it, one of spaces alone that there is none any more.
+    """
+
+    action: Literal["delegate", "revoke", "profile"]
+    root: Key
+    device: Key | None = None
+    expires: TimeMs | None = None
+    name: Title = ""
+    reason: Text = ""
+
+
+class Attestation(Body, frozen=True, kw_only=True):
+    """An attestor saw that the holder of ``subject`` controlled the mailbox behind ``tag``."""
+
+    subject: Key
+    tag: Hash
+    method: Name
+    domain: Name = ""
+    issued: TimeMs
+    expires: TimeMs
+
+
+class Admission(Body, frozen=True, kw_only=True):
+    """A founder counts a participant as attested, or no longer. ``token`` is the invite's, where one brought it."""
+
+    action: Literal["admit", "remove"]
+    participant: Key
+    reason: Text = ""
+    token: Key | None = None
+
+
+class Join(Body, frozen=True, kw_only=True):
+    """A participant joined with an invite: the invite's ``token``, a public key, signed its root key by ``proof``.
+
+    See :func:`autoresearch.networks.joined`.
+    """
+
+    participant: Key
+    token: Key
+    proof: Annotated[bytes, Meta(min_length=64, max_length=64)]
+
+
+class Task(Body, frozen=True, kw_only=True):
+    """A fixed question. ``digest``, SHA-256 of the encoded ``definition``, is its identity, whoever publishes it."""
+
+    digest: Hash
+    name: Name
+    summary: Text = ""
+    definition: dict[Name, object]
+    baseline: BlobRef
+    harness: Annotated[dict[Name, BlobRef], Meta(max_length=16)]
+
+
+class Proposer(Body, frozen=True, kw_only=True):
+    """What invented the change."""
+
+    name: Name
+    version: Name = ""
+
+
+class RunPlan(Body, frozen=True, kw_only=True):
+    """The half of a run that is known before it begins; the text of its program stands elsewhere."""
+
+    task: Hash
+    mode: Literal["experiment", "train", "bench"] = "experiment"
+    source_digest: Hash
+    parent: Hash | None = None
+    base: Hash | None = None
+    replicate: Count = 0
+    seed: Count
+    budget: float
+    genome: Genome = {}
+    title: Title = ""
+    hypothesis: Text = ""
+    expected: float | None = None
+    proposer: Proposer | None = None
+
+
+class RunOutcome(Body, frozen=True, kw_only=True):
+    """The half of a run that is known after its end. ``status`` is one of :class:`autoresearch.words.RunStatus`."""
+
+    status: Status
+    reason: Text = ""
+    value: float | None = None
+    metrics: Metrics = {}
+    curve: Annotated[list[float], Meta(max_length=64)] = []
+    duration_ms: Count = 0
+    cpu_ms: Count = 0
+    peak_memory_bytes: Count = 0
+    sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
+    device: Title = ""
+    environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
+
+
+class _Joined(type(Body)):  # type: ignore[misc]
+    """Gives a struct the fields of several: by its layout in memory it can be a subclass of the first only.
+
+    To a type checker it is a subclass of all of them; ``msgspec.convert(run, RunOutcome, from_attributes=True)`` makes
+    one of them.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type[Body], ...], namespace: dict[str, Any], **config: bool) -> type:
+        first, *others = bases
+        for half in others:
+            defaults = {
+                field.name: field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+                for field in msgspec.structs.fields(half)
+                if not field.required
+            }
+            annotations = {**half.__annotations__, **namespace["__annotations__"]}
+            namespace = {**defaults, **namespace, "__annotations__": annotations}
+        made: type = super().__new__(cls, name, (first,), namespace, **config)
+        return made
+
+
+class Run(RunPlan, RunOutcome, frozen=True, kw_only=True, metaclass=_Joined):
+    """One execution of a program on a task. ``origin`` is the record that its author published in another network."""
+
+    source: BlobRef
+    log: BlobRef | None = None
+    checkpoint: BlobRef | None = None
+    origin: Hash | None = None
+
+
+class Commitment(Body, frozen=True, kw_only=True):
+    """A verifier measured a run and fixes what it measured, before it tells: ``digest`` commits it to its verification.
+
+    See :func:`autoresearch.verification.commitment_digest`.
+    """
+
+    run: Hash
+    stage: Name
+    round: Annotated[int, Meta(ge=0, le=16)] = 0
+    proof: Annotated[bytes, Meta(max_length=128)] = b""
+    digest: Hash
+
+
+class Verification(Body, frozen=True, kw_only=True):
+    """Another participant's measurement of a run. It links its commitment, which ``salt`` opens."""
+
+    run: Hash
+    stage: Name
+    round: Annotated[int, Meta(ge=0, le=16)] = 0
+    verdict: Literal["pass", "fail", "unavailable", "error"]
+    value: float | None = None
+    tolerance: float | None = None
+    metrics: Metrics = {}
+    seeds: Annotated[list[Count], Meta(max_length=32)] = []
+    values: Annotated[list[float], Meta(max_length=32)] = []
+    parent_values: Annotated[list[float], Meta(max_length=32)] = []
+    proof: Annotated[bytes, Meta(max_length=128)] = b""
+    device: Title = ""
+    sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
+    log: BlobRef | None = None
+    duration_ms: Count = 0
+    reason: Text = ""
+    salt: Annotated[bytes, Meta(max_length=32)] = b""
+
+
+class Claim(Body, frozen=True, kw_only=True):
+    """Says “I am trying this until …”, so that two machines don't do the same thing."""
+
+    task: Hash
+    source_digest: Hash
+    replicate: Count = 0
+    parent: Hash | None = None
+    genome: Genome = {}
+    title: Title = ""
+    until: TimeMs
+
+
+class Note(Body, frozen=True, kw_only=True):
+    """A hypothesis, an insight, or past work brought in from elsewhere; the links are its evidence."""
+
+    topic: Literal["hypothesis", "insight", "history"]
+    text: Text
+    task: Hash | None = None
+    origin: Title = ""
+    metrics: Metrics = {}
+    status: Annotated[str, Meta(max_length=32)] = ""
+
+
+class Release(Body, frozen=True, kw_only=True):
+    """One pinned version of an installable component."""
+
+    name: Name
+    version: Name
+    summary: Text = ""
+    bundle: BlobRef
+    metadata: dict[Name, object] = {}
+
+
+class Yank(Body, frozen=True, kw_only=True):
+    """The author advises against a release; it stays."""
+
+    release: Hash
+    reason: Text = ""
+
+
+class Withdrawal(Body, frozen=True, kw_only=True):
+    """The author takes back own records named in the links; they stay in the log and leave the views."""
+
+    reason: Text = ""
+
+
+class Merge(Body, frozen=True, kw_only=True):
+    """The root key ends a fork of a device key: ``heads`` are the last records of all branches."""
+
+    device: Key
+    heads: Annotated[list[Hash], Meta(min_length=1, max_length=16)]
+
+
+KINDS: dict[str, type[Body]] = {
+    "identity": Identity,
+    "attestation": Attestation,
+    "admission": Admission,
+    "join": Join,
+    "task": Task,
+    "run": Run,
+    "commitment": Commitment,
+    "verification": Verification,
+    "claim": Claim,
+    "note": Note,
+    "release": Release,
+    "yank": Yank,
+    "withdrawal": Withdrawal,
+    "merge": Merge,
+}
+
+
+def blobs_of(body: object) -> list[tuple[str, BlobRef]]:
+    """The blobs that a body names, each with its field's name; where a field has several, with its own name there."""
+    if not isinstance(body, Body):
+        return []
+    found: list[tuple[str, BlobRef]] = []
+    for field in body.__struct_fields__:
+        value = getattr(body, field)
+        if isinstance(value, BlobRef):
+            found.append((field, value))
+        elif isinstance(value, dict):
+            found += [(name, blob) for name, blob in value.items() if isinstance(blob, BlobRef)]
+    return found
+
+
+def task_of_body(body: Body | dict[str, object]) -> bytes | None:
+    """The digest of the task that a record is about."""
+    if isinstance(body, Task):
+        return body.digest
+    if isinstance(body, Run | Claim | Note):
+        return body.task
+    return None

@@ -1,0 +1,1 @@
+"""From a request to an outcome: harness, referee, evaluator, packages and costs."""

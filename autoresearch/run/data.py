@@ -1,0 +1,268 @@
+"""Makes a task's data in the sandbox, once per machine, and checks every byte of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.layout import Interpreter
+from autoresearch.run.sandbox.scratch import remove_tree, scratch_folder
+from autoresearch.words import RunStatus
+
+_PROGRAM = "prepare.py"
+_LOCK_SPARE_SECONDS = 60.0
+MOST_TEXT_BYTES = 256 << 20
+"""A file of tokens larger than this is not read: nobody asks a model about so much text."""
+
+
+def prepare_data(
+    files: Mapping[str, bytes],
+    expected: Mapping[str, str],
+    cache: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool = True,
+    python: Interpreter | None = None,
+) -> Path:
+    """The folder with a task's data, made by running ``python prepare.py`` when it isn't there yet.
+
+    ``expected`` maps file names to hex SHA-256. The folder is ``cache/<digest of expected>``; it appears whole or not
+    at all, and several callers may ask at once. Raises UsageError for names that are not plain, TimedOut where another
+    caller holds the lock too long or the program takes too long, Refused where the sandbox won't start or the program
+    is ``foreign`` and there is no sandbox, and AutoresearchError where the program fails or makes other bytes.
+    """
+    _check_names(expected)
+    cache.mkdir(parents=True, exist_ok=True)
+    target = cache / data_digest(expected)
+    if _mismatch(target, expected) is None:
+        return target
+    try:
+        with FileLock(f"{target}.lock", timeout=limits.seconds + _LOCK_SPARE_SECONDS):
+            if _mismatch(target, expected) is not None:
+                _make(files, expected, target, level=level, limits=limits, foreign=foreign, python=python)
+    except Timeout as error:
+        raise TimedOut(
+            "another process has been making the same data for too long", hint=f"is it stuck? {target}.lock"
+        ) from error
+    return target
+
+
+def without(data: Path, withheld: Collection[str]) -> Path:
+    """A folder beside ``data`` with all of its files but the ``withheld``: what a run may see of a task's data."""
+    kept = sorted(path.name for path in data.iterdir() if path.name not in withheld)
+    target = data.with_name(f"{data.name}.{hashlib.sha256(repr(kept).encode()).hexdigest()[:8]}")
+    if _links(target, data, kept):
+        return target
+    with FileLock(f"{target}.lock", timeout=_LOCK_SPARE_SECONDS):
+        if not _links(target, data, kept):
+            with scratch_folder(target.parent) as scratch:
+                work = scratch.folder / "kept"
+                work.mkdir()
+                for name in kept:
+                    (work / name).hardlink_to(data / name)
+                work.chmod(0o755)
+                remove_tree(target)  # of data that was damaged, and made anew since
+                work.rename(target)
+    return target
+
+
+def _links(folder: Path, data: Path, names: Collection[str]) -> bool:
+    return folder.is_dir() and all((folder / n).exists() and (folder / n).samefile(data / n) for n in names)
+
+
+def write_fresh(
+    files: Mapping[str, bytes],
+    names: Collection[str],
+    seed: int,
+    scratch: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool = True,
+    python: Interpreter | None = None,
+) -> dict[str, bytes]:
+    """What ``python prepare.py fresh`` writes from a seed: those of the files ``names`` that it made, whole.
+
+    Raises:
+        Refused: it is ``foreign`` and there is no sandbox, or the sandbox won't start.
+        AutoresearchError: the program fails, or a file is larger than MOST_TEXT_BYTES.
+    """
+    with scratch_folder(scratch) as work:
+        made, checked = work.folder / "made", work.folder / "checked"
+        made.mkdir()
+        checked.mkdir()
+        _prepare(
+            files, made, level=level, limits=limits, foreign=foreign, python=python, seed=seed, arguments=("fresh",)
+        )
+        for name in names:
+            _take(made / name, checked / name)
+        return {path.name: _whole(path) for path in checked.iterdir()}
+
+
+def _whole(path: Path) -> bytes:
+    """The content of a file that a program made, unless it is larger than any text that is asked about."""
+    if (size := path.stat().st_size) > MOST_TEXT_BYTES:
+        raise AutoresearchError(
+            f"{_PROGRAM} wrote {size} bytes into {path.name}, and {MOST_TEXT_BYTES} are the most",
+            hint="the task's author has to mend that",
+        )
+    return path.read_bytes()
+
+
+def write_world(  # noqa: PLR0913 - what is written, and the conditions of a run
+    files: Mapping[str, bytes],
+    names: Collection[str],
+    optional: str,
+    seed: int,
+    target: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool = True,
+    python: Interpreter | None = None,
+) -> None:
+    """Write what ``python prepare.py world`` makes from a seed as the new folder ``target``: all of ``names``.
+
+    The file ``optional`` is taken where it was made.
+
+    Raises:
+        Refused: it is ``foreign`` and there is no sandbox, or the sandbox won't start.
+        AutoresearchError: the program fails, or leaves one of ``names`` out.
+    """
+    with scratch_folder(target.parent) as work:
+        made = work.folder / "made"
+        made.mkdir()
+        target.mkdir()
+        target.chmod(0o755)
+        _prepare(
+            files, made, level=level, limits=limits, foreign=foreign, python=python, seed=seed, arguments=("world",)
+        )
+        for name in (*names, optional):
+            _take(made / name, target / name)
+    if missing := sorted(name for name in names if not (target / name).is_file()):
+        raise AutoresearchError(
+            f"the task's {_PROGRAM} made no {missing[0]} for another world", hint="the task's author has to mend that"
+        )
+
+
+def data_digest(expected: Mapping[str, str]) -> str:
+    """The name of the folder: SHA-256 over the sorted ``name hash`` lines."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(expected.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _check_names(expected: Mapping[str, str]) -> None:
+    if not expected:
+        raise UsageError("the task names no data file to make")
+    for name, digest in expected.items():
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", name):
+            raise UsageError(f"{name!r} is not a plain file name")
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise UsageError(f"the hash of {name} is not a hex SHA-256")
+
+
+def _make(
+    files: Mapping[str, bytes],
+    expected: Mapping[str, str],
+    target: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool,
+    python: Interpreter | None,
+) -> None:
+    with scratch_folder(target.parent) as work:
+        made, checked = work.folder / "made", work.folder / "checked"
+        made.mkdir()
+        checked.mkdir()
+        _prepare(files, made, level=level, limits=limits, foreign=foreign, python=python)
+        for name in expected:
+            _take(made / name, checked / name)
+        if (wrong := _mismatch(checked, expected)) is not None:
+            raise AutoresearchError(
+                f"the data that {_PROGRAM} makes here differs from the task's: {wrong}",
+                hint="the task may need another version of a library; ask its author",
+            )
+        remove_tree(target)  # a damaged one
+        checked.chmod(0o755)
+        checked.rename(target)
+
+
+def _prepare(
+    files: Mapping[str, bytes],
+    made: Path,
+    *,
+    level: Level,
+    limits: Limits,
+    foreign: bool,
+    python: Interpreter | None,
+    seed: int = 0,
+    arguments: tuple[str, ...] = (),
+) -> None:
+    job = Job(
+        files,
+        foreign=foreign,
+        entry=_PROGRAM,
+        copied=tuple(files),
+        data=made,
+        writable_data=True,
+        limits=limits,
+        seed=seed,
+        metric_source="stdout",
+        parse=_none,
+        arguments=arguments,
+        python=python,
+    )
+    outcome = execute(job, level=level)
+    if outcome.status is not RunStatus.OK:
+        raise _failure(outcome.status, outcome.reason)
+
+
+def _none(_: str) -> dict[str, float]:
+    return {}
+
+
+def _failure(status: RunStatus, reason: str) -> AutoresearchError:
+    sentence = f"the task's data could not be made: {reason}"
+    if status is RunStatus.TIMED_OUT:
+        return TimedOut(sentence, hint="a task file can allow more seconds in its limits")
+    if status is RunStatus.REFUSED:
+        return Refused(sentence, hint="ask the daemon's doctor what its sandbox lacks")
+    return AutoresearchError(sentence, hint=f"run the task's {_PROGRAM} by hand to see more")
+
+
+def _take(made: Path, checked: Path) -> None:
+    """Moves one made file, if it is a plain one, and gives it to us, readable for all and writable for none."""
+    try:
+        status = made.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        return
+    made.rename(checked)
+    if os.geteuid() == 0:
+        os.chown(checked, 0, 0)
+    checked.chmod(0o444)
+
+
+def _mismatch(folder: Path, expected: Mapping[str, str]) -> str | None:
+    """The first file that is missing or has other bytes, as a few words; None when all are right."""
+    for name, digest in expected.items():
+        try:
+            with (folder / name).open("rb") as file:
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
+        except (FileNotFoundError, NotADirectoryError):
+            return f"{name} is missing"
+        if actual != digest:
+            return f"{name} has the hash {actual[:16]}…, not {digest[:16]}…"
+    return None

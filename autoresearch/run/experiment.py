@@ -1,0 +1,299 @@
+"""One experiment, from what is to be run to the body of its record."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from autoresearch import __version__
+from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
+from autoresearch.run import bench as costs
+from autoresearch.run.bench import (
+    MIB,
+    Bench,
+    command_words,
+    device_name,
+    environment,
+    fault_of_program,
+    job_limits,
+    program_files,
+    runs_library,
+    task_data,
+)
+from autoresearch.run.data import without
+from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Job, Limits, Outcome
+from autoresearch.run.sandbox.supervise import KILLED
+from autoresearch.run.texts import World
+from autoresearch.task.model import Task, evaluation_seed, seed_for
+from autoresearch.task.program import parse_summary, source_digest
+from autoresearch.text import NOTE_CHARACTERS
+from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
+
+# More of a reason than this does not fit the record's field and tells nobody more.
+REASON_CHARACTERS = 1000
+# How often the referee asks a model of one's own: a false share of 1 % shows with 99 %.
+OWN_CHALLENGES = 512
+# What stands in a log between what the program printed and what the task's evaluator did.
+EVALUATOR_MARK = b"--- the task's evaluator ---\n"
+# More digits than these differ between machines.
+VALUE_DIGITS = 6
+
+
+class Plan(RunPlan, frozen=True, kw_only=True):
+    """The plan of a run with its program as one text. ``kind`` says how the program was made."""
+
+    source: str
+    kind: str = "given"
+    # What its proposer says that earlier runs show; published as a note beside the run.
+    insight: str = ""
+
+
+def plan_as_it_stands(
+    task: Task,
+    source: str,
+    *,
+    replicate: int = 0,
+    title: str = "",
+    hypothesis: str = "",
+    proposer: str = "by hand",
+    **fields: object,
+) -> Plan:
+    """The plan for a source with the task's own seed and full budget; ``fields`` are further fields of the plan.
+
+    Raises:
+        UsageError: the source is not valid Python.
+    """
+    digest = source_digest(source)
+    plan = Plan(
+        task=task.digest,
+        source=source,
+        source_digest=digest,
+        replicate=replicate,
+        seed=seed_for(task.digest, digest, replicate),
+        budget=float(task.budget.amount),
+        title=title[:TITLE_CHARACTERS],
+        hypothesis=hypothesis[:NOTE_CHARACTERS],
+        proposer=Proposer(name=proposer, version=__version__),
+    )
+    return msgspec.structs.replace(plan, **fields)
+
+
+def again(plan: Plan, replicate: int) -> Plan:
+    """The same plan with the seed of another replicate."""
+    seed = seed_for(plan.task, plan.source_digest, replicate)
+    return msgspec.structs.replace(plan, replicate=replicate, seed=seed)
+
+
+def measure(
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    *,
+    world: World | None = None,
+    own: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Outcome:
+    """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
+
+    With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
+    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.research.costs`).
+    Where that is not known the baseline is run first. For an ``own`` run it is not: that would double the time to the
+    first result, and others check the cost when they verify the run.
+    """
+    if (fault := fault_of_program(task, plan.source)) is not None:
+        outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
+    else:
+        outcome = _within_budget(task, plan, bench, world, on_progress, cancelled, own=own)
+    if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
+        reason = f"{KILLED}: most likely the machine's memory was used up"
+        outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
+    if task.evaluation is not None and outcome.status is RunStatus.OK:
+        outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
+    if task.evaluator is not None and outcome.status is RunStatus.OK:
+        outcome = _evaluated(task, plan, bench, outcome, _evaluator_seed(task, plan, world), cancelled)
+    return msgspec.structs.replace(
+        outcome,
+        reason=outcome.reason[:REASON_CHARACTERS],
+        metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
+        device=device_name(bench.device)[:TITLE_CHARACTERS],
+        environment=environment(bench.python),
+    )
+
+
+def _within_budget(
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    world: World | None,
+    on_progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool] | None,
+    *,
+    own: bool,
+) -> Outcome:
+    """The outcome of the training, with status over budget where it cost more than it may."""
+    limits = job_limits(task, bench.ceiling)
+    if plan.source_digest == source_digest(task.baseline.decode()):
+        outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
+        if outcome.status is RunStatus.OK:
+            costs.remember_cost(task, bench, plan.budget, outcome)
+        return outcome
+    baseline_ms = costs.known_cost_ms(task, bench, plan.budget)
+    if baseline_ms is None and not own:
+        baseline_ms = _baseline_ms(task, plan, bench, cancelled)
+    if baseline_ms is None:  # not known yet, or the baseline does not run here
+        return trained(task, plan, bench, limits, world, on_progress, cancelled)
+    bound = costs.bounded(limits, task, bench, baseline_ms)
+    outcome = trained(task, plan, bench, bound, world, on_progress, cancelled)
+    was_stopped = outcome.status is RunStatus.OVER_BUDGET or (
+        outcome.status is RunStatus.TIMED_OUT and bound.seconds < limits.seconds
+    )
+    if not was_stopped and not (outcome.status is RunStatus.OK and costs.is_over(task, bench, outcome, baseline_ms)):
+        return outcome
+    baseline_ms = _baseline_ms(task, plan, bench, cancelled) or baseline_ms
+    if costs.is_over(task, bench, outcome, baseline_ms):
+        return costs.over_budget(task, bench, outcome, baseline_ms)
+    if was_stopped:
+        reason = "it was stopped, because this machine is much slower than when the baseline was measured"
+        return msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=reason)
+    return outcome
+
+
+def _baseline_ms(task: Task, plan: Plan, bench: Bench, cancelled: Callable[[], bool] | None) -> int | None:
+    """Run the baseline for its cost; None where it does not end well."""
+    baseline = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=plan.budget)
+    # Its checkpoint must not take the place of another's.
+    outcome = trained(task, baseline, bench.beside("baseline"), job_limits(task, bench.ceiling), None, None, cancelled)
+    if outcome.status is not RunStatus.OK:
+        return None
+    return costs.remember_cost(task, bench, plan.budget, outcome)
+
+
+def trained(
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    limits: Limits,
+    world: World | None,
+    on_progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> Outcome:
+    """Train a plan's program in the sandbox, without judging what it cost or what it left."""
+    data, hidden = task_data(task, bench) if world is None or world.data is None else world.data, task.hidden
+    files = {**program_files(plan.source), **task.harness}
+    files = {name: text for name, text in files.items() if name not in hidden}
+    if data is not None and hidden:
+        data = without(data, hidden)
+    if task.evaluator is not None:
+        limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
+    command = command_words(task.recipe.command)
+    job = Job(
+        files=files,
+        build=command_words(task.recipe.build),
+        command=command,
+        library=runs_library(command),
+        copied=tuple(files),
+        foreign=bench.foreign,
+        data=data,
+        mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
+        limits=limits,
+        seed=plan.seed,
+        budget=plan.budget,
+        threads=bench.threads,
+        device=bench.device,
+        metric_source="stdout" if task.metric.source == "evaluator" else task.metric.source,
+        metric_name="" if task.evaluator else task.metric.name,  # of what it prints then nothing is a measurement
+        parse=lambda text: {} if task.evaluator else parse_summary(text, task.metric.name),
+        checkpoint_to=bench.scratch,
+        python=bench.python,
+        artifact=task.evaluator.artifact if task.evaluator else "",
+    )
+    return execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
+
+
+def _refereed(
+    task: Task,
+    source: str,
+    bench: Bench,
+    outcome: Outcome,
+    world: World | None,
+    cancelled: Callable[[], bool] | None,
+) -> Outcome:
+    """The outcome with the referee's number, or with why there is none."""
+    if outcome.checkpoint is None:
+        reason = "it left no checkpoint for the referee"
+        return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
+    model = Model(source, outcome.checkpoint)
+    draw, asked = os.urandom(32), OWN_CHALLENGES
+    if world is not None and world.text is not None:
+        found = examine_on_new_text(
+            task, model, bench, draw=draw, challenges=asked, new=world.text, cancelled=cancelled
+        )
+    else:
+        found = examine(task, model, bench, draw=draw, challenges=asked, cancelled=cancelled)
+    return msgspec.structs.replace(
+        outcome,
+        status=found.status,
+        reason=found.reason,
+        value=None if found.value is None else round(found.value, VALUE_DIGITS),
+        duration_ms=outcome.duration_ms + found.duration_ms,
+        cpu_ms=outcome.cpu_ms + found.cpu_ms,
+    )
+
+
+def _evaluator_seed(task: Task, plan: Plan, world: World | None) -> int:
+    """The seed that the evaluator draws from. With ``fresh`` it is made here, after the program has ended."""
+    if world is not None:
+        return world.seed
+    assert task.evaluator is not None
+    return secrets.randbits(63) if task.evaluator.fresh else evaluation_seed(plan.seed)
+
+
+def _evaluated(
+    task: Task, plan: Plan, bench: Bench, outcome: Outcome, seed: int, cancelled: Callable[[], bool] | None
+) -> Outcome:
+    """The outcome with the number of the task's evaluator, or with why there is none."""
+    assert task.evaluator is not None
+    if outcome.checkpoint is None:
+        reason = f"it left no plain file {task.evaluator.artifact} in its working folder"
+        return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
+    found = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled)
+    return msgspec.structs.replace(
+        outcome,
+        status=found.status,
+        reason=found.reason,
+        value=found.value,
+        metrics=found.metrics,
+        log=outcome.log + EVALUATOR_MARK + found.log,
+        duration_ms=outcome.duration_ms + found.duration_ms,
+        cpu_ms=outcome.cpu_ms + found.cpu_ms,
+    )
+
+
+def abandoned(reason: str) -> RunOutcome:
+    """The outcome of a run of which nobody saw the end."""
+    return RunOutcome(status=RunStatus.ABANDONED, reason=reason)
+
+
+def run_body(
+    plan: RunPlan,
+    outcome: RunOutcome,
+    *,
+    source: BlobRef,
+    log: BlobRef | None = None,
+    checkpoint: BlobRef | None = None,
+) -> Run:
+    """The body of the run's record."""
+    halves = ((RunPlan, plan), (RunOutcome, outcome))
+    fields = {name: getattr(half, name) for kind, half in halves for name in kind.__struct_fields__}
+    fields["reason"] = outcome.reason or RUN_STATUS_SENTENCES[RunStatus(outcome.status)]
+    return Run(**fields, source=source, log=log, checkpoint=checkpoint)

@@ -1,0 +1,286 @@
+"""Whether a task's packages may be installed here: one's own, those that a person allowed, or all.
+
+Unpacks wheels into an environment. Nothing lands outside of it, nothing takes the place of Python there.
+
+What pip does beside that is left out on purpose: scripts and their entry points, whose names strangers choose.
+Source: the binary distribution format, https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
+
+The environment of a task's packages: made once on a machine, whole or not at all, and shared by equal lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from filelock import FileLock, Timeout
+
+from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut
+from autoresearch.log.log import Log
+from autoresearch.log.standing.context import is_own_task, own_keys
+from autoresearch.run import package_locks as tools
+from autoresearch.run.sandbox.layout import (
+    Interpreter,
+    interpreter_in,
+    made_interpreter,
+    package_folders,
+    site_packages,
+)
+from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.lock import Package, lock_digest, write_lock
+from autoresearch.task.model import Task
+
+ALL = "all"
+
+
+class PackagesNotAllowed(CannotRunHere):
+    """What another participant wrote needs packages, and nobody allowed this machine to install them."""
+
+    def __init__(self, name: str, count: int, *, hint: str) -> None:
+        packages = f"{count} Python {'package' if count == 1 else 'packages'}"
+        super().__init__(f"{name} needs {packages} that nobody allowed here", hint=hint)
+
+
+def task_not_allowed(task: Task, option: str = "") -> PackagesNotAllowed:
+    """The error for a task. ``option`` of the command in hand allows it."""
+    hint = f"{option and f'{option}, or: '}autoresearch task allow {task.folder}"
+    return PackagesNotAllowed(task.name, len(task.packages), hint=hint)
+
+
+def allow_packages(folder: Path, packages: list[Package]) -> None:
+    """Note that a person allowed to install a list of packages: this very list, with these hashes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _mark(folder, packages).touch()
+
+
+def is_allowed(folder: Path, packages: list[Package]) -> bool:
+    """Whether a person allowed to install a list of packages."""
+    return _mark(folder, packages).exists()
+
+
+def may_install(task: Task, folder: Path, setting: str, log: Log, device: bytes | None, now_ms: int) -> bool:
+    """Whether a task's packages may be installed without asking again.
+
+    ``folder`` keeps what a person allowed, ``setting`` is ``work.allow_packages``. ``device`` is this node's key, None
+    where it has none yet.
+    """
+    if setting == ALL or is_allowed(folder, task.packages):
+        return True
+    own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
+    return is_own_task(log, task, own, shipped=shipped_task())
+
+
+def _mark(folder: Path, packages: list[Package]) -> Path:
+    return folder / lock_digest(packages).hex()
+
+
+# Where the parts of a wheel's folder NAME-VERSION.data go; the others are left out.
+_CODE = frozenset({"purelib", "platlib"})
+_DATA = "data"
+# What an environment has of its own.
+_OF_PYTHON = frozenset({"bin", "include", "lib64", "pyvenv.cfg"})
+
+
+def unpack(wheel: Path, environment: Path, hashes: Collection[str]) -> None:
+    """Unpack one wheel; its SHA-256, in hex, has to be among ``hashes``.
+
+    Raises:
+        CannotRunHere: it has another hash, is no wheel, has an impossible file name, or is larger than the free disk.
+    """
+    with wheel.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() not in hashes:
+            raise CannotRunHere(f"{wheel.name} has another hash than the lock says", hint="ask the task's author")
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > shutil.disk_usage(environment).free:
+                raise CannotRunHere(f"the disk is too full for {wheel.name}", hint="free some space, then try again")
+            for entry in archive.infolist():
+                if not entry.is_dir() and (target := _target(entry.filename, environment)) is not None:
+                    _extract(archive, entry, target)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise CannotRunHere(f"{wheel.name} can't be unpacked: {error}", hint="ask the task's author") from error
+
+
+def _target(name: str, environment: Path) -> Path | None:
+    """Where a file of a wheel belongs; None: nowhere. Raises ValueError for a name that leads elsewhere."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\\" in name or not name.isprintable():
+        raise ValueError(f"it has a file with an impossible name: {name[:80]!r}")
+    if not parts[0].endswith(".data"):
+        return site_packages(environment).joinpath(*parts)
+    kind, rest = parts[1:2], parts[2:]
+    if not rest:
+        return None
+    if kind[0] in _CODE:
+        return site_packages(environment).joinpath(*rest)
+    is_pythons = rest[0] in _OF_PYTHON or (rest[0] == "lib" and rest[1:2] and rest[1].startswith("python"))
+    return environment.joinpath(*rest) if kind[0] == _DATA and not is_pythons else None
+
+
+def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with archive.open(entry) as source, target.open("wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+    runs = bool(entry.external_attr >> 16 & stat.S_IXUSR)
+    target.chmod(0o755 if runs else 0o644)
+
+
+INSTALL_SECONDS = 3600.0
+# An environment that nobody used for so long is removed when the next one is made.
+UNUSED_DAYS = 30
+_LOCK_SECONDS = 0.2
+_BASE = "autoresearch_base.pth"
+_COMPILE = "import compileall, sys; compileall.compile_dir(sys.argv[1], maxlevels=100, quiet=2, workers=0)"
+
+
+def task_python(
+    task: Task,
+    place: Path,
+    *,
+    may_install: Callable[[], bool],
+    cancelled: Callable[[], bool] | None = None,
+) -> Interpreter | None:
+    """The Python that runs a task's programs; None: the node's own. Its packages are installed if they are not here.
+
+    Raises:
+        PackagesNotAllowed: they have to be installed, and ``may_install`` says no.
+        CannotRunHere: the task's venv is no environment, or a package can't be installed.
+        TimedOut: installing took too long.
+        AutoresearchError: it was cancelled.
+    """
+    if task.python is None:
+        return None
+    if task.python.venv:
+        return interpreter_in(Path(task.python.venv).expanduser())
+    wanted = _of_task(task)
+    if not wanted.is_installed(place) and not may_install():
+        raise task_not_allowed(task)
+    return wanted.python(place, cancelled=cancelled)
+
+
+def environment_folder(task: Task, place: Path) -> Path:
+    """Where the environment of a task's packages is, or will be: another place for another Python."""
+    return _of_task(task).folder(place)
+
+
+def is_installed(task: Task, place: Path) -> bool:
+    """Whether the environment of a task's packages is here."""
+    return _of_task(task).is_installed(place)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSet:
+    """Locked packages of something, by its name; with ``base`` they are beside the node's own."""
+
+    name: str
+    packages: list[Package]
+    base: bool
+
+    def folder(self, place: Path) -> Path:
+        """Where their environment is, or will be: another place for another Python."""
+        base = [str(folder) for folder in package_folders()] if self.base else []
+        text = repr((write_lock(self.packages), sys.version, base))
+        return place / hashlib.sha256(text.encode()).hexdigest()
+
+    def is_installed(self, place: Path) -> bool:
+        """Whether their environment is here."""
+        return self.folder(place).is_dir()
+
+    def python(self, place: Path, *, cancelled: Callable[[], bool] | None = None) -> Interpreter:
+        """The Python that has them. They are installed if they are not here.
+
+        Raises:
+            CannotRunHere: one can't be installed.
+            TimedOut: installing took too long.
+            AutoresearchError: it was cancelled.
+        """
+        target = self.folder(place)
+        if not target.is_dir():
+            _install(self, target, cancelled)
+        os.utime(target)  # it is in use
+        return made_interpreter(target, with_base=self.base)
+
+
+def _of_task(task: Task) -> PackageSet:
+    assert task.python is not None
+    return PackageSet(task.name, task.packages, task.python.base)
+
+
+def _install(wanted: PackageSet, target: Path, cancelled: Callable[[], bool] | None) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(target, cancelled):
+        if target.is_dir():  # another process made it meanwhile
+            return
+        sweep(target.parent)
+        _remove_unused(target.parent)
+        with scratch_folder(target.parent) as scratch:
+            made = _made(wanted, scratch, cancelled)
+            made.rename(target)
+
+
+def _made(packages: PackageSet, scratch: Scratch, cancelled: Callable[[], bool] | None) -> Path:
+    """A new environment in a scratch folder.
+
+    pip brings the files, and this process unpacks them: a package can neither run nor write anything while it is
+    installed. pip holds the folder's lock too: should this process be killed, no sweep takes the folder from under it.
+    """
+    made, wheels, wanted = (scratch.folder / name for name in ("made", "wheels", "wanted.txt"))
+    wanted.write_text(write_lock(packages.packages))
+    wheels.mkdir()
+    words = ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels)]
+    call = partial(
+        tools.call,
+        what=f"the packages of {packages.name} can't be installed",
+        seconds=INSTALL_SECONDS,
+        cwd=scratch.folder,
+        held=[scratch.lock],
+        cancelled=cancelled,
+    )
+    call([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)])
+    call(tools.pip("download", *words, "--requirement", str(wanted)))
+    allowed = {digest for package in packages.packages for digest in package.hashes}
+    for wheel in sorted(wheels.iterdir()):
+        unpack(wheel, made, allowed)
+    # A run can't keep what it compiles. Files that are no Python of this version are no fault.
+    call([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))])
+    for folder in (made, *made.rglob("*")):
+        if folder.is_dir() and not folder.is_symlink():
+            folder.chmod(0o755)
+    if packages.base:
+        (site_packages(made) / _BASE).write_text("".join(f"{folder}\n" for folder in package_folders()))
+    return made
+
+
+@contextmanager
+def _alone(target: Path, cancelled: Callable[[], bool] | None) -> Iterator[None]:
+    """Only one process makes an environment; the others wait for it."""
+    deadline = time.monotonic() + INSTALL_SECONDS
+    while True:
+        try:
+            with FileLock(f"{target}.lock", timeout=_LOCK_SECONDS):
+                yield
+                return
+        except Timeout:
+            if cancelled is not None and cancelled():
+                raise AutoresearchError("installing packages was stopped on request") from None
+            if time.monotonic() > deadline:
+                sentence = "another process has been installing the same packages for too long"
+                raise TimedOut(sentence, hint=f"is it stuck? {target}.lock") from None
+
+
+def _remove_unused(place: Path) -> None:
+    oldest = time.time() - UNUSED_DAYS * 86_400
+    for folder in place.iterdir():
+        if folder.is_dir() and len(folder.name) == 64 and folder.stat().st_mtime < oldest:
+            remove_tree(folder)

@@ -1,0 +1,179 @@
+"""Which modules a task's programs import that are not here: all of them at once, without running the programs.
+
+Whether a machine can run a task at all: the baseline's imports and first step, before anything is claimed.
+
+What fails here is the machine's fault, never the fault of an idea: no graphics card, a missing package, no data.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from autoresearch.errors import CannotRunHere
+from autoresearch.run.bench import Bench, device_name, job_limits, missing_command, program_files
+from autoresearch.run.evaluating import evaluate
+from autoresearch.run.experiment import plan_as_it_stands, trained
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Job, Outcome
+from autoresearch.task.model import Task
+from autoresearch.words import STARTED, RunStatus
+
+_SECONDS = 60
+_ENTRY = "imports.py"
+# It finds modules and imports none; names come on the command line, the missing ones leave on standard output.
+_PROGRAM = b"""\
+import importlib.util, sys
+print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
+"""
+
+
+def missing_imports(task: Task, bench: Bench) -> list[str]:
+    """The packages that the baseline and the harness import and that their Python lacks here, sorted.
+
+    Counted are imports at the top of a file: what stands in a function or in a ``try`` may be optional.
+
+    Raises:
+        Refused: the task asks for more than this machine allows, or there is no sandbox for it.
+    """
+    files = {**program_files(task.baseline.decode()), **task.harness}
+    sources = [text for name, text in files.items() if name.endswith(".py")]
+    own = {name.removesuffix(".py") for name in files}
+    names = sorted(set().union(*map(_imported, sources)) - own)
+    limits = job_limits(task, bench.ceiling)
+    job = Job(
+        {_ENTRY: _PROGRAM},
+        foreign=bench.foreign,
+        entry=_ENTRY,
+        arguments=tuple(names),
+        limits=replace(limits, seconds=min(limits.seconds, _SECONDS)),
+        metric_source="stdout",
+        parse=lambda _: {},
+        python=bench.python,
+    )
+    outcome = execute(job, level=bench.level)
+    return outcome.log.decode().split() if outcome.status is RunStatus.OK else []
+
+
+def _imported(source: bytes) -> set[str]:
+    found: set[str] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+# A baseline that runs for so long has its imports and its first step behind it.
+LONG_ENOUGH_SECONDS = 30
+# So long what was found holds: a driver or a package may go.
+HOLDS_SECONDS = 24 * 3600
+
+
+def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = None) -> None:
+    """Run the baseline until its first step, unless it ran here within a day.
+
+    Raises:
+        CannotRunHere: it does not run on this machine; the error says why.
+        Refused: the task asks for more than this machine allows.
+    """
+    if not _has_device(bench.device):
+        raise CannotRunHere(
+            f"there is no {bench.device} on this machine", hint="autoresearch node config set work.device auto"
+        )
+    evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
+    if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
+        raise CannotRunHere(
+            f"{name} is not on this machine", hint=f"install {name}, then: autoresearch node doctor task"
+        )
+    if _is_known(task, bench):
+        return
+    began = False
+
+    def on_progress(_: Progress) -> None:
+        nonlocal began
+        began = True
+
+    def stopped() -> bool:
+        return began or (cancelled is not None and cancelled())
+
+    limits = job_limits(task, bench.ceiling)
+    limits = replace(limits, seconds=min(limits.seconds, LONG_ENOUGH_SECONDS))
+    plan = plan_as_it_stands(task, task.baseline.decode())
+    outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
+    if task.evaluator is not None and outcome.status is RunStatus.OK and outcome.checkpoint is not None:
+        outcome = evaluate(task, plan.source, outcome.checkpoint, bench, 0, cancelled)
+    if began or outcome.status in STARTED:
+        remember_run(task, bench)
+    elif outcome.status is not RunStatus.CANCELLED:
+        sentence = f"the baseline of {task.name} does not run on this machine: {outcome.reason}"
+        raise CannotRunHere(sentence, hint=_way(task, outcome))
+
+
+def remember_run(task: Task, bench: Bench) -> None:
+    """Note that a program of the task ran here."""
+    file = _file(task, bench)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+def forget_runs(task: Task, bench: Bench) -> None:
+    """Have the baseline run once more before the next program: something on this machine may have changed."""
+    _file(task, bench).unlink(missing_ok=True)
+
+
+def _is_known(task: Task, bench: Bench) -> bool:
+    try:
+        return 0 <= time.time() - _file(task, bench).stat().st_mtime < HOLDS_SECONDS
+    except OSError:
+        return False
+
+
+def _file(task: Task, bench: Bench) -> Path:
+    """The mark of a task that runs here; it is another one after an update of Python, torch or the card's driver."""
+    try:
+        torch = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        torch = ""
+    where = (device_name(bench.device), bench.device, int(bench.level), sys.version, torch, os.uname().release)
+    own = () if bench.python is None else (str(bench.python.executable), bench.python.version)
+    digest = hashlib.sha256(repr((*where, *own)).encode()).hexdigest()
+    return bench.data_cache / "preflight" / f"{task.digest.hex()}-{digest[:16]}"
+
+
+def _has_device(device: str) -> bool:
+    number = device.partition(":")[2] or "0"
+    return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
+
+
+def _way(task: Task, outcome: Outcome) -> str:
+    """What to do about a cause that is recognised."""
+    if missing := re.search(r"No module named '([^'.]+)", outcome.reason):
+        return way_to_packages(task, missing[1])
+    if "CUDA" in outcome.reason or "NVIDIA" in outcome.reason:
+        return "nvidia-smi shows whether the card works; or: autoresearch node config set work.device cpu"
+    return "mend it, then: autoresearch node doctor task"
+
+
+def way_to_packages(task: Task, names: str) -> str:
+    """How a task gets Python packages that its programs lack here."""
+    if task.python is not None and task.python.venv:
+        return (
+            f"{Path(task.python.venv) / 'bin' / 'python'} -m pip install {names}, then: autoresearch node doctor task"
+        )
+    if task.packages:
+        return f"add {names} to its list of packages, then: autoresearch task lock {task.folder}"
+    return (
+        f"list {names} in {task.folder / 'requirements.in'}, then: autoresearch task lock {task.folder}; "
+        'or name an environment of yours in task.toml: [python] venv = "~/project/.venv"'
+    )

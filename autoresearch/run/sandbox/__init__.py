@@ -1,0 +1,1 @@
+"""The sandbox: how a program is walled in, bounded and judged from outside."""

@@ -1,0 +1,177 @@
+"""The result channel: JSON lines from a program that nobody trusts. Nothing it writes raises.
+
+What a run says and leaves: the capped log and the capped checkpoint file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+LINE_BYTES = 64 * 1024
+TOTAL_BYTES = 8 * 1024 * 1024
+CURVE_POINTS = 64
+
+_Name = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class Progress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
+    """How far a run is: ``fraction`` of its budget, steps done, training loss in bits, mean reward of late episodes."""
+
+    fraction: Annotated[float, Meta(ge=0, le=1)]
+    step: Annotated[int, Meta(ge=0)] = 0
+    loss: float | None = None
+    reward: float | None = None
+
+
+class Result(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
+    """What the harness measured. Only a status of ok has a ``value``, unless the referee is to measure it."""
+
+    status: Literal["ok", "diverged", "invalid"]
+    value: float | None = None
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+    metrics: Annotated[dict[_Name, float], Meta(max_length=64)] = msgspec.field(default_factory=dict)
+    curve: Annotated[tuple[float, ...], Meta(max_length=CURVE_POINTS)] = ()
+
+
+_decoder = msgspec.json.Decoder(Progress | Result)
+
+
+def parse_line(line: bytes) -> Progress | Result | str:
+    """One line's event, or a sentence saying why it is none."""
+    try:
+        event = _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, OverflowError, RecursionError) as error:
+        return f"the result channel carried a line that is no event: {str(error)[:200]}"
+    if isinstance(event, Progress):
+        if not all(map(math.isfinite, (event.loss or 0.0, event.reward or 0.0))):
+            return "the result channel carried a loss or reward that is not finite"
+        return event
+    if event.status != "ok" and event.value is not None:
+        return "a result has a value only when its status is ok"
+    numbers = (event.value or 0.0, *event.metrics.values(), *event.curve)
+    return event if all(map(math.isfinite, numbers)) else "the result holds a number that is not finite"
+
+
+class ResultChannel:
+    """Collects events from raw bytes: the latest progress, the one result, what was wrong with the last bad line."""
+
+    def __init__(self) -> None:
+        self.progress: Progress | None = None
+        self.result: Result | None = None
+        self.complaint = ""
+        self.results = 0
+        self.over_limit = False
+        self._rest = b""
+        self._received = 0
+
+    def feed(self, data: bytes) -> None:
+        """Takes the next bytes; never raises. Once over the limit everything more is dropped."""
+        self._received += len(data)
+        if self._received > TOTAL_BYTES:
+            self.over_limit = True
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._take(line)
+        if len(self._rest) > LINE_BYTES:
+            self.over_limit = True
+            self._rest = b""
+
+    def close(self) -> None:
+        """The channel ended: a last line without its newline counts."""
+        self._take(self._rest)
+        self._rest = b""
+
+    def take_progress(self) -> Progress | None:
+        """The newest progress since the last call, if any."""
+        progress, self.progress = self.progress, None
+        return progress
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        event = parse_line(line) if len(line) <= LINE_BYTES else "the result channel carried an overlong line"
+        if isinstance(event, str):
+            self.complaint = event
+        elif isinstance(event, Progress):
+            self.progress = event
+        else:
+            self.results += 1
+            self.result = self.result or event
+
+
+CHECKPOINT_NAME = "checkpoint.safetensors"
+
+
+class Log:
+    """Keeps the head and the tail of a stream within ``limit_bytes``; counts all of it."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.received = 0
+        self.limit_bytes = limit_bytes
+        self._head_bytes = limit_bytes // 4
+        self._tail_bytes = limit_bytes - self._head_bytes
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    @property
+    def over_limit(self) -> bool:
+        """More came than the limit."""
+        return self.received > self.limit_bytes
+
+    def feed(self, data: bytes) -> None:
+        """Takes the next bytes."""
+        self.received += len(data)
+        room = max(0, self._head_bytes - len(self._head))
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * self._tail_bytes + 65536:
+            del self._tail[: -self._tail_bytes or None]
+
+    def tail(self, size: int = 4096) -> bytes:
+        """The last ``size`` bytes."""
+        return bytes((self._head + self._tail)[-size:])
+
+    def contents(self) -> bytes:
+        """Everything when it fits, otherwise head, a marker line and tail."""
+        tail = bytes(self._tail[len(self._tail) - min(len(self._tail), self._tail_bytes) :])
+        left_out = self.received - len(self._head) - len(tail)
+        if not left_out:
+            return bytes(self._head) + tail
+        return bytes(self._head) + b"\n[... %d bytes left out ...]\n" % left_out + tail
+
+
+class CheckpointFile:
+    """Writes the checkpoint channel to a partial file that gets its name only when the run went well."""
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        self.received = 0
+        self.limit_bytes = limit_bytes
+        self.over_limit = False
+        self._target = folder / CHECKPOINT_NAME
+        self._partial = folder / f".{CHECKPOINT_NAME}.{os.getpid()}.partial"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = self._partial.open("wb")
+
+    def feed(self, data: bytes) -> None:
+        """Takes the next bytes; past the limit they are dropped."""
+        self.received += len(data)
+        if self.received > self.limit_bytes:
+            self.over_limit = True
+        else:
+            self._file.write(data)
+
+    def finish(self, *, keep: bool) -> Path | None:
+        """Gives the file its name, or removes it. Returns where it is."""
+        self._file.close()
+        if keep and self.received and not self.over_limit:
+            self._partial.replace(self._target)
+            return self._target
+        self._partial.unlink(missing_ok=True)
+        return None

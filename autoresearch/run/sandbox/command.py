@@ -1,0 +1,267 @@
+"""What the launcher is told: program, limits, user, landlock rules and filter, marshalled as text.
+
+The bubblewrap command line: the file system, namespaces and capabilities of a run.
+
+Started by an ordinary user, bubblewrap makes a user namespace and closes the way to more of them. Started by root it
+makes none, so that the launcher can change to an unused user id of the machine: the kernel counts no process limit
+for root's own id, whatever name a namespace gives it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import platform
+import shutil
+import stat
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from autoresearch.run.sandbox import layout, seccomp
+from autoresearch.run.sandbox import seccomp as landlock
+from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.layout import shown_folders
+
+GIB = 1 << 30
+_FIRST_UID = 1_900_000_000
+PYTHON = frozenset({"python", "python3"})
+"""The names of Python in a command."""
+_OPEN_FILES = 1024
+_LARGEST_LIMIT = 1 << 60
+_NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_PROCESSOR_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
+
+
+def run_user() -> int | None:
+    """The user id that a run changes to when root starts it: unused, and another one for each running thread."""
+    return _FIRST_UID + threading.get_native_id() if os.geteuid() == 0 else None
+
+
+def tasks_allowed(limits: Limits, threads: int) -> int:
+    """The kernel's own bound on processes and threads together; the watchdog counts processes before it."""
+    return limits.processes + 4 * threads + 32
+
+
+def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
+    """The kernel's limits. Data segments are bounded as a backstop against allocations between two looks."""
+    limits = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_FSIZE": job.limits.disk_bytes,
+        "RLIMIT_NOFILE": _OPEN_FILES,
+        "RLIMIT_NPROC": tasks_allowed(job.limits, job.threads) + tasks_of_others,
+        "RLIMIT_MSGQUEUE": 0,
+    }
+    if job.device == "cpu":  # CUDA reserves far more than it uses
+        limits["RLIMIT_DATA"] = 2 * job.limits.memory_bytes + GIB
+    return {name: min(value, _LARGEST_LIMIT) for name, value in limits.items()}
+
+
+def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd: int | None) -> dict[str, str]:
+    """The environment of the program: nothing of ours, and what the harness reads."""
+    variables = layout.environment(home=home, threads=job.threads, device=job.device)
+    if job.python is not None:
+        variables["PATH"] = f"{job.python.executable.parent}:{variables['PATH']}"
+    variables |= {
+        "AUTORESEARCH_RESULT_FD": str(result_fd),
+        "AUTORESEARCH_SEED": str(job.seed),
+        "AUTORESEARCH_BUDGET": repr(float(job.budget)),
+        "AUTORESEARCH_STOP_AT": repr(float(job.stop_at)),
+        "AUTORESEARCH_THREADS": str(job.threads),
+        "AUTORESEARCH_DEVICE": layout.visible_device(job.device),
+    }
+    if checkpoint_fd is not None and not job.artifact:
+        variables["AUTORESEARCH_CHECKPOINT_FD"] = str(checkpoint_fd)
+    if job.data is not None:
+        variables["AUTORESEARCH_DATA"] = data
+    if job.talk is not None:
+        read, write = job.talk.descriptors
+        variables |= {"AUTORESEARCH_TALK_READ": str(read), "AUTORESEARCH_TALK_WRITE": str(write)}
+    if job.library:
+        variables["PYTHONSAFEPATH"] = "1"
+    return variables
+
+
+def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tuple[str, int]]:
+    """What a run may touch below bubblewrap: system, interpreter, inputs to read, its scratch folder to write."""
+    system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
+    read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), *inputs]
+    read += [*layout.device_information(job.device), *(mount.expanduser() for mount in job.shown)]
+    write = [scratch]
+    if job.data is not None:
+        (write if job.writable_data else read).append(job.data)
+    return landlock.rules(read, write, [*map(Path, _NULL_DEVICES), *layout.device_nodes(job.device)])
+
+
+def specification(  # noqa: PLR0913 - a job, and all that its place gives it
+    job: Job,
+    level: Level,
+    *,
+    folder: str,
+    cwd: str,
+    ready_fd: int,
+    keeper_fds: Sequence[int],
+    checkpoint_fd: int | None = None,
+    rules: Sequence[tuple[str, int]] = (),
+    tasks_of_others: int = 0,
+) -> str:
+    """The launcher's argument. The last two are for the levels below bubblewrap. ``folder`` holds the files inside.
+
+    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last.
+    """
+    seen = [Path(path) for path, _ in rules]
+    walled = level is not Level.NONE
+    program = seccomp.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
+    asking = walled and job.text is not None and job.device == "cpu"  # a card's driver opens files at any time
+    return marshal.dumps(
+        {
+            "argv": _words(job, job.command or ("python", f"{folder}/{job.entry}", *job.arguments)),
+            "build": _words(job, job.build),
+            "cwd": cwd,
+            "copied": [f"{folder}/{name}" for name in job.copied],
+            "linked": [f"{folder}/{name}" for name in job.linked],
+            "artifact": (f"{cwd}/{job.artifact}", checkpoint_fd) if job.artifact else None,
+            "ready": ready_fd,
+            "kept": list(keeper_fds),
+            "namespace": level is Level.BUBBLEWRAP,
+            "uid": run_user(),
+            "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
+            "limits": rlimits(job, tasks_of_others=tasks_of_others),
+            "landlock": (landlock.HANDLED, list(rules)) if level is Level.LANDLOCK else None,
+            "seccomp": program,
+            "text": None if job.text is None else keeper_fds[-1],
+            "asking": seccomp.asking_filter(platform.machine()) if asking else b"",
+        }
+    ).hex()
+
+
+def _words(job: Job, command: Sequence[str]) -> list[str]:
+    """What is executed: of Python that of the job, of all else what a shell finds by its name."""
+    if command and command[0] in PYTHON:
+        return [str(job.python.executable) if job.python else sys.executable, *command[1:]]
+    return ["/bin/sh", "-c", 'exec "$@"', "sh", *command] if command else []
+
+
+def open_to_all(path: Path) -> bool:
+    """Whether every user may walk to ``path`` and read it, going by the permission bits."""
+    walk = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.resolve().parents)
+    return walk and bool(path.stat().st_mode & stat.S_IROTH)
+
+
+def tasks_of(uid: int, stat_folders: Iterable[Path]) -> int:
+    """How many tasks (threads count each) a user runs already: the kernel's limit counts them all."""
+    total = 0
+    for folder in stat_folders:
+        try:
+            if folder.stat().st_uid == uid:
+                total += len(list((folder / "task").iterdir()))
+        except OSError:
+            continue
+    return total
+
+
+INPUT, DATA, SCRATCH, HOME = "/in", "/data", "/tmp/run", "/tmp"  # noqa: S108
+LAUNCHER = "/launcher.py"
+_LARGEST_SIZE = 1 << 60
+
+
+def executable() -> str | None:
+    """Where bubblewrap is, if it is installed."""
+    return shutil.which("bwrap")
+
+
+def inside(mount: Path) -> Path:
+    """Where a mounted folder appears: what lies in the home keeps its place below the run's home."""
+    mount = mount.expanduser().absolute()
+    home = layout.home()
+    return Path(HOME) / mount.relative_to(home) if mount.is_relative_to(home) else mount
+
+
+def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
+    """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside.
+
+    It runs once a byte came on ``go_fd``, or nobody can send one any more. Whether it may is the launcher's to say, as
+    is its end. Not bubblewrap's ``--die-with-parent``: a bubblewrap that is killed before it has told its child that
+    the namespaces are ready leaves a child that waits for ever.
+
+    Raises FileNotFoundError where bubblewrap isn't installed.
+    """
+    program = executable()
+    if program is None:
+        raise FileNotFoundError("bwrap")
+    parts = [
+        program,
+        "--info-fd",
+        str(info_fd),
+        "--block-fd",
+        str(go_fd),
+        "--new-session",
+        "--as-pid-1",
+    ]
+    parts += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    parts += ["--hostname", "run", "--cap-drop", "ALL"]
+    if os.geteuid() == 0:
+        parts += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        # The keeper ends what the program, with another user id, left behind, and looks what files it has mapped.
+        parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE"]
+    else:
+        parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
+    # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
+    parts += _scratch(job) + _system(job) + _devices(job) + _folders(job)
+    for path, descriptor in files.items():
+        parts += ["--perms", "0444", "--file", str(descriptor), path]
+    return [*parts, "--remount-ro", "/", "--chdir", SCRATCH, "--", *tail]
+
+
+def _system(job: Job) -> list[str]:
+    parts: list[str] = []
+    for folder in (*layout.SYSTEM_FOLDERS, *shown_folders(job.python)):
+        if folder.is_dir():
+            parts += _bind("--ro-bind", folder, folder)
+    for link in layout.SYSTEM_LINKS:
+        if link.is_symlink():
+            parts += ["--symlink", str(link.readlink()), str(link)]
+        elif link.is_dir():
+            parts += _bind("--ro-bind", link, link)
+    for file in layout.SYSTEM_FILES:
+        parts += _bind("--ro-bind-try", file, file)
+    parts += ["--proc", "/proc", "--dev", "/dev"]
+    for path in layout.hidden_in_proc(job.device):
+        parts += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+    return parts
+
+
+def _devices(job: Job) -> list[str]:
+    parts: list[str] = []
+    for node in layout.device_nodes(job.device):
+        parts += ["--dev-bind", str(node), str(node)]
+    for folder in layout.device_information(job.device):
+        parts += _bind("--ro-bind-try", folder, folder)
+    size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
+    parts += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # noqa: S108
+    return [*parts, "--remount-ro", "/dev"]
+
+
+def _scratch(job: Job) -> list[str]:
+    size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
+    return ["--perms", "1777", "--size", size, "--tmpfs", HOME, "--perms", "1777", "--dir", SCRATCH]
+
+
+def _folders(job: Job) -> list[str]:
+    parts = ["--perms", "0755", "--dir", INPUT]
+    if job.data is not None:
+        parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))
+    for mount in job.shown:
+        parts += _bind("--ro-bind", mount.expanduser().absolute(), inside(mount))
+    return parts
+
+
+def _bind(option: str, source: Path, target: Path) -> list[str]:
+    return [*_parents(target.parents), option, str(source), str(target)]
+
+
+def _parents(parents: Iterable[Path]) -> list[str]:
+    """Makes the folders above a mount point readable for all: left to itself, bubblewrap makes them private."""
+    missing = [path for path in parents if path not in {Path("/"), Path(HOME), Path("/dev")}]
+    return [part for path in reversed(missing) for part in ("--perms", "0755", "--dir", str(path))]

@@ -1,0 +1,141 @@
+"""Runs one job in the sandbox and turns what happened into an outcome."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from autoresearch.errors import AutoresearchError, Refused, UsageError
+from autoresearch.run.sandbox import supervise as verdict
+from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress
+from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.run.sandbox.process import Ending, StartError, started
+from autoresearch.run.sandbox.supervise import Stop, Watch, drain, supervise
+from autoresearch.words import RunStatus
+
+
+def execute(
+    job: Job,
+    *,
+    level: Level,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Outcome:
+    """Runs a job to its end, whatever it does, and returns what came of it; blocks.
+
+    When it returns (or raises what a callback raised) every process of the run is dead. ``cancelled`` is asked about
+    ten times a second. Level NONE has limits but no walls. Raises Refused for a foreign job there, and UsageError for
+    a job that makes no sense; a sandbox that can't be started is an outcome with status refused.
+    """
+    _check(job)
+    permit(level, foreign=job.foreign)
+    begun = time.monotonic()
+    watch = Watch(job, Log(job.limits.output_bytes))
+    if job.checkpoint_to is not None:
+        watch.checkpoint = CheckpointFile(job.checkpoint_to, job.limits.checkpoint_bytes)
+    try:
+        with started(job, level) as running:
+            stop = supervise(running, watch, begun + job.limits.seconds, on_progress, cancelled)
+            ending = running.end()
+            drain(running, watch)
+            watch.cpu_ms = max(watch.cpu_ms, ending.cpu_ms)
+            stop = stop or _failed_start(watch)
+            if stop is None and watch.cpu_ms > 1000 * job.limits.processor_seconds:
+                stop = verdict.over_processor_time(job.limits)
+    except StartError as error:
+        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, 0, 0)
+    except BaseException:
+        if watch.checkpoint is not None:
+            watch.checkpoint.finish(keep=False)
+        raise
+    finally:
+        if job.talk is not None:
+            job.talk.close()
+    return _outcome(watch, stop, ending, level, round(1000 * (time.monotonic() - begun)))
+
+
+def permit(level: Level, *, foreign: bool) -> None:
+    """Whether code may run at a level, ``foreign`` when others may have written some of it. Raises Refused."""
+    if foreign and level < Level.LANDLOCK:
+        raise Refused(
+            "this machine has no sandbox that holds, so nothing that others wrote is run here",
+            hint="install bubblewrap (apt install bubblewrap), restart the daemon, then: autoresearch node doctor",
+        )
+
+
+def _check(job: Job) -> None:
+    limits = job.limits
+    if sys.platform != "linux":
+        raise UsageError("programs can be run on Linux only", hint="on Windows use WSL2")
+    for name in (*job.copied, *job.linked, *(() if job.command else (job.entry,))):
+        if name not in job.files:
+            raise UsageError(f"the file {name} is not among the job's files")
+    for name in job.files:
+        if not name or "/" in name or "\0" in name or name in {".", ".."}:
+            raise UsageError(f"{name!r} is not a plain file name")
+    if any("\0" in argument for argument in (*job.build, *job.command, *job.arguments)):
+        raise UsageError("an argument of the program contains a zero byte")
+    for folder in (*job.mounts, *([job.data] if job.data else [])):
+        if not folder.expanduser().is_dir():
+            raise UsageError(f"the folder {folder} does not exist", hint="make the task's data first")
+    if not (math.isfinite(limits.seconds) and min(limits.seconds, limits.processor_seconds, limits.memory_bytes) > 0):
+        raise UsageError("the limits of a run must be positive numbers")
+    if min(limits.disk_bytes, limits.processes, limits.output_bytes, limits.checkpoint_bytes, job.threads) < 1:
+        raise UsageError("the limits of a run must be positive numbers")
+    if job.artifact and ("/" in job.artifact or job.checkpoint_to is None):
+        raise UsageError(f"{job.artifact!r} is no file name, or there is no folder for it")
+    if job.metric_source == "stdout" and job.parse is None:
+        raise UsageError("a task measured by its printed text needs a parser")
+
+
+def _failed_start(watch: Watch) -> Stop | None:
+    """The launcher says "ok" right before it becomes the program, and the error where it can't."""
+    if watch.ready == b"ok":
+        return None
+    said = watch.ready.removeprefix(b"ok") or watch.log.tail(500)
+    text = " ".join(said.decode(errors="replace").split()) or "the launcher ended early"
+    return Stop(RunStatus.REFUSED, f"the sandbox did not start: {text}")
+
+
+def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, duration_ms: int) -> Outcome:
+    job, result = watch.job, watch.channel.result
+    metrics: Mapping[str, int | float] = result.metrics if result else {}
+    value = result.value if result else None
+    if stop is None:
+        failed = verdict.failure(ending.exit_status, watch.log.tail())
+        if job.metric_source != "stdout":
+            channel, wants_value = watch.channel, job.metric_source == "harness"
+            stop = verdict.judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
+        elif failed is None:
+            stop, metrics, value = _printed(job, watch.log.contents())
+        else:
+            stop = failed
+    is_ok = stop.status is RunStatus.OK
+    return Outcome(
+        status=stop.status,
+        reason=stop.reason,
+        value=value if is_ok and job.metric_source != "referee" else None,
+        metrics=dict(metrics),
+        curve=list(result.curve) if result else [],
+        log=watch.log.contents(),
+        checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
+        duration_ms=duration_ms,
+        cpu_ms=watch.cpu_ms,
+        peak_memory_bytes=max(watch.peak_memory_bytes, ending.peak_memory_bytes),
+        sandbox=int(level),
+    )
+
+
+def _printed(job: Job, log: bytes) -> tuple[Stop, dict[str, float], float | None]:
+    assert job.parse is not None, "checked before the start"
+    try:
+        metrics = dict(job.parse(log.decode(errors="replace")))
+    except (AutoresearchError, ValueError) as error:
+        return Stop(RunStatus.CRASHED, f"its printed text holds no metrics: {error}"), {}, None
+    metrics = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    value = metrics.get(job.metric_name)
+    if job.metric_name and value is None:
+        return Stop(RunStatus.CRASHED, f"it printed no finite {job.metric_name}"), metrics, None
+    return Stop(RunStatus.OK, "finished and measured"), metrics, value

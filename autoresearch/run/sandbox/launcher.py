@@ -1,0 +1,465 @@
+"""Applies the limits to itself and becomes the program. Trusted, small, and started as a lone file.
+
+Usage: ``python -I -S launcher.py SPECIFICATION`` with the hexadecimal marshalled mapping of ``specification.py``.
+A keeper stays behind and the program is its child. Under bubblewrap the keeper is the namespace's first process: it
+collects orphans, and when it ends the kernel ends everything else. Below, it stays outside the sandbox: every process
+of the run, daemonised or not, is its descendant, and it ends them all. It ends when the program ends, or when the leash
+does: a pipe whose other end is the supervisor's alone, so that it ends with the supervisor whenever and however that
+dies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import marshal
+import os
+import resource
+import select
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from socket import socket
+
+# The module signal takes longer to import than everything here takes to run.
+_SIGKILL, _SIGPIPE, _SIGCHLD, _SIGSTOP, _SIGXFSZ = 9, 13, 17, 19, 25
+_SIG_DFL = None
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_SECCOMP = 1, 4, 8, 22
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
+_AMBIENT_RAISE = 2
+_SECCOMP_MODE_FILTER = 2
+_SECCOMP_CALL = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER, _NEW_LISTENER = 1, 8
+_RECEIVE, _ANSWER, _CONTINUE = 0xC0502100, 0xC0182101, 1
+_EPERM = 1
+_CAPABILITY_VERSION = 0x20080522
+_CAP_DAC_READ_SEARCH = 1 << 2
+_CLONE_NEWUTS = 0x04000000
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+_RULE_PATH_BENEATH = 1
+_FILE_TYPE, _PLAIN_FILE = 0o170000, 0o100000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result
+
+
+def _prctl(option: int, *arguments: int) -> None:
+    padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
+    _checked(_libc.prctl(option, *padded), f"prctl {option}")
+
+
+def apply_rlimits(limits: dict[str, int]) -> None:
+    """Sets soft and hard limits by their ``RLIMIT_`` names, never above the present hard ones."""
+    for name, value in limits.items():
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (allowed, allowed))
+
+
+def hide_host_name() -> None:
+    """Gives root's run a host name of its own, where no namespace does; others may not."""
+    if os.geteuid() == 0 and _libc.unshare(_CLONE_NEWUTS) == 0:
+        _checked(_libc.sethostname(b"run", 3), "sethostname")
+
+
+def drop_user(uid: int, *, keep_read: bool) -> None:
+    """From root to ``uid`` for good. With ``keep_read`` one capability stays: reading past file permissions.
+
+    It is needed where the interpreter lies in root's closed home, and only under landlock, which then says what is
+    readable.
+    """
+    if keep_read:
+        _prctl(_PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    kept = _CAP_DAC_READ_SEARCH if keep_read else 0
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    sets = (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
+    _checked(_libc.capset(header, sets), "capset")
+    if keep_read:
+        _prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, 2)
+
+
+def apply_landlock(handled: list[int], rules: list[list[Any]]) -> None:
+    """Forbids everything in ``handled`` except the rights that ``rules`` grant beneath their paths."""
+    attributes = (ctypes.c_uint64 * 3)(*handled)
+    ruleset = _checked(_libc.syscall(_LANDLOCK_CREATE, attributes, 24, 0), "landlock_create_ruleset")
+    for path, access in rules:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = access.to_bytes(8, "little") + descriptor.to_bytes(4, "little")
+        _checked(_libc.syscall(_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, rule, 0), f"landlock {path}")
+        os.close(descriptor)
+    _checked(_libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0), "landlock_restrict_self")
+    os.close(ruleset)
+
+
+def apply_seccomp(program: bytes) -> None:
+    """Installs a filter: an array of 8-byte ``struct sock_filter``; an empty one does nothing."""
+    if program:
+        with_head = _filter(program)
+        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(with_head[0]))
+
+
+def _filter(program: bytes) -> tuple[Any, Any]:
+    """``struct sock_fprog`` and the program that it points to, which has to live as long."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    length = (len(program) // 8).to_bytes(8, "little")
+    return ctypes.create_string_buffer(length + ctypes.addressof(buffer).to_bytes(8, "little"), 16), buffer
+
+
+def ask_keeper(program: bytes, channel: socket) -> None:
+    """Installs a filter whose questions the keeper answers, and sends it the descriptor that they come on."""
+    with_head = _filter(program)
+    number = _SECCOMP_CALL[os.uname().machine]
+    called = _libc.syscall(number, _SET_FILTER, _NEW_LISTENER, with_head[0])
+    listener = _checked(called, "seccomp with a listener")
+    channel.sendmsg([b"l"], [(1, 1, listener.to_bytes(4, "little"))])  # SOL_SOCKET, SCM_RIGHTS
+    os.close(listener)
+
+
+def copy_here(path: str) -> None:
+    """Copies a file into the working folder: the program may change and run it."""
+    target = os.open(os.path.basename(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)  # noqa: PTH119
+    with open(path, "rb") as source, open(target, "wb") as copy:  # noqa: PTH123
+        copy.write(source.read())
+
+
+def run_build(words: list[str], program: bytes) -> None:
+    """Runs the build behind the filter. When it fails it is the program's end; what it made may be executed.
+
+    Under landlock the filter keeps the build from setting modes itself: they could be those of files elsewhere.
+    """
+    _prctl(_PR_SET_DUMPABLE, 0)  # the build may have our user id, and we have no filter yet
+    child = os.fork()
+    if not child:
+        _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        apply_seccomp(program)
+        os.execv(words[0], words)  # noqa: S606
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        os.write(2, b"the build failed\n")
+        os._exit(status if status > 0 else 128 - status)
+    for _, _, names, folder in os.fwalk("."):
+        for name in names:
+            make_executable(name, folder)
+
+
+def make_executable(name: str, folder: int) -> None:
+    """Sets the mode of a plain file in an open folder that has no other name."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:
+        return
+    found = os.fstat(descriptor)
+    if found.st_mode & _FILE_TYPE == _PLAIN_FILE and found.st_nlink == 1:
+        os.fchmod(descriptor, 0o755)
+    os.close(descriptor)
+
+
+def become(specification: dict[str, Any], channel: socket | None) -> None:
+    """Never returns: the program replaces this process. Raises OSError where a limit can't be applied."""
+    with open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123  (pathlib costs start-up time)
+        score.write("1000")  # when the whole machine runs short, the run goes first
+    apply_rlimits(specification["limits"])
+    if specification["landlock"] is not None:
+        hide_host_name()
+    if specification["uid"] is not None:
+        drop_user(specification["uid"], keep_read=specification["keep_read"])
+    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)  # after the change of user, which clears it
+    if specification["landlock"] is not None:
+        apply_landlock(*specification["landlock"])
+    for number in (_SIGPIPE, _SIGXFSZ):  # Python ignores them, and exec would pass that on
+        _libc.signal(number, _SIG_DFL)
+    os.chdir(specification["cwd"])
+    for path in specification["copied"]:
+        copy_here(path)
+    for path in specification["linked"]:
+        os.symlink(path, os.path.basename(path))  # noqa: PTH119, PTH211
+    if channel is not None:
+        os.dup2(channel.fileno(), 0)
+        if specification["asking"]:
+            ask_keeper(specification["asking"], channel)
+    argv = specification["argv"]
+    os.set_inheritable(specification["ready"], False)  # noqa: FBT003
+    if not specification["build"]:
+        apply_seccomp(specification["seccomp"])
+        os.write(specification["ready"], b"ok")
+    else:
+        os.write(specification["ready"], b"ok")
+        run_build(specification["build"], specification["seccomp"])
+        apply_seccomp(specification["seccomp"])
+    os.execv(argv[0], argv)  # noqa: S606
+
+
+def descendants(root: int) -> list[int]:
+    """The ids of all processes below ``root``, as far as they can be seen."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
+                fields = stat.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in b"ZX":
+            parents.setdefault(int(fields[1]), []).append(int(name))
+    found, frontier = [], [root]
+    while frontier:
+        children = parents.get(frontier.pop(), [])
+        found += children
+        frontier += children
+    return found
+
+
+def end_all() -> None:
+    """Ends every descendant: first stops them, so that none can fork away, then kills and reaps them."""
+    stopped: set[int] = set()
+    while running := set(descendants(os.getpid())) - stopped:
+        for pid in running:
+            _signal(pid, _SIGSTOP)
+        stopped |= running
+    while remaining := descendants(os.getpid()):
+        for pid in remaining:
+            _signal(pid, _SIGKILL)
+        reap()
+    while reap():
+        pass
+
+
+def end_namespace() -> None:
+    """Ends every other process of the namespace and reaps it, so that its processor time is counted.
+
+    Left to the kernel, which ends them with their first process, it would be counted for nobody.
+    """
+    try:
+        os.kill(-1, _SIGKILL)
+        while True:
+            os.waitpid(-1, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+
+
+def _signal(pid: int, number: int) -> None:
+    try:  # noqa: SIM105  (contextlib costs start-up time)
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def reap() -> int:
+    """Collects one ended child without waiting; its id, or 0."""
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0]
+    except ChildProcessError:
+        return 0
+
+
+class Gate:
+    """Gives the program its text, and from then on refuses what reaches beyond its memory and its channels.
+
+    So a program that has seen the text leaves no trace of it on the machine: not which files it read last, nor which
+    names it looked up, which a later program could tell by the time that its own calls take.
+    """
+
+    def __init__(self, channel: socket, text: int, *, walled: bool) -> None:
+        self.channel, self._text, self._left = channel, text, memoryview(b"")
+        self.listener, self.poller, self._closed = -1, select.poll(), False
+        if walled:
+            _, (control, *_), *_ = channel.recvmsg(1, 64)
+            self.listener = int.from_bytes(control[2][:4], "little")
+            self.poller.register(self.listener, select.POLLIN)
+        self.poller.register(channel.fileno(), select.POLLIN)
+
+    def serve(self, ready: int) -> None:
+        """Does the next thing for the descriptor that poll named."""
+        if ready == self.listener:
+            self._answer()
+        elif not self._closed:
+            self._hand_over()
+        else:
+            self._write()
+
+    def _answer(self) -> None:
+        question, answer = bytearray(80), bytearray(24)
+        try:
+            fcntl.ioctl(self.listener, _RECEIVE, question)
+            answer[:8] = question[:8]
+            if self._closed:
+                answer[16:20] = (-_EPERM).to_bytes(4, "little", signed=True)
+            else:
+                answer[20] = _CONTINUE
+            fcntl.ioctl(self.listener, _ANSWER, answer)
+        except OSError:
+            pass  # whoever asked ended, or was interrupted and asks again
+
+    def _hand_over(self) -> None:
+        if not self.channel.recv(1):  # the program let go of it
+            self.poller.unregister(self.channel.fileno())
+            return
+        self._closed = True
+        if self.listener >= 0:
+            _read_whole(_mapped_files(descendants(os.getpid())))
+        with open(self._text, "rb") as file:  # noqa: PTH123
+            self._left = memoryview(file.read())
+        self.channel.settimeout(0)
+        self.poller.modify(self.channel.fileno(), select.POLLOUT)
+
+    def _write(self) -> None:
+        try:
+            self._left = self._left[self.channel.send(self._left) :] if self._left else self._left
+        except BlockingIOError:
+            return
+        except OSError:
+            self._left = memoryview(b"")  # nobody reads any more
+        if not self._left:
+            self.poller.unregister(self.channel.fileno())
+            self.channel.close()
+
+
+def _mapped_files(pids: list[int]) -> set[str]:
+    found = set()
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/maps", "rb") as maps:  # noqa: PTH123
+                found |= {os.fsdecode(line.split(None, 5)[5].rstrip(b"\n")) for line in maps if b" /" in line}
+        except OSError:
+            pass  # it ended meanwhile
+    return found
+
+
+def _read_whole(paths: set[str]) -> None:
+    """Brings files into memory, so that it says nothing which of their pages the program touches from now on."""
+    for path in paths:
+        try:
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+                while file.read(1 << 20):
+                    pass
+        except OSError:
+            pass  # a device, or a file that was removed
+
+
+def keep(child: int, leash: int, gate: Gate | None) -> int:
+    """Waits for the program, or for the end of the leash that the supervisor holds. Returns the exit status."""
+    watched = os.pidfd_open(child)
+    poller = gate.poller if gate else select.poll()
+    poller.register(watched, select.POLLIN)
+    poller.register(leash, select.POLLIN)
+    status = 128 + _SIGKILL
+    while True:
+        events = poller.poll(1000)
+        ready = {descriptor for descriptor, _ in events}
+        if gate and not ready & {watched, leash}:
+            for descriptor in ready:
+                gate.serve(descriptor)
+            events = []
+        while ended := _peek():
+            if ended.si_pid == child:
+                status = ended.si_status + (0 if ended.si_code == os.CLD_EXITED else 128)
+                events = [(watched, select.POLLIN)]
+                break
+            os.waitpid(ended.si_pid, 0)  # an orphan of the run that came to its keeper
+        if events:
+            return status
+
+
+def hand_out(path: str, channel: int, uid: int | None, leash: int) -> None:
+    """Sends the plain file that the program left, once nothing of the run is alive, with the run's own rights.
+
+    The supervisor lets go of the leash where the file is larger than it reads.
+    """
+    try:
+        if uid is not None:
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        found = os.fstat(source)
+        if found.st_mode & _FILE_TYPE != _PLAIN_FILE or found.st_nlink != 1:
+            return
+        os.set_blocking(channel, False)
+        poller = select.poll()
+        poller.register(channel, select.POLLOUT)
+        poller.register(leash, select.POLLIN)
+        while part := os.read(source, 1 << 20):
+            while part:
+                if leash in dict(poller.poll()):
+                    return
+                part = part[os.write(channel, part) :]
+    except OSError:
+        pass  # there is none, or the supervisor has seen enough
+
+
+def ended(leash: int) -> bool:
+    """Whether the supervisor let go of the leash."""
+    poller = select.poll()
+    poller.register(leash, select.POLLIN)
+    return bool(poller.poll(0))
+
+
+def _peek() -> os.waitid_result | None:
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+
+
+def _pair() -> tuple[socket, socket]:
+    import _socket  # the module socket takes longer to import
+
+    ours, theirs = _socket.socketpair()
+    return ours, theirs  # type: ignore[return-value]  # what sockets are made of, without their conveniences
+
+
+def main() -> None:
+    """Reads the specification; the child becomes the program, the parent keeps it."""
+    specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
+    leash, is_first = specification["kept"][0], specification["namespace"]
+    _libc.signal(_SIGCHLD, _SIG_DFL)  # where it is ignored, nobody is told what processor time a child took
+    if ended(leash):
+        os._exit(128 + _SIGKILL)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if not is_first:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    held, go = os.pipe()
+    ours, theirs = _pair() if specification["text"] is not None else (None, None)
+    child = os.fork()
+    if child:
+        _prctl(_PR_SET_DUMPABLE, 0)  # the program may have our user id: it must not write to our memory
+        apply_seccomp(specification["seccomp"])
+        os.write(go, b"x")
+        gate = None
+        if ours is not None and theirs is not None:
+            theirs.close()
+            gate = Gate(ours, specification["text"], walled=bool(specification["asking"]))
+        status = keep(child, leash, gate)
+        end_namespace() if is_first else end_all()
+        if specification["artifact"] is not None and status == 0:
+            path, out = specification["artifact"]
+            hand_out(path, out, specification["uid"], leash)
+        os._exit(status)
+    try:
+        for descriptor in specification["kept"]:
+            os.close(descriptor)
+        if specification["artifact"] is not None:
+            os.close(specification["artifact"][1])
+        os.setsid()
+        os.read(held, 1)
+        if ours is not None:
+            ours.close()
+        become(specification, theirs)
+    except (OSError, ValueError, AttributeError) as error:
+        os.write(specification["ready"], str(error).encode())
+        os._exit(125)
+
+
+if __name__ == "__main__":
+    main()

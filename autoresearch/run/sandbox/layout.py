@@ -1,0 +1,240 @@
+"""What of this machine a run may see, and the environment it starts with.
+
+Another Python than the node's own: where it is, what a run has to see of it, and which packages it has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import distributions
+from pathlib import Path
+
+from autoresearch.errors import CannotRunHere
+
+SYSTEM_FOLDERS = tuple(map(Path, ("/usr", "/nix/store")))
+SYSTEM_LINKS = tuple(map(Path, ("/lib", "/lib32", "/lib64", "/bin", "/sbin")))
+SYSTEM_FILES = tuple(
+    map(Path, ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"))
+)
+_PROC_SHOWN = frozenset({"cpuinfo", "meminfo", "filesystems", "mounts", "net", "self", "sys", "thread-self"})
+_PROC_OF_CARDS = frozenset({"devices", "driver", "modules"})
+IDENTITIES = tuple(
+    map(
+        Path,
+        (
+            "/proc/sys/kernel/random/boot_id",
+            "/proc/sys/kernel/hostname",
+            "/proc/stat",
+            "/proc/cmdline",
+            "/etc/machine-id",
+            "/etc/hostname",
+            "/var/lib/dbus/machine-id",
+            "/sys/class/dmi/id/product_uuid",
+        ),
+    )
+)
+SEARCHED = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+"""Where a run finds programs by their name: first those beside this Python."""
+_THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM", "RAYON", "NUMBA")
+
+
+def interpreter_folders() -> tuple[Path, ...]:
+    """The folders that ``sys.executable`` needs with its site-packages, without those that lie in another one."""
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    return outermost((*map(Path, prefixes), *linked_folders(sys.executable), *package_folders()))
+
+
+def package_folders() -> tuple[Path, ...]:
+    """The folders that hold the packages of this process's Python."""
+    return tuple(Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
+
+
+def linked_folders(executable: str) -> tuple[Path, ...]:
+    """The folders above ``bin`` of a Python and of each file that it is a link to."""
+    return tuple(Path(link).parent.parent for link in _link_chain(executable))
+
+
+def home() -> Path:
+    """The home folder, or a path that doesn't exist for a user without one."""
+    return Path(os.path.expanduser("~")).absolute()  # noqa: PTH111  (Path.home raises where there is none)
+
+
+def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """The existing folders that lie neither in the system's nor in another of them; never a home itself."""
+    forbidden = {Path("/"), home(), *home().parents}
+    kept: list[Path] = []
+    for folder in sorted({f for f in folders if f.is_dir()} - forbidden):
+        if not any(folder.is_relative_to(other) for other in (*SYSTEM_FOLDERS, *SYSTEM_LINKS, *kept)):
+            kept.append(folder)
+    return tuple(kept)
+
+
+def identifiers(*, host: bool) -> dict[str, str]:
+    """What tells this machine from others, by what it is called; its host name too, if ``host``."""
+    found = {"boot id": _content("/proc/sys/kernel/random/boot_id"), "machine id": _content("/etc/machine-id")}
+    found["time of the boot"] = next((line for line in _content("/proc/stat").splitlines() if "btime" in line), "")
+    if host:
+        found["host name"] = os.uname().nodename
+    return {name: value for name, value in found.items() if value}
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def hidden_in_proc(device: str) -> list[Path]:
+    """What of ``/proc`` tells of the machine and its other programs rather than of the run: clocks, counters, ids."""
+    shown = _PROC_SHOWN | (_PROC_OF_CARDS if device.startswith("cuda") else set())
+    hidden = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and path.name not in shown)
+    return [*sorted(hidden), *(path for path in IDENTITIES if path.name == "boot_id" and path.exists())]
+
+
+def _link_chain(executable: str) -> list[str]:
+    chain = [executable]
+    while Path(chain[-1]).is_symlink() and len(chain) < 16:
+        target = Path(chain[-1]).readlink()
+        chain.append(os.path.normpath(Path(chain[-1]).parent / target))
+    return chain
+
+
+def device_nodes(device: str) -> tuple[Path, ...]:
+    """The device files of one NVIDIA card ("cuda" or "cuda:N"); none for the CPU."""
+    if not device.startswith("cuda"):
+        return ()
+    number = device.partition(":")[2] or "0"
+    names = (f"nvidia{number}", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+    return tuple(node for name in names if (node := Path("/dev") / name).exists())
+
+
+def device_information(device: str) -> tuple[Path, ...]:
+    """What CUDA reads beside its device files: parts of ``/sys`` and of the driver's folder, no network hardware."""
+    if not device.startswith("cuda"):
+        return ()
+    return tuple(map(Path, ("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/devices/system")))
+
+
+def visible_device(device: str) -> str:
+    """How the run names its device: with one card shown, that card is the first."""
+    return "cuda:0" if device.startswith("cuda") else device
+
+
+def environment(*, home: str, threads: int, device: str) -> dict[str, str]:
+    """The whole environment of a run, apart from the harness's own variables. Nothing is inherited."""
+    variables = {
+        "PATH": SEARCHED,
+        "HOME": home,
+        "TMPDIR": home,
+        "USER": "nobody",
+        "LOGNAME": "nobody",
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONHASHSEED": "0",
+        "TORCHINDUCTOR_CACHE_DIR": f"{home}/inductor",
+        "TRITON_CACHE_DIR": f"{home}/triton",
+    }
+    variables |= {f"{name}_NUM_THREADS": str(threads) for name in _THREAD_VARIABLES}
+    if device.startswith("cuda"):
+        variables |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        variables |= {"CUDA_CACHE_PATH": f"{home}/cuda"}
+    else:
+        variables["CUDA_VISIBLE_DEVICES"] = ""
+    return variables
+
+
+# Neither the packages there nor what they have Python do at its start (.pth files) are run outside of the sandbox.
+_ASKED = [
+    "-I",
+    "-S",
+    "-c",
+    "import json, platform, sys; print(json.dumps([platform.python_version(), sys.base_prefix, sys.base_exec_prefix]))",
+]
+_SECONDS = 30
+_VERSION_CHARACTERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python environment: its program, its version, the ``folders`` that it needs, those that hold packages."""
+
+    executable: Path
+    version: str
+    folders: tuple[Path, ...]
+    packages: tuple[Path, ...]
+
+    def version_of(self, package: str) -> str | None:
+        """The version of an installed package as it says itself, or None."""
+        for found in distributions(name=package, path=[str(folder) for folder in self.packages]):
+            return "".join(filter(str.isprintable, found.version or ""))[:_VERSION_CHARACTERS]
+        return None
+
+
+def interpreter_in(environment: Path) -> Interpreter:
+    """The Python of an environment that a person made: a venv, a conda environment.
+
+    Raises:
+        CannotRunHere: there is none, or it does not start.
+    """
+    executable = environment / "bin" / "python"
+    if not executable.exists():
+        raise CannotRunHere(
+            f"{environment} is no Python environment: it has no bin/python",
+            hint="make it (python -m venv PATH), or correct venv under [python] in task.toml",
+        )
+    try:
+        said = subprocess.run([str(executable), *_ASKED], capture_output=True, timeout=_SECONDS, check=True, env={})
+        version, *prefixes = [str(each) for each in json.loads(said.stdout)]
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise CannotRunHere(f"{executable} does not start: {error}", hint=f"make {environment} anew") from error
+    needed = (environment, *map(Path, prefixes), *linked_folders(str(executable)))
+    packages = tuple(sorted(environment.glob("lib/python*/site-packages")))
+    return Interpreter(executable, version, outermost(needed), packages)
+
+
+def made_interpreter(environment: Path, *, with_base: bool) -> Interpreter:
+    """The Python of an environment that was made here of strangers' packages; ``with_base``: beside the node's own.
+
+    Nothing in there is started, read or followed to learn where Python is: a package may have put it there.
+    """
+    base = getattr(sys, "_base_executable", sys.executable)
+    needed = (environment, Path(sys.base_prefix), Path(sys.base_exec_prefix), *linked_folders(base))
+    packages: tuple[Path, ...] = (site_packages(environment),)
+    if with_base:
+        needed, packages = (*needed, *interpreter_folders()), (*packages, *package_folders())
+    return Interpreter(environment / "bin" / "python", platform.python_version(), outermost(needed), packages)
+
+
+def seeing(own: Interpreter | None, others: Sequence[Interpreter]) -> Interpreter | None:
+    """A Python whose run sees others, too, and may start them; ``own`` None: the node's own."""
+    if not others:
+        return own
+    folders, packages = interpreter_folders(), package_folders()
+    own = own or Interpreter(Path(sys.executable), platform.python_version(), folders, packages)
+    return replace(own, folders=outermost((*own.folders, *(each for one in others for each in one.folders))))
+
+
+def site_packages(environment: Path) -> Path:
+    """Where an environment of the node's own Python version keeps its packages."""
+    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+
+def launcher_python(own: Interpreter | None) -> str:
+    """The Python that starts the launcher inside: beside another one, the node's without the node's packages."""
+    return sys.executable if own is None else str(Path(sys.executable).resolve())
+
+
+def shown_folders(own: Interpreter | None) -> tuple[Path, ...]:
+    """The folders of Python that a run sees."""
+    if own is None:
+        return interpreter_folders()
+    base = (sys.base_prefix, sys.base_exec_prefix, Path(sys.executable).resolve().parent.parent)
+    return outermost((*(Path(folder) for folder in base), *own.folders))

@@ -1,0 +1,320 @@
+"""Starts one sandboxed process tree and ends it whole.
+
+Both levels come down to one handle. Under bubblewrap the namespace's first process takes all others with it when it
+dies, and its descriptor becomes readable only once they are gone. Below, the launcher's keeper does the same job.
+At both the launcher holds the read end of a leash, a pipe whose write end is ours alone: however we end, it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoresearch.run.sandbox import command as bubblewrap
+from autoresearch.run.sandbox import seccomp, watchdog
+from autoresearch.run.sandbox import seccomp as landlock
+from autoresearch.run.sandbox.command import environment, landlock_rules, run_user, specification, tasks_of
+from autoresearch.run.sandbox.job import LIBRARY, Job, Level
+from autoresearch.run.sandbox.layout import launcher_python
+from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+_START_MS = 20_000
+_KEEPER_MS = 10_000
+
+
+class StartError(Exception):
+    """The sandbox itself could not be started; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """Descriptors of one run: our read ends, and the write ends that its processes inherit."""
+
+    output: tuple[int, int]
+    result: tuple[int, int]
+    ready: tuple[int, int]
+    checkpoint: tuple[int, int] | None
+
+    def theirs(self) -> tuple[int, ...]:
+        """The write ends."""
+        return self.output[1], *self.inherited()
+
+    def inherited(self) -> tuple[int, ...]:
+        """The write ends that keep their numbers inside; the output becomes 1 and 2."""
+        return tuple(pair[1] for pair in (self.result, self.ready, self.checkpoint) if pair)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a tree ended. A signal counts as exit status 128 + its number; memory is that of the largest process."""
+
+    exit_status: int
+    cpu_ms: int
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sandboxed:
+    """A running tree: its root process (trusted), its pipes, and what ends it."""
+
+    process: subprocess.Popen[bytes]
+    pipes: Pipes
+    first: tuple[int, int] | None = None  # the namespace's first process: id and descriptor
+    leash: int | None = None
+    scratch: Path | None = None
+
+    def end(self) -> Ending:
+        """Ends every process of the run and waits for that. To be called once."""
+        if self.leash is not None:
+            _end_keeper(self.process.pid, self.leash)
+        if self.first is not None:
+            _end_namespace(self.first[1])
+        _, status, used = os.wait4(self.process.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self.process.returncode = code
+        cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
+        return Ending(code if code >= 0 else 128 - code, cpu_ms, used.ru_maxrss * 1024)
+
+
+@contextmanager
+def started(job: Job, level: Level) -> Iterator[Sandboxed]:
+    """Starts a job; on leaving, its processes, pipes and temporary folders are gone.
+
+    Raises StartError where the sandbox can't be started.
+    """
+    if level is not Level.NONE and not seccomp.supported(platform.machine()):
+        raise StartError(f"there is no system-call filter for {platform.machine()}")
+    with Descriptors() as descriptors:
+        checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
+        pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
+        start = _under_bubblewrap if level is Level.BUBBLEWRAP else _under_keeper
+        with start(job, level, pipes, descriptors) as running:
+            try:
+                descriptors.close(*pipes.theirs())
+                yield running
+            finally:
+                if running.process.returncode is None:
+                    running.end()
+
+
+@contextmanager
+def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+    info_read, info_write = _lasting_pipe(descriptors)
+    # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
+    go_read, go_write = descriptors.pipe()
+    leash_read, _ = descriptors.pipe()
+    held, folder, cwd = [leash_read, *_text(job, descriptors)], bubblewrap.INPUT, bubblewrap.SCRATCH
+    told = specification(
+        job,
+        level,
+        folder=folder,
+        cwd=cwd,
+        ready_fd=pipes.ready[1],
+        keeper_fds=held,
+        checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
+    )
+    files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
+    files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
+    tail = [launcher_python(job.python), "-I", "-S", bubblewrap.LAUNCHER, told]
+    try:
+        command = bubblewrap.command(job, files, info_write, go_read, tail)
+    except FileNotFoundError as error:
+        raise StartError("bubblewrap is not installed") from error
+    inherited = (*pipes.inherited(), *_talk(job), info_write, go_read, *held, *files.values())
+    with _owned_data(job):
+        library = str(bubblewrap.inside(LIBRARY).parent)
+        variables = _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA, library)
+        process = _popen(command, variables, pipes, inherited)
+        descriptors.close(info_write, go_read, *held, *files.values())
+        first = _first_process(info_read)
+        if first is None:
+            _abandon(process)
+            raise StartError(_said(pipes.output[0]) or "bubblewrap did not answer")
+        descriptors.own(first[1])
+        with suppress(BrokenPipeError):  # it failed already, and says why
+            os.write(go_write, b"x")
+        yield Sandboxed(process, pipes, first=first)
+
+
+@contextmanager
+def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+    if level is Level.LANDLOCK and landlock.abi_version() < landlock.MINIMAL_ABI:
+        raise StartError(f"the kernel's landlock is older than version {landlock.MINIMAL_ABI}")
+    leash_read, leash_write = descriptors.pipe()
+    with scratch_folder() as base:
+        input_folder, scratch = base.folder / "in", base.folder / "scratch"
+        _fill(base.folder, input_folder, scratch, job)
+        library = _library(base.folder)
+        held = [leash_read, base.lock, *_text(job, descriptors)]
+        others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        told = specification(
+            job,
+            level,
+            folder=str(input_folder),
+            cwd=str(scratch),
+            ready_fd=pipes.ready[1],
+            keeper_fds=held,
+            checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
+            rules=landlock_rules(job, (input_folder, library), scratch),
+            tasks_of_others=others,
+        )
+        command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
+        with _owned_data(job):
+            variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
+            descriptors.close(*(set(held) - {base.lock}))
+            yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
+
+
+def _text(job: Job, descriptors: Descriptors) -> list[int]:
+    return [] if job.text is None else [descriptors.memory_file(job.text)]
+
+
+def _talk(job: Job) -> tuple[int, ...]:
+    return () if job.talk is None else job.talk.descriptors
+
+
+def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str) -> dict[str, str]:
+    checkpoint = pipes.checkpoint[1] if pipes.checkpoint else None
+    variables = environment(job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint)
+    return variables | ({"PYTHONPATH": library} if job.library else {})
+
+
+def _popen(
+    command: list[str], variables: dict[str, str], pipes: Pipes, inherited: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
+    for pair in (pipes.output, pipes.result, pipes.ready, pipes.checkpoint):
+        if pair:
+            os.set_blocking(pair[0], False)
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=pipes.output[1],
+            stderr=pipes.output[1],
+            env=variables,
+            pass_fds=inherited,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise StartError(str(error)) from error
+
+
+def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
+    """Writes the inputs and an empty scratch folder, so that the run's user can read one and write the other."""
+    uid = run_user()
+    base.chmod(0o700 if uid is None else 0o711)
+    input_folder.mkdir(mode=0o755)
+    scratch.mkdir(mode=0o700)
+    for name, text in job.files.items():
+        (input_folder / name).write_bytes(text)
+        (input_folder / name).chmod(0o444)
+    for mount in job.shown:
+        if bubblewrap.inside(mount).is_relative_to(bubblewrap.HOME):
+            link = scratch / bubblewrap.inside(mount).relative_to(bubblewrap.HOME)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(mount.expanduser().absolute())
+    if uid is not None:
+        os.chown(scratch, uid, uid)
+
+
+def _library(base: Path) -> Path:
+    """A folder that holds this package alone: Python lists a folder that it imports from, and the real one has more."""
+    folder = base / "library"
+    folder.mkdir(mode=0o755)
+    (folder / LIBRARY.name).symlink_to(LIBRARY)
+    return folder
+
+
+@contextmanager
+def _owned_data(job: Job) -> Iterator[None]:
+    """Lends a writable data folder to the run's user, for root; ordinary users share their own id with the run."""
+    uid = run_user()
+    if job.data is None or not job.writable_data or uid is None:
+        yield
+        return
+    os.chown(job.data, uid, uid)
+    try:
+        yield
+    finally:
+        os.chown(job.data, 0, 0)
+
+
+def _said(output: int) -> str:
+    """What a program that failed to start printed; the descriptor does not block."""
+    try:
+        return os.read(output, 4096).decode(errors="replace").strip()
+    except BlockingIOError:
+        return ""
+
+
+def _first_process(info: int) -> tuple[int, int] | None:
+    """Reads bubblewrap's message about the namespace's first process; None where bubblewrap failed."""
+    poller = select.poll()
+    poller.register(info, select.POLLIN)
+    text = b""
+    while poller.poll(_START_MS):
+        part = os.read(info, 4096)
+        if not part:
+            break
+        text += part
+    try:
+        pid = int(json.loads(text)["child-pid"])
+        return pid, os.pidfd_open(pid)
+    except (ValueError, KeyError, ProcessLookupError):
+        return None
+
+
+def _lasting_pipe(descriptors: Descriptors) -> tuple[int, int]:
+    """A pipe whose write end keeps a reader alive: who writes to it is not ended when we are."""
+    read, write = descriptors.pipe()
+    both = os.open(f"/proc/self/fd/{write}", os.O_RDWR | os.O_CLOEXEC)
+    descriptors.close(write)
+    return read, descriptors.own(both)
+
+
+def _abandon(process: subprocess.Popen[bytes]) -> None:
+    """Ends a bubblewrap that doesn't answer. Its child, which would wait for it for ever, first."""
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    for child in watchdog.descendants(process.pid):
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _end_keeper(pid: int, leash: int) -> None:
+    """Lets go of the keeper, which ends the run. Without walls the run may have stopped or killed it: then it's us."""
+    with suppress(BrokenPipeError):  # it may be through already
+        os.write(leash, b"x")
+    keeper = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(keeper, signal.SIGCONT)
+        poller = select.poll()
+        poller.register(keeper, select.POLLIN)
+        if not poller.poll(_KEEPER_MS):
+            for process in (*watchdog.descendants(pid), pid):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # ended, and not yet waited for
+    finally:
+        os.close(keeper)
+
+
+def _end_namespace(first: int) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(first, signal.SIGKILL)
+    poller = select.poll()
+    poller.register(first, select.POLLIN)
+    poller.poll()

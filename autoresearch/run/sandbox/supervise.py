@@ -1,0 +1,282 @@
+"""From what was seen to a status and a sentence. Pure.
+
+The loop beside a running tree: reads its pipes, looks at what it uses, says when to stop it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autoresearch.run.sandbox import watchdog
+from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, Result, ResultChannel
+from autoresearch.run.sandbox.job import MIB, Job, Limits
+from autoresearch.run.sandbox.process import Sandboxed
+from autoresearch.words import RunStatus
+
+_SIGNS = (
+    (RunStatus.OUT_OF_MEMORY, rb"MemoryError|bad_alloc|can't allocate memory|CUDA out of memory|OutOfMemoryError"),
+    (RunStatus.DISK_LIMIT, rb"No space left on device|\[Errno 27\] File too large"),
+    (RunStatus.PROCESS_LIMIT, rb"BlockingIOError: \[Errno 11\]|can't start new thread|fork: retry"),
+)
+_SIGXFSZ = 25
+_SIGNALS = {
+    9: "killed",
+    11: "segmentation fault",
+    6: "aborted",
+    15: "terminated",
+    7: "bus error",
+    8: "arithmetic error",
+}
+
+
+def _by_signal(number: int) -> str:
+    return f"the program ended by signal {number} ({_SIGNALS.get(number, 'signal')})"
+
+
+# The reason of a program that neither ended by itself nor was stopped by the supervisor: so the kernel frees memory.
+KILLED = _by_signal(9)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why the supervisor ended a run."""
+
+    status: RunStatus
+    reason: str
+
+
+def over_time(limits: Limits) -> Stop:
+    """The wall clock ran out."""
+    return Stop(RunStatus.TIMED_OUT, f"stopped after {limits.seconds:g} s, the limit")
+
+
+def over_processor_time(limits: Limits) -> Stop:
+    """Too much processor time, of all its processes and threads together."""
+    text = f"stopped after {limits.processor_seconds:.1f} s of processor time, more than its budget may cost here"
+    return Stop(RunStatus.OVER_BUDGET, text)
+
+
+def over_memory(limits: Limits, used_bytes: int) -> Stop:
+    """Too much resident memory."""
+    text = f"it used {used_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
+    return Stop(RunStatus.OUT_OF_MEMORY, text)
+
+
+def over_processes(limits: Limits) -> Stop:
+    """Too many processes."""
+    return Stop(RunStatus.PROCESS_LIMIT, f"it started more than {limits.processes} processes")
+
+
+def over_disk(limits: Limits) -> Stop:
+    """Too many bytes or files on disk."""
+    return Stop(RunStatus.DISK_LIMIT, f"it wrote more than {limits.disk_bytes // MIB} MiB to disk or too many files")
+
+
+def over_output(limits: Limits) -> Stop:
+    """Too much text."""
+    return Stop(RunStatus.OUTPUT_LIMIT, f"it printed more than {limits.output_bytes // 1024} KiB")
+
+
+def over_checkpoint(limits: Limits) -> Stop:
+    """Too large a checkpoint."""
+    return Stop(RunStatus.OUTPUT_LIMIT, f"its checkpoint is larger than {limits.checkpoint_bytes // MIB} MiB")
+
+
+def over_channel() -> Stop:
+    """Too much on the result channel."""
+    return Stop(RunStatus.OUTPUT_LIMIT, "it wrote more to the result channel than any harness does")
+
+
+def failure(exit_status: int, log_tail: bytes) -> Stop | None:
+    """What an exit status says, with the log's end as a hint; None for success."""
+    if exit_status == 0:
+        return None
+    if exit_status == 128 + _SIGXFSZ:
+        return Stop(RunStatus.DISK_LIMIT, "it wrote a file larger than its disk limit")
+    for status, pattern in _SIGNS:
+        if found := re.search(pattern, log_tail):
+            return Stop(status, f"the program stopped: {found.group().decode()}")
+    if exit_status > 128:
+        return Stop(RunStatus.CRASHED, _by_signal(exit_status - 128))
+    last = log_tail.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")[:200]
+    return Stop(RunStatus.CRASHED, f"the program ended with status {exit_status}" + (f": {last}" if last else ""))
+
+
+def judge_result(
+    result: Result | None, count: int, complaint: str, failed: Stop | None, *, wants_value: bool = True
+) -> Stop:
+    """The status of a run that the harness ends; ``wants_value`` when it measures it as well."""
+    if count > 1:
+        return Stop(RunStatus.INVALID, "the result channel carried more than one result")
+    if result is None:
+        return failed or Stop(RunStatus.CRASHED, complaint or "the program ended without a result")
+    if result.status == "ok":
+        if wants_value and result.value is None:
+            return Stop(RunStatus.CRASHED, "the harness ended the run without a value")
+        return failed or Stop(RunStatus.OK, "finished and measured")
+    status = RunStatus(result.status)
+    return Stop(status, " ".join(result.reason.split()) or f"the harness says {status.value}")
+
+
+_LOOK_SECONDS = 0.1
+_EARLY_LOOK_SECONDS = 0.05
+_EARLY_LOOKS = 20
+_DISK_EVERY_LOOKS = 3
+_READ_BYTES = 1 << 18
+
+
+@dataclass(slots=True)
+class Watch:
+    """Everything seen of one run so far."""
+
+    job: Job
+    log: Log
+    checkpoint: CheckpointFile | None = None
+    channel: ResultChannel = field(default_factory=ResultChannel)
+    ready: bytes = b""
+    peak_memory_bytes: int = 0
+    cpu_ms: int = 0
+    looks: int = 0
+
+
+def supervise(
+    running: Sandboxed,
+    watch: Watch,
+    deadline: float,
+    on_progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> Stop | None:
+    """Watches until the program has ended (None) or must be ended (why). ``deadline`` is on the monotonic clock."""
+    poller = select.poll()
+    ended = os.pidfd_open(running.process.pid)
+    try:
+        for descriptor in (ended, *_sources(running, watch)):
+            poller.register(descriptor, select.POLLIN)
+        next_look = time.monotonic() + _EARLY_LOOK_SECONDS
+        while True:
+            wait = min(next_look, deadline) - time.monotonic()
+            ready = {descriptor for descriptor, _ in poller.poll(max(0.0, 1000 * wait))}
+            for descriptor in _feed(running, watch, ready):
+                poller.unregister(descriptor)
+            now = time.monotonic()
+            stop = _over_a_cap(watch)
+            if stop is None and ended not in ready:
+                stop = over_time(watch.job.limits) if now >= deadline else None
+                if stop is None and now >= next_look:
+                    stop = _look(running, watch, on_progress, cancelled)
+                    next_look = now + (_EARLY_LOOK_SECONDS if watch.looks < _EARLY_LOOKS else _LOOK_SECONDS)
+            if stop is not None or ended in ready:
+                return stop
+    finally:
+        os.close(ended)
+
+
+def drain(running: Sandboxed, watch: Watch) -> None:
+    """Reads what the ended processes left in the pipes."""
+    left = set(_sources(running, watch))
+    while left:
+        left -= _feed(running, watch, left)
+    watch.channel.close()
+
+
+def _sources(running: Sandboxed, watch: Watch) -> dict[int, Callable[[bytes], None]]:
+    pipes = running.pipes
+
+    def started(data: bytes) -> None:
+        watch.ready = (watch.ready + data)[:4096]
+
+    sources: dict[int, Callable[[bytes], None]] = {
+        pipes.output[0]: watch.log.feed,
+        pipes.result[0]: watch.channel.feed,
+        pipes.ready[0]: started,
+    }
+    if pipes.checkpoint is not None and watch.checkpoint is not None:
+        sources[pipes.checkpoint[0]] = watch.checkpoint.feed
+    return sources
+
+
+def _feed(running: Sandboxed, watch: Watch, ready: set[int]) -> set[int]:
+    """Reads once from each ready pipe. Returns those that have nothing more to give."""
+    finished = set()
+    for descriptor, take in _sources(running, watch).items():
+        if descriptor not in ready:
+            continue
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            data = b""
+        if data:
+            take(data)
+        else:
+            finished.add(descriptor)
+    return finished
+
+
+def _over_a_cap(watch: Watch) -> Stop | None:
+    limits = watch.job.limits
+    if watch.log.over_limit:
+        return over_output(limits)
+    if watch.checkpoint is not None and watch.checkpoint.over_limit:
+        return over_checkpoint(limits)
+    return over_channel() if watch.channel.over_limit else None
+
+
+def _look(
+    running: Sandboxed,
+    watch: Watch,
+    on_progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> Stop | None:
+    limits = watch.job.limits
+    watch.looks += 1
+    if cancelled is not None and cancelled():
+        return Stop(RunStatus.CANCELLED, "stopped on request")
+    if on_progress is not None and (progress := watch.channel.take_progress()) is not None:
+        on_progress(progress)
+    helpers = frozenset({running.first[0]} if running.first else ())
+    now = watchdog.usage(running.process.pid, helpers=helpers)
+    watch.cpu_ms = max(watch.cpu_ms, now.cpu_ms)
+    memory = now.memory_bytes
+    if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
+        memory = watchdog.fair_memory(running.process.pid)
+    watch.peak_memory_bytes = max(watch.peak_memory_bytes, memory)
+    if watch.cpu_ms > 1000 * limits.processor_seconds:
+        return over_processor_time(limits)
+    if memory > limits.memory_bytes:
+        return over_memory(limits, memory)
+    if now.processes > limits.processes:
+        return over_processes(limits)
+    if watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
+        return over_disk(limits)
+    return None
+
+
+def _disk_is_over(running: Sandboxed, job: Job) -> bool:
+    """The sized file systems under bubblewrap bound bytes but not files; real folders are measured, both ways."""
+    if running.first is not None:
+        root = f"/proc/{running.first[0]}/root"
+        if any(_files_in(f"{root}{folder}") > job.limits.files for folder in ("/tmp", "/dev/shm")):  # noqa: S108
+            return True
+    used = 0
+    for folder in (running.scratch, job.data if job.writable_data else None):
+        if folder is not None:
+            size, files = watchdog.folder_usage(folder, most_files=job.limits.files)
+            if files > job.limits.files:
+                return True
+            used += size
+    if used or running.first is None:
+        used += watchdog.unlinked_bytes(running.process.pid)
+    return used > job.limits.disk_bytes
+
+
+def _files_in(mount_point: str) -> int:
+    try:
+        status = os.statvfs(mount_point)
+    except OSError:
+        return 0
+    return status.f_files - status.f_ffree

@@ -1,0 +1,340 @@
+"""The most that a message may hold, and the numbers that its extension types have. Pure.
+
+A value as frames. Pure.
+
+numpy and torch are looked up among the modules that are loaded: without them there is no array to send, and a small
+machine that only sends numbers needs neither.
+
+Frames as a value, whoever sent them. Pure.
+
+Nothing in a message can run code or ask for more memory than its frames have: an array's shape must fit its bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.msgpack import Ext
+
+from autoresearch.errors import BadMessage
+from autoresearch.text import one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Bytes of all frames together. Larger weights are published in parts.
+MAX_BYTES = 1 << 30
+# Frames of a message, the first one among them: each array of more than INLINE_BYTES is one.
+MAX_FRAMES = 4096
+# Lists within lists, or dicts within dicts.
+MAX_DEPTH = 64
+MAX_DIMENSIONS = 32
+
+# Arrays up to this size travel in the first frame: a frame of its own costs more than two copies of these.
+# ZeroMQ also keeps larger frames alone that are in memory of their own, aligned for every type of number.
+INLINE_BYTES = 8192
+
+# MessagePack extension types. TUPLE and SET hold a list; the others [type of number, shape, bytes or frame].
+TUPLE, SET, ARRAY, SCALAR, TENSOR = 1, 2, 3, 4, 5
+
+# Types of numbers on the wire, all little-endian. bfloat16 is a tensor's alone: numpy does not know it.
+NUMBERS = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+BFLOAT16 = "bfloat16"
+
+
+Frame = bytes | memoryview
+
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
+_KEYS = frozenset({type(None), bool, int, float, str, bytes})
+_NAMES = frozenset(NUMBERS)
+_HINT = "send None, bools, numbers, text, bytes, arrays, tensors, or lists, tuples, sets and dicts of these"
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def encode(value: object) -> list[Frame]:
+    """The frames of a value. Large arrays are frames that share the array's memory: send them before it changes.
+
+    Raises:
+        BadMessage: a part of it cannot be sent, and the sentence says which; or it is too large.
+    """
+    if _is_plain(value, 0):
+        return [_packed(value)]
+    writing = _Writing()
+    frames: list[Frame] = [_packed(writing.plain(value, 0)), *writing.frames]
+    if len(frames) > MAX_FRAMES:
+        raise BadMessage(
+            f"a message has {len(frames):,} large arrays; {MAX_FRAMES:,} is the most",
+            hint="stack them into fewer arrays",
+        )
+    if (size := sum(map(len, frames))) > MAX_BYTES:
+        raise BadMessage(f"a message has {size:,} bytes; {MAX_BYTES:,} is the most", hint="send it in several messages")
+    return frames
+
+
+def _is_plain(value: object, depth: int) -> bool:
+    """Whether MessagePack encodes it as it is: most questions and answers, which shall take microseconds."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if depth >= MAX_DEPTH:
+        return False
+    if isinstance(value, dict) and kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        parts: Iterable[object] = value.values()
+    elif isinstance(value, list) and kind is list:
+        parts = value
+    else:
+        return False
+    for part in parts:  # noqa: SIM110 - a generator takes longer than these checks
+        if type(part) not in _PLAIN and not _is_plain(part, depth + 1):
+            return False
+    return True
+
+
+def _packed(plain: object) -> bytes:
+    try:
+        return _ENCODER.encode(plain)
+    except OverflowError as error:
+        raise BadMessage("a whole number in a message needs more than 64 bits", hint=_HINT) from error
+    except UnicodeEncodeError as error:
+        raise BadMessage("text in a message is no valid Unicode", hint="send it as bytes") from error
+
+
+class _Writing:
+    """A message on its way out: ``frames`` gathers its large arrays."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+
+    def plain(self, value: object, depth: int) -> object:
+        """What MessagePack encodes as it is."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if depth >= MAX_DEPTH:
+            raise BadMessage(f"a message has more than {MAX_DEPTH} levels of lists and dicts", hint="flatten it")
+        if isinstance(value, dict):
+            for key in value:
+                if type(key) not in _KEYS:
+                    raise BadMessage(f"a {_name(key)} as a key of a dict cannot be sent", hint="use text as keys")
+            return {key: self._part(key, part, depth) for key, part in value.items()}
+        if isinstance(value, list):
+            return [part if type(part) in _PLAIN else self.plain(part, depth + 1) for part in value]
+        if isinstance(value, tuple):
+            return Ext(TUPLE, _packed([self.plain(part, depth + 1) for part in value]))
+        if isinstance(value, set | frozenset):
+            return Ext(SET, _packed([self.plain(part, depth + 1) for part in value]))
+        return self._number(value)
+
+    def _part(self, key: object, part: object, depth: int) -> object:
+        if type(part) in _PLAIN:
+            return part
+        try:
+            return self.plain(part, depth + 1)
+        except BadMessage as error:
+            raise BadMessage(f"{one_line(repr(key), 40)}: {error}", hint=error.hint) from error
+
+    def _number(self, value: object) -> object:
+        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        if numpy is not None and isinstance(value, numpy.ndarray):
+            return self._array(ARRAY, _name_of(value.dtype), value)
+        if numpy is not None and isinstance(value, numpy.generic) and _name_of(value.dtype) in _NAMES:
+            return self._array(SCALAR, _name_of(value.dtype), numpy.asarray(value))
+        if torch is not None and isinstance(value, torch.Tensor):
+            return self._tensor(value, torch)
+        for plain in (int, float, str):
+            if isinstance(value, plain):  # a class derived from it, such as IntEnum
+                return plain(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
+        raise BadMessage(f"a {_name(value)} cannot be sent", hint=_HINT)
+
+    def _tensor(self, value: Any, torch: Any) -> object:  # noqa: ANN401 - torch is not loaded here
+        try:
+            tensor = value.detach().cpu().contiguous()
+            name = str(tensor.dtype).removeprefix("torch.")
+            return self._array(
+                TENSOR,
+                name,
+                (tensor.view(torch.int16) if name == BFLOAT16 else tensor.resolve_conj().resolve_neg()).numpy(),
+            )
+        except (RuntimeError, TypeError) as error:
+            raise BadMessage(
+                f"a tensor cannot be sent: {one_line(str(error), 100)}", hint="send a dense tensor of numbers"
+            ) from error
+
+    def _array(self, kind: int, name: str, array: NDArray[Any]) -> Ext:
+        if name not in _NAMES and not (kind == TENSOR and name == BFLOAT16):
+            raise BadMessage(
+                f"an array of {one_line(name, 40)} cannot be sent", hint=f"send one of {', '.join(NUMBERS)}"
+            )
+        if array.ndim > MAX_DIMENSIONS:
+            raise BadMessage(f"an array of {array.ndim} dimensions cannot be sent", hint="reshape it")
+        if sys.byteorder == "big" or not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("<"))
+        if array.nbytes <= INLINE_BYTES:
+            return Ext(kind, _ENCODER.encode((name, array.shape, array.tobytes())))
+        self.frames.append(_bytes_of(array))
+        return Ext(kind, _ENCODER.encode((name, array.shape, len(self.frames))))
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """The array's bytes, row by row; a copy only where they lie differently."""
+    import numpy as np
+
+    flat: Any = np.ascontiguousarray(array).reshape(-1)
+    return memoryview(flat.view(np.uint8))
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name
+
+
+def _name(value: object) -> str:
+    kind = type(value)
+    return one_line(kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}", 60)
+
+
+_PLAIN_VALUES = frozenset({type(None), bool, int, float, str, bytes})
+_CONTAINERS = frozenset({list, tuple, dict, set})
+_VERSION_HINT = "both sides must run the same version of autoresearch"
+
+
+class _Packed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """An array as its extension holds it; ``data`` is its bytes, or the number of its frame."""
+
+    name: str
+    shape: tuple[int, ...]
+    data: bytes | int
+
+
+_DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder()
+_PACKED = msgspec.msgpack.Decoder(_Packed)
+
+
+def decode(frames: Sequence[bytes | memoryview]) -> Any:  # noqa: ANN401 - a message may hold anything that can be sent
+    """The value of a message. Large arrays are views of their frames.
+
+    Raises:
+        BadMessage: these frames are no message.
+    """
+    if not frames or (len(frames) > 1 and (len(frames) > MAX_FRAMES or sum(map(len, frames)) > MAX_BYTES)):
+        raise BadMessage("a message has no frame, or more than it may", hint=_VERSION_HINT)
+    try:
+        if len(frames) == 1:
+            value = _DECODER.decode(frames[0])
+            if _is_plain_value(value, 0):
+                return value
+        reading = _Reading(frames)
+        value = msgspec.msgpack.decode(frames[0], ext_hook=reading.extension)
+        _check(value, 0)
+    except (msgspec.MsgspecError, LookupError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise BadMessage("bytes that are no message came", hint=_VERSION_HINT) from error
+    if reading.unused:
+        raise BadMessage("a message has frames that nothing in it names", hint=_VERSION_HINT)
+    return value
+
+
+def _is_plain_value(value: object, depth: int) -> bool:
+    """Whether nothing in it is of an extension type, and nothing too deep: most questions and answers."""
+    if type(value) in _PLAIN_VALUES:
+        return True
+    if depth >= MAX_DEPTH or not isinstance(value, dict | list):
+        return False
+    for part in value.values() if isinstance(value, dict) else value:
+        if type(part) not in _PLAIN_VALUES and not _is_plain_value(part, depth + 1):
+            return False
+    return True
+
+
+class _Reading:
+    """A message on its way in: ``unused`` are the frames that no array named yet."""
+
+    def __init__(self, frames: Sequence[bytes | memoryview]) -> None:
+        self.frames = frames
+        self.unused = set(range(1, len(frames)))
+
+    def extension(self, code: int, data: memoryview) -> object:
+        """The value of an extension type. Raises ValueError and its like for anything malformed."""
+        if code == TUPLE:
+            return tuple(self._list(data))
+        if code == SET:
+            return set(self._list(data))
+        if code in {ARRAY, SCALAR, TENSOR}:
+            return self._array(code, _PACKED.decode(data))
+        raise ValueError(code)
+
+    def _list(self, data: memoryview) -> list[object]:
+        found: list[object] = msgspec.msgpack.decode(data, type=list, ext_hook=self.extension)
+        return found
+
+    def _array(self, code: int, packed: _Packed) -> object:
+        import numpy as np
+
+        bfloat = code == TENSOR and packed.name == BFLOAT16
+        kind = _kinds()["int16" if bfloat else packed.name]
+        shape = packed.shape
+        if len(shape) > MAX_DIMENSIONS or any(side < 0 for side in shape):
+            raise ValueError(shape)
+        inline = isinstance(packed.data, bytes)
+        data = packed.data if isinstance(packed.data, bytes) else self._frame(packed.data)
+        if math.prod(shape) * kind.itemsize != len(data):
+            raise ValueError(shape)
+        array = np.frombuffer(data, kind).reshape(shape)
+        # Small ones are copied: their bytes may not be written, and may lie where a processor reads them slowly.
+        if inline or not array.flags.aligned or not array.flags.writeable:
+            array = array.copy()
+        if code == SCALAR:
+            return array[()]
+        return _tensor(array, bfloat=bfloat) if code == TENSOR else array
+
+    def _frame(self, number: int) -> bytes | memoryview:
+        self.unused.remove(number)  # a frame belongs to one array
+        return self.frames[number]
+
+
+def _tensor(array: np.ndarray[Any, np.dtype[Any]], *, bfloat: bool) -> object:
+    """A tensor where torch is loaded, else an array. Nothing that comes makes this process load torch."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        if bfloat:
+            raise BadMessage("a bfloat16 tensor came, which numpy does not know", hint="import torch here first")
+        return array
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if bfloat else tensor
+
+
+@cache
+def _kinds() -> dict[str, np.dtype[Any]]:
+    import numpy as np
+
+    return {name: np.dtype(name).newbyteorder("<") for name in NUMBERS}
+
+
+def _check(value: object, depth: int) -> None:
+    """Refuse deep nesting, and the times that MessagePack knows and messages do not. Raises ValueError."""
+    kind = type(value)
+    if kind in _PLAIN_VALUES:
+        return
+    if kind not in _CONTAINERS:
+        if isinstance(value, datetime):
+            raise ValueError(value)
+        return
+    if depth >= MAX_DEPTH:
+        raise ValueError(depth)
+    for part in value.values() if isinstance(value, dict) else value:  # type: ignore[attr-defined]
+        if type(part) not in _PLAIN_VALUES:
+            _check(part, depth + 1)

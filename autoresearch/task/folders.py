@@ -1,0 +1,368 @@
+"""Which program lies in a folder: its files, what builds it, what starts it, what it needs beside it. Runs nothing.
+
+Makes a task out of a folder with a program: writes ``task.toml`` beside it.
+
+Which tasks have the harness that ships, and so its contract with ``train.py``.
+
+From a published task back to a folder: what somebody else asked can be run, and checked, here.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from autoresearch.errors import Refused, UsageError
+from autoresearch.task.loading import (
+    MANIFEST,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    check_source,
+    keep_baseline,
+    load_task,
+    program_in,
+    shipped_task,
+)
+from autoresearch.task.model import USUAL, Recipe, Task
+from autoresearch.task.program import ENTRY, PLAIN_NAME, source_digest, split_program
+from autoresearch.text import MINIMIZE
+
+PREPARE = "prepare.py"
+SCRIPT = "run.sh"
+_COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
+_HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
+
+
+def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequence[str] = ()) -> Recipe:
+    """The recipe of the program in a folder; what is given is not guessed.
+
+    A ``train.py``, else a lone Python file, else a lone C or C++ file without a Makefile, which is compiled, and with a
+    ``run.sh`` started by that, else ``run.sh``. Of a command the files that it names may change.
+
+    Raises UsageError where there is no such program, or several.
+    """
+    names = _names(folder)
+    for name in edit:
+        if name not in names:
+            raise UsageError(f"{folder / name} does not exist", hint="--edit names files of the task folder")
+    if command:
+        named = [word.removeprefix("./") for word in _words(command) + _words(build)]
+        files = tuple(edit) or tuple(dict.fromkeys(name for name in named if name in names))
+        if not files:
+            raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
+        return Recipe(command=command, build=build, edit=files)
+    files = tuple(edit) or _program_files(folder, names)
+    found = _recipe(files)
+    return Recipe(command=found.command, build=build or found.build, edit=files)
+
+
+def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
+    """The files that a program needs beside it: what Python imports from there, and what is named in its text.
+
+    A Python program's ``prepare.py`` is one of them. Raises UsageError where a Python file is none, or a file is too
+    large to be pinned, or there are too many.
+    """
+    names, found = _names(folder), {}
+    pending = [*edit, *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else [])]
+    while pending:
+        name = pending.pop()
+        if name in found:
+            continue
+        content = found[name] = _read(folder / name)
+        text = content.decode("utf-8", "replace")
+        if name.endswith(".py"):
+            check_source(folder / name, content)
+            pending += [module for module in _imported(text) if module in names]
+        pending += [other for other in names if "." in other and other != MANIFEST and _is_named(other, text)]
+    fixed = {name: content for name, content in sorted(found.items()) if name not in edit}
+    if len(fixed) > MAX_FILES:
+        raise UsageError(f"{folder} has {len(fixed)} files that the program needs", hint=f"{MAX_FILES} are allowed")
+    return fixed
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir() if PLAIN_NAME.fullmatch(path.name) and path.is_file())
+    except OSError as error:
+        raise UsageError(f"{folder} can't be read: {error.strerror}", hint="check the folder") from error
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{line!r} can't be read: {error}", hint="close its quotes") from error
+
+
+def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    if ENTRY in names:
+        return (ENTRY,)
+    python = [name for name in names if name.endswith(".py") and name != PREPARE]
+    compiled = [name for name in names if Path(name).suffix in _COMPILERS and "Makefile" not in names]
+    script = (SCRIPT,) if SCRIPT in names else ()
+    for found, others in ((python, ()), (compiled, script)):
+        if len(found) > 1 and not script:
+            raise UsageError(f"{folder} has several programs: {', '.join(found)}", hint=_HOW)
+        if len(found) == 1:
+            return (*found, *others)
+    if script:
+        return script
+    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=_HOW)
+
+
+def _recipe(files: Sequence[str]) -> Recipe:
+    """How files are built and started, by the endings of their names."""
+    first, suffix = files[0], Path(files[0]).suffix
+    if suffix == ".py":
+        return Recipe(command=f"python {first}")
+    if suffix == ".sh":
+        return Recipe(command=f"bash {first}")
+    if suffix in _COMPILERS:
+        built = Path(first).stem
+        command = f"bash {SCRIPT}" if SCRIPT in files else f"./{built}"
+        return Recipe(command=command, build=f"{_COMPILERS[suffix]} -O2 -o {built} {first}")
+    raise UsageError(f"{first}: its name does not say how it is started", hint="say it: --command 'bash run.sh'")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
+    if len(content) > MAX_FILE_BYTES:
+        hint = "make it in a prepare.py, or mount its folder: [mounts] in task.toml; meanwhile move it away"
+        raise UsageError(f"{path} is named in the program and larger than {MAX_FILE_BYTES >> 10} KiB", hint=hint)
+    return content
+
+
+def _is_named(name: str, text: str) -> bool:
+    return name in text and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _imported(source: str) -> Iterable[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (f"{alias.name.split('.')[0]}.py" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield f"{node.module.split('.')[0]}.py"
+
+
+MEMORY_MIB = 32_768
+CACHE_FOLDER = "~/.cache/autoresearch"
+
+_TEMPLATE = """\
+# A task: {files} may change, the files under [harness] may not. A change here makes another task of it.
+name = "{name}"
+summary = ""
+baseline = "{baseline}"  # the program that it began with; edits of it are runs of this task
+
+[metric]
+name = "{metric}"           # the program prints "{metric}: 1.23", or a line of JSON that has it
+direction = "{direction}"      # "minimize" or "maximize"
+source = "stdout"
+# floor = 0.0               # a bound that no honest run passes, if one is known
+{noise}
+
+[budget]
+unit = "seconds"            # wall clock: runs are compared on one machine only
+amount = {seconds:g}
+
+[limits]
+seconds = {most_seconds:g}                # start-up and evaluation included
+memory_mib = {memory_mib}
+disk_mib = 4096
+processes = 256
+output_kib = 4096
+{program}
+[harness]
+{harness}
+{mounts}{python}"""
+_UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
+_TWO_RUNS = "# by two runs: correct it when you know more"
+_NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
+_MOUNTS = f"""
+[mounts]                    # folders of this machine that a run may read
+cache = "{CACHE_FOLDER}"
+"""
+
+
+def write_task(
+    folder: Path,
+    *,
+    recipe: Recipe = USUAL,
+    metric: str = "val_bpb",
+    direction: str = MINIMIZE,
+    seconds: float = 300,
+    most_memory_mib: int = MEMORY_MIB,
+    noise: float | None = None,
+    venv: str = "",
+) -> Path:
+    """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
+
+    Pins what the program needs from beside it. A run may take ``seconds``, and three times as long with start-up and
+    evaluation. It may use 32 GiB of memory, or ``most_memory_mib`` where that is less. ``venv`` is the absolute path of
+    an environment of this machine that runs it, where that is not the node's own. Raises Refused when
+    ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
+    """
+    path = folder / MANIFEST
+    if path.exists():
+        raise Refused(f"{path} exists already", hint="edit it, or move it away first")
+    baseline, harness = program_in(folder, recipe), fixed_files(folder, recipe.edit)
+    mounted = re.search(r"\.cache\W+autoresearch", harness.get(PREPARE, b"").decode("utf-8", "replace"))
+    text = _TEMPLATE.format(
+        files=" and ".join(recipe.edit),
+        metric=metric,
+        direction=direction,
+        seconds=seconds,
+        most_seconds=3 * seconds,
+        baseline=source_digest(baseline.decode()).hex(),
+        name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
+        memory_mib=min(MEMORY_MIB, most_memory_mib),
+        noise=_UNKNOWN_NOISE
+        if noise is None
+        else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),
+        program=_program_table(recipe),
+        harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
+        mounts=_MOUNTS if mounted else "",
+        python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
+    )
+    keep_baseline(folder, baseline)
+    _create(path, text)
+    load_task(folder)
+    return path
+
+
+def _program_table(recipe: Recipe) -> str:
+    """The table [program]; nothing where it would say nothing."""
+    stated = recipe.stated()
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in stated.items()]
+    return "\n".join(["", "[program]", *lines, ""]) if stated else ""
+
+
+def pin_baseline(folder: Path) -> Task:
+    """Pin the program in a task folder as the task's baseline: its identity no longer follows the file.
+
+    Raises Refused when ``task.toml`` pins one already, UsageError when the folder is no task.
+    """
+    import tomlkit  # the command line starts without it
+
+    task = load_task(folder)
+    if task.is_pinned:
+        raise Refused(f"{folder / MANIFEST} pins its baseline already", hint="autoresearch run")
+    keep_baseline(folder, task.baseline)
+    path = folder / MANIFEST
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    document.add("baseline", source_digest(task.baseline.decode()).hex())
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return load_task(folder)
+
+
+def _create(path: Path, text: str) -> None:
+    """Write a new file whole: a crash leaves none, and a file that appeared meanwhile stays."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.link(temporary, path)
+    except FileExistsError as error:
+        raise Refused(f"{path} exists already", hint="edit it, or move it away first") from error
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def has_shipped_harness(task: Task) -> bool:
+    """Whether a task is measured by the ``prepare.py`` of the task that ships."""
+    return PREPARE in task.harness and task.harness[PREPARE] == shipped_task().harness[PREPARE]
+
+
+def rebuild_task(
+    definition: Mapping[str, object],
+    digest: bytes,
+    *,
+    harness: Mapping[str, bytes],
+    baseline: bytes,
+    summary: str,
+    folder: Path,
+) -> Task:
+    """Write a published task as a new folder and load it: ``digest`` is checked, and the folder appears whole or not.
+
+    A folder that is there already, and not empty, is loaded if it is this task. Mounts, which are this machine's own,
+    are left out.
+
+    Raises:
+        Refused: the files are not those of the definition, or something else is in the folder's place.
+        UsageError: the definition is no task.
+    """
+    if is_taken(folder):
+        return _checked(folder, digest)
+    program = split_program(baseline.decode("utf-8", "replace"))
+    for name in harness:
+        if not PLAIN_NAME.fullmatch(name) or name in program:
+            raise UsageError(f"the task has a file with an impossible name: {name[:80]!r}")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        for name, content in {**harness, **{name: text.encode() for name, text in program.items()}}.items():
+            (temporary / name).write_bytes(content)
+        digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
+        manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)
+        (temporary / MANIFEST).write_text(manifest, encoding="utf-8")
+        keep_baseline(temporary, baseline)
+        _checked(temporary, digest)
+        temporary.replace(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return load_task(folder)
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether something is in a folder's place: an empty folder is none."""
+    return folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _checked(folder: Path, digest: bytes) -> Task:
+    task = load_task(folder)
+    if task.digest != digest:
+        raise Refused(f"{folder} is another task than {digest.hex()[:12]}…", hint="give a new folder")
+    return task
+
+
+def manifest_text(definition: Mapping[str, object], *, summary: str = "", baseline: bytes) -> str:
+    """The ``task.toml`` of a published task; ``baseline`` is the digest that it pins. Raises UsageError."""
+    import tomlkit  # the command line starts without it
+
+    table: dict[str, object] = {"name": definition.get("name", "")} | ({"summary": summary} if summary else {})
+    table |= {key: value for key, value in definition.items() if key not in ("name", "summary", "baseline")}
+    table["baseline"] = baseline.hex()
+    try:
+        return tomlkit.dumps({key: _plain(value) for key, value in table.items()})
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the task's definition can't be written as {MANIFEST}: {error}") from error
+
+
+def _plain(value: object) -> object:
+    """A value of a definition as ``task.toml`` has it: digests in hex."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,395 @@
+"""What a task folder remembers: the baseline as the task began, the run whose program was edited, edits put aside.
+
+From a folder to a task: reads ``task.toml`` and the files that it pins. Every fault is a UsageError.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from autoresearch.errors import UsageError
+from autoresearch.record.encoding import EncodingError, encode
+from autoresearch.task.lock import parse_lock
+from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task
+from autoresearch.task.program import ENTRY, PLAIN_NAME, is_lone, join_files, source_digest
+
+STATE_FOLDER = ".autoresearch"
+_BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
+_PARENT = "parent"
+_KEPT = "kept"
+# So many edits that were put aside in one second.
+_KEPT_AT_ONCE = 1000
+# Longer than any record's id.
+_ID_CHARACTERS = 128
+
+
+def kept_baselines(folder: Path) -> Iterator[bytes]:
+    """The copies of the baseline in a task folder that are readable text: at most one for each form of a program."""
+    for name in (_BASELINE, _BASELINE_OF_FILES):
+        try:
+            content = (folder / STATE_FOLDER / name).read_bytes()
+            content.decode()
+        except (OSError, UnicodeDecodeError):
+            continue
+        yield content
+
+
+def keep_baseline(folder: Path, baseline: bytes) -> None:
+    """Keep a copy of the baseline, so that the program may change. Raises UsageError when it can't be written."""
+    _write(folder, _BASELINE if is_lone(baseline.decode("utf-8", "replace")) else _BASELINE_OF_FILES, baseline)
+
+
+def started_from(folder: Path) -> str:
+    """The id of the run that the program in a folder was edited from; empty: the baseline, or nobody knows."""
+    try:
+        with (folder / STATE_FOLDER / _PARENT).open(encoding="ascii") as file:
+            return file.read(_ID_CHARACTERS).strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def remember_start(folder: Path, run: str) -> None:
+    """Remember the run that the next edit starts from; empty: the baseline.
+
+    Raises UsageError when it can't be written.
+    """
+    _write(folder, _PARENT, f"{run}\n".encode())
+
+
+def keep_edit(folder: Path, name: str, program: bytes, stamp: str) -> Path:
+    """Put a program aside under a name that begins with a time; returns the new file. Raises UsageError."""
+    place = folder / STATE_FOLDER / _KEPT
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(_KEPT_AT_ONCE):
+            file = place / f"{stamp}{f'-{number}' if number else ''}-{name}"
+            try:
+                with file.open("xb") as new:
+                    new.write(program)
+            except FileExistsError:
+                continue
+            return file
+    except OSError as error:
+        raise _unwritable(place, error) from error
+    raise UsageError(f"{place} is full", hint="remove what you don't need there")
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write one file whole: a crash leaves the old one. Raises UsageError when it can't be written."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise _unwritable(path, error) from error
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    place = folder / STATE_FOLDER
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise _unwritable(place / name, error) from error
+    replace_file(place / name, content)
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder")
+
+
+S = TypeVar("S", bound=Section)
+MANIFEST = "task.toml"
+MAX_FILE_BYTES = 1 << 20
+MAX_FILES = 16
+
+_HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
+_PACKAGE = Path(__file__).parent
+
+
+def shipped_task() -> Task:
+    """The task that comes with the program: the checkout's ``experiments/``, or the copy in the installed package."""
+    root = _PACKAGE.parents[1]
+    checkout = root / "experiments"
+    # an installed package lies beside strangers' packages, and one of those may be called experiments
+    if (root / "pyproject.toml").is_file() and (checkout / MANIFEST).is_file():
+        return load_task(checkout)
+    return load_task(_PACKAGE / "shipped")
+
+
+def load_task(folder: Path, *, program: bytes | None = None) -> Task:
+    """Read a task folder. Raises UsageError naming the file, the key and what to do about it.
+
+    ``program`` takes the place of the ``train.py`` that is there, which may be broken or gone.
+    """
+    path = folder / MANIFEST
+    try:
+        table = tomllib.loads(_read(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
+    header = _header(path, table)
+    recipe = _recipe(path, header)
+    program = program_in(folder, recipe, header.harness) if program is None else program
+    harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
+    task = Task(
+        name=header.name,
+        summary=header.summary,
+        metric=header.metric,
+        budget=header.budget,
+        limits=header.limits,
+        harness=harness,
+        baseline=_baseline(path, header, program),
+        data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
+        mounts=_mounts(path, header.mounts),
+        folder=folder,
+        program=program,
+        is_pinned=bool(header.baseline),
+        evaluation=_evaluation(path, header),
+        python=_python(path, header.python, harness),
+        evaluator=_evaluator(path, header),
+        recipe=recipe,
+    )
+    try:
+        encode(task.definition())
+    except EncodingError as error:
+        raise UsageError(f"{path} can't be published: {error}", hint=f"correct it in {MANIFEST}") from error
+    return task
+
+
+def _baseline(path: Path, header: Header, program: bytes) -> bytes:
+    """The program that ``task.toml`` pins: the one in the folder, or the copy that was kept when it was changed."""
+    pin, names = header.baseline, ", ".join(header.program.edit)
+    if not pin or source_digest(program.decode()).hex() == pin:
+        return program
+    for kept in kept_baselines(path.parent):
+        if source_digest(kept.decode()).hex() == pin:
+            return kept
+    raise UsageError(
+        f"{path} pins another {names} as its baseline, and that is not in {path.parent / STATE_FOLDER}",
+        hint=f"get the task anew, then copy your {names} there: autoresearch task get NAME DIR",
+    )
+
+
+def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> bytes:
+    """The program in a folder as one text; ``fixed`` are the names of the task's own files.
+
+    Raises UsageError naming the file that is missing or is no program.
+    """
+    files = {name: _text(folder / name, _read(folder / name)) for name in program_names(folder, recipe, fixed)}
+    for name, content in files.items():
+        if name.endswith(".py"):
+            check_source(folder / name, content.encode())
+    try:
+        return join_files(files).encode()
+    except UsageError as error:
+        raise UsageError(f"{folder}: {error}", hint=error.hint) from error
+
+
+def program_names(folder: Path, recipe: Recipe, fixed: Collection[str]) -> tuple[str, ...]:
+    """The names of a program's files, whether they are in the folder or not; those that ``*`` stands for are."""
+    there = (path.name for path in folder.glob("*") if path.is_file() and PLAIN_NAME.fullmatch(path.name))
+    return recipe.files_among(there, {MANIFEST, *fixed})
+
+
+def check_source(path: Path, content: bytes) -> None:
+    """Refuse with a UsageError naming ``path`` what is no program: neither Python in UTF-8 nor the text of files."""
+    text = _text(path, content)
+    try:
+        source_digest(text)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}", hint=error.hint) from error
+
+
+def _text(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
+
+
+def _header(path: Path, table: dict[str, Any]) -> Header:
+    return _converted(path, table, Header, "")
+
+
+def _converted(path: Path, table: Mapping[str, Any], kind: type[S], prefix: str) -> S:
+    _refuse_unknown_keys(path, table, kind, prefix)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        sentence, _, where = str(error).partition(" - at `$")
+        key = prefix + where.strip("`.") or "the file"
+        raise UsageError(f"{path}, {key}: {sentence}", hint=f"correct {key} in {MANIFEST}") from error
+
+
+def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Section], prefix: str) -> None:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
+    for key, value in table.items():
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, 1)
+            hint = f"did you mean {prefix}{near[0]}?" if near else f"known keys: {', '.join(fields)}"
+            raise UsageError(f"{path}: {prefix}{key} is not a key of a task", hint=hint)
+        for inner in get_args(fields[key].type) or (fields[key].type,):
+            if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
+                _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
+
+
+def _recipe(path: Path, header: Header) -> Recipe:
+    recipe = header.program
+    for name in recipe.edit:
+        if name in header.harness:
+            hint = f"remove it there, or from the files that may change: {', '.join(recipe.edit)}"
+            raise UsageError(f"{path}: {name} is not part of the harness", hint=hint)
+        if name == MANIFEST or recipe.edit.count(name) > 1:
+            raise UsageError(f"{path}: program.edit can't name {name}", hint="name each file that may change once")
+    if header.metric.source == "referee" and ENTRY not in recipe.edit:
+        raise UsageError(f"{path}: the referee asks the build_model() of {ENTRY}", hint=f"add {ENTRY} to program.edit")
+    _check_words(path, "program.command", recipe.command)
+    if recipe.build:
+        _check_words(path, "program.build", recipe.build)
+    return recipe
+
+
+def _check_words(path: Path, key: str, line: str) -> None:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{path}: {key} can't be read: {error}", hint="close its quotes") from error
+    if not words:
+        raise UsageError(f"{path}: {key} is empty", hint='such as "bash run.sh"')
+
+
+def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict[str, bytes]:
+    if not declared and not is_optional:
+        raise UsageError(f"{path}: [harness] names no file", hint='pin the fixed files, such as "prepare.py"')
+    contents: dict[str, bytes] = {}
+    for name, pin in _pins(path, "harness", declared).items():
+        contents[name] = _read(path.parent / name)
+        found = hashlib.sha256(contents[name]).hexdigest()
+        if found != pin:
+            raise UsageError(
+                f"{path.parent / name} is not the file that {MANIFEST} pins",
+                hint=f'restore it, or for a new task pin it: "{name}" = "{found}"',
+            )
+    return contents
+
+
+def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
+    if len(declared) > MAX_FILES:
+        raise UsageError(f"{path}: [{section}] names {len(declared)} files", hint=f"{MAX_FILES} are allowed")
+    for name, pin in declared.items():
+        if not PLAIN_NAME.fullmatch(name):
+            raise UsageError(f"{path}: {section}.{name!r} is not a plain file name", hint="put it beside task.toml")
+        if not _HEX_SHA256.fullmatch(pin):
+            hint = f"the output of: sha256sum {name}"
+            raise UsageError(f"{path}: {section}.{name} is not a SHA-256 in lower-case hex", hint=hint)
+    return declared
+
+
+def _evaluation(path: Path, header: Header) -> Evaluation | None:
+    if header.metric.source != "referee":
+        return None
+    found = _section(path, header, Evaluation)
+    if header.metric.direction != "minimize":
+        raise UsageError(f"{path}: the referee measures bits, fewer are better", hint='metric.direction = "minimize"')
+    if found.text not in header.data:
+        raise UsageError(f"{path}: evaluation.text, {found.text}, is not a file of [data]", hint="pin it there")
+    _check_withheld(path, header, found.withheld)
+    return found
+
+
+def _evaluator(path: Path, header: Header) -> Evaluator | None:
+    if header.metric.source != "evaluator":
+        if header.evaluation is not None and header.metric.source != "referee":
+            hint = 'set metric.source = "evaluator", or "referee" for a language model'
+            raise UsageError(f"{path}: [evaluation] is for the referee and for an evaluator", hint=hint)
+        return None
+    found = _section(path, header, Evaluator)
+    _check_withheld(path, header, found.withheld)
+    if found.artifact in (MANIFEST, *header.program.edit, *header.harness):
+        raise UsageError(f"{path}: evaluation.artifact, {found.artifact}, is a file of the task", hint="name another")
+    _check_words(path, "evaluation.command", found.command)
+    if found.answers:
+        _check_words(path, "evaluation.answers", found.answers)
+    return found
+
+
+def _section(path: Path, header: Header, kind: type[S]) -> S:
+    """The table [evaluation], whose keys follow from who measures."""
+    if header.evaluation is None:
+        who = "referee needs to know what to ask" if kind is Evaluation else "evaluator needs to be named"
+        raise UsageError(f"{path}: the {who}", hint="add a table [evaluation]")
+    return _converted(path, header.evaluation, kind, "evaluation.")
+
+
+def _check_withheld(path: Path, header: Header, withheld: Sequence[str]) -> None:
+    for name in withheld:
+        if name not in header.data and name not in header.harness:
+            hint = "name files of [data] or [harness]"
+            raise UsageError(f"{path}: evaluation.withheld names {name}, which the task doesn't have", hint=hint)
+
+
+def _python(path: Path, found: Python | None, harness: Mapping[str, bytes]) -> Python | None:
+    if found is None:
+        return None
+    if bool(found.requirements) == bool(found.venv):
+        hint = 'requirements = "requirements.txt", or venv = "~/my-project/.venv"'
+        raise UsageError(f"{path}: [python] needs one of requirements and venv", hint=hint)
+    if found.venv:
+        if found.base:
+            raise UsageError(f"{path}: python.base goes with python.requirements", hint="remove it")
+        _check_folder(path, "python.venv", found.venv, such='"~/my-project/.venv"')
+        return found
+    name = found.requirements
+    if name not in harness:
+        raise UsageError(f"{path}: {name} is not pinned under [harness]", hint=f"autoresearch task lock {path.parent}")
+    if not parse_lock(harness[name].decode("utf-8", "replace"), str(path.parent / name)):
+        raise UsageError(f"{path.parent / name} names no package", hint="remove [python] from task.toml")
+    return found
+
+
+def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
+    for name, folder in declared.items():
+        if not PLAIN_NAME.fullmatch(name):
+            raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
+        _check_folder(path, f"mounts.{name}", folder, such='"~/.cache/name"')
+    return declared
+
+
+def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:
+    if not folder.startswith(("/", "~/")) or ".." in Path(folder).parts:
+        raise UsageError(f"{path}: {key} is not an absolute folder", hint=f"such as {such}")
+    if Path.home().is_relative_to(Path(folder).expanduser()):
+        raise UsageError(
+            f"{path}: {key} would show runs your whole home folder, with your keys",
+            hint=f"name a folder with what runs need alone, such as {such}",
+        )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        hint = "a task folder holds task.toml, train.py and the files that task.toml pins"
+        if path.with_name("agent.ini").exists():
+            hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
+        raise UsageError(f"{path} does not exist", hint=hint) from error
+    except OSError as error:
+        raise UsageError(
+            f"{path} can't be read: {error.strerror}", hint="check the path and its permissions"
+        ) from error
+    if len(content) > MAX_FILE_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 10} KiB", hint="files of a task are small sources")
+    return content

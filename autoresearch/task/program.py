@@ -1,0 +1,262 @@
+"""When two sources are the same program: comments, docstrings, spacing and the spelling of numbers don't count. Pure.
+
+The dump is our own: ``ast.dump`` and ``ast.unparse`` change between versions of Python, and this one must not, since
+seeds follow from it. Every node is its name and its fields, sorted by name, those that are empty or that only some
+versions have left out; every constant carries its type and its length, so that no two programs share a dump.
+
+A program as one text, whatever its files are, and what names it. Pure.
+
+A program of one ``train.py`` is the text of that file. Any other program has each file behind a line with its name.
+Such a text can't begin a Python program, so no text has two meanings.
+
+What a program printed about itself, for tasks whose metric is read from the output. Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+
+from autoresearch.errors import UsageError
+from autoresearch.text import MAXIMIZE, MINIMIZE
+
+# ctx follows from the place; the others mean nothing to a run, and not every version has them.
+_SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_params"})
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+# PEP 263: Python would read the file in this encoding, and we as UTF-8.
+_ENCODING = re.compile(r"\A(?:[ \t\f]*(?:#[^\n]*)?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+
+
+def canonical_source(source: str) -> bytes:
+    """Bytes that are equal exactly when two sources are the same program, in every version of Python from 3.11 on.
+
+    Raises UsageError when ``source`` is not Python.
+    """
+    out: list[bytes] = []
+    pending: list[object] = [_parse(source)]
+    while pending:  # not recursive: how deep a program may nest must not depend on the caller's stack
+        item = pending.pop()
+        if isinstance(item, bytes):
+            out.append(item)
+        elif isinstance(item, ast.AST):
+            pending.extend(reversed(_node(item)))
+        elif isinstance(item, list):
+            pending.extend([b"]", *reversed(item), b"["])
+        else:
+            out.append(_constant(item))
+    return b"".join(out)
+
+
+def _parse(source: str) -> ast.Module:
+    declared = _ENCODING.match(source)
+    if declared and declared[1].lower().replace("_", "-") not in {"utf-8", "utf8"}:
+        raise UsageError(f"the source declares the encoding {declared[1]}", hint="save it as UTF-8")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in a string warns, differently in each version
+            return ast.parse(source)
+    except SyntaxError as error:
+        raise UsageError(f"line {error.lineno}: {error.msg}", hint="the source must be valid Python") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"the source can't be parsed: {error}", hint="the source must be valid Python") from error
+
+
+def _node(node: ast.AST) -> list[object]:
+    if isinstance(node, ast.Constant):
+        return [b"(Constant ", _constant(node.value), b")"]
+    parts: list[object] = [b"(" + type(node).__name__.encode()]
+    for name, value in sorted(_fields(node)):
+        if value is not None and value != [] and name not in _SKIPPED:
+            parts += [b" " + name.encode() + b"=", value]
+    return [*parts, b")"]
+
+
+def _fields(node: ast.AST) -> list[tuple[str, object]]:
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
+    if isinstance(node, _DOCUMENTED) and not fields["body"]:
+        fields["body"] = [ast.Pass()]
+    if isinstance(node, ast.JoinedStr):
+        fields["values"] = _joined(node.values)
+    if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
+        # the format in f"{x:}" says as little as none
+        fields["format_spec"] = node.format_spec if _joined(node.format_spec.values) else None
+    return list(fields.items())
+
+
+def _joined(values: list[ast.expr]) -> list[ast.expr]:
+    """The parts of an f-string with neighbouring texts in one: versions differ in where they cut them."""
+    parts: list[ast.expr] = []
+    for value in values:
+        last = parts[-1] if parts else None
+        if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+            parts.append(value)
+        elif isinstance(last, ast.Constant) and isinstance(last.value, str):
+            parts[-1] = ast.Constant(last.value + value.value)
+        elif value.value:
+            parts.append(value)
+    return parts
+
+
+def _constant(value: object) -> bytes:
+    if isinstance(value, str):
+        text = value.encode("utf-8", "surrogatepass")
+    elif isinstance(value, bytes):
+        text = value
+    elif isinstance(value, int) and not isinstance(value, bool):
+        text = format(value, "x").encode()  # hexadecimal: decimal digits of large integers are limited by a setting
+    elif isinstance(value, float):
+        text = value.hex().encode()
+    elif isinstance(value, complex):
+        text = f"{value.real.hex()},{value.imag.hex()}".encode()
+    else:
+        text = repr(value).encode()  # None, True, False, Ellipsis
+    return b"%s:%d:%s" % (type(value).__name__.encode(), len(text), text)
+
+
+ENTRY = "train.py"
+MAX_PROGRAM_FILES = 16
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+
+_MARK = "==== autoresearch file: "
+_BOUNDARY = re.compile(re.escape(_MARK) + rf"({PLAIN_NAME.pattern}) ====")
+_DOMAIN = b"autoresearch/program/1\n"
+
+
+def join_files(files: Mapping[str, str]) -> str:
+    """The text of a program from its files, in their order; each but a lone ``train.py`` ends with a newline.
+
+    Raises UsageError where a file has a line that only boundaries may have.
+    """
+    if list(files) == [ENTRY]:
+        return files[ENTRY]
+    parts = []
+    for name, content in files.items():
+        if content.startswith(_MARK) or f"\n{_MARK}" in content:
+            raise UsageError(f"{name} has a line that begins with {_MARK.strip()!r}", hint="change that line")
+        parts.append(f"{_MARK}{name} ====\n{content}" + ("\n" if content and not content.endswith("\n") else ""))
+    return "".join(parts)
+
+
+def is_lone(text: str) -> bool:
+    """Whether a program is a lone ``train.py``."""
+    return not text.startswith(_MARK)
+
+
+def split_program(text: str) -> dict[str, str]:
+    """The files of a program by name, in their order. Raises UsageError where the text is no program."""
+    if is_lone(text):
+        return {ENTRY: text}
+    files: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if not line.startswith(_MARK):
+            lines.append(line)
+            continue
+        boundary = _BOUNDARY.fullmatch(line)
+        if boundary is None or boundary[1] in files:
+            raise UsageError(f"the program has a boundary line that names no file of its own: {line[:80]!r}")
+        lines = files[boundary[1]] = []
+    if list(files) == [ENTRY] or len(files) > MAX_PROGRAM_FILES:
+        raise UsageError(f"the program has {len(files)} files behind boundary lines, which is no valid form")
+    *others, last = files
+    return {**{name: "".join(f"{line}\n" for line in files[name]) for name in others}, last: "\n".join(files[last])}
+
+
+def source_digest(text: str) -> bytes:
+    """What names a program: formatting does not count. Raises UsageError when a ``.py`` file is not Python.
+
+    Of a lone ``train.py`` it is the SHA-256 of :func:`canonical_source`. Otherwise it is that of all names with the
+    digest of each file: of other than Python files without the ends of lines, blanks before them and empty last lines.
+    """
+    if is_lone(text):
+        return hashlib.sha256(canonical_source(text)).digest()
+    files = split_program(text)
+    parts = (name.encode() + b"\0" + _file_digest(name, files[name]) for name in sorted(files))
+    return hashlib.sha256(_DOMAIN + b"".join(parts)).digest()
+
+
+def _file_digest(name: str, content: str) -> bytes:
+    if not name.endswith(".py"):
+        lines = "\n".join(line.rstrip(" \t\r") for line in content.split("\n")).rstrip("\n")
+        return hashlib.sha256(lines.encode()).digest()
+    try:
+        return hashlib.sha256(canonical_source(content)).digest()
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}", hint=error.hint) from error
+
+
+MAX_KEYS = 64  # as many as a run record holds
+MAX_KEY_CHARACTERS = 64
+# What a program's result is called, the likelier names first; of some of them more is better.
+_RESULTS = (
+    *("val_bpb", "val_", "test_", "accuracy", "acc", "f1", "auc", "score", "reward", "r2", "loss", "perplexity", "ppl"),
+    *("rmse", "mse", "mae", "error", "latency", "throughput", "time"),
+)
+_MORE = ("accuracy", "acc", "f1", "auc", "score", "reward", "return", "r2", "throughput", "precision", "recall")
+_LESS = ("loss", "error", "bpb", "latency", "time")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]{0,63}")
+
+_KEY = r"(?P<key>[A-Za-z_][A-Za-z0-9_./ -]{0,63}?)"
+_NUMBER = r"(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:[eE][-+]?\d+)?)"
+_UNIT = r"(?:[A-Za-z%][A-Za-z0-9%/^*.-]*)?"
+_LINE = re.compile(rf"\s*{_KEY}\s*[:=]\s*{_NUMBER}\s*{_UNIT}\s*")
+
+
+def parse_summary(text: str, metric_name: str) -> dict[str, float]:
+    """The numbers that a program printed: lines ``key: number``, or JSON objects of numbers, one a line.
+
+    Those after the last line that is exactly ``---``, as in karpathy/autoresearch; without such a line all of them.
+    Spaces, a unit after the number and commas between thousands are tolerated; lines of another form are passed over.
+    Of a key given twice, the later number holds. Empty when there is no finite ``metric_name`` among them.
+    """
+    numbers: dict[str, float] = {}
+    for key, value in _printed(text):
+        if len(numbers) < MAX_KEYS or key in {metric_name, *numbers}:
+            numbers[key] = value
+    return numbers if metric_name in numbers else {}
+
+
+def guess_metric(text: str) -> tuple[str, float] | None:
+    """The number that a program most likely wants to be judged by: one with a well-known name, else the last one."""
+    found = {key: value for key, value in _printed(text) if _NAME.fullmatch(key)}
+    for known in _RESULTS:
+        for key in reversed(found):
+            if known in key.lower():
+                return key, found[key]
+    return next(reversed(found.items()), None)
+
+
+def guess_direction(metric_name: str) -> str:
+    """Whether less or more of a metric is better, by its name."""
+    name = metric_name.lower()
+    is_more = any(known in name for known in _MORE) and not any(known in name for known in _LESS)
+    return MAXIMIZE if is_more else MINIMIZE
+
+
+def _printed(text: str) -> Iterator[tuple[str, float]]:
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.rstrip() == "---"]
+    for line in lines[starts[-1] + 1 :] if starts else lines:
+        if line.lstrip().startswith("{"):
+            yield from _in_json(line)
+        elif match := _LINE.fullmatch(line):
+            value = float(match["number"].replace(",", "").replace("_", ""))
+            if math.isfinite(value):
+                yield match["key"], value
+
+
+def _in_json(line: str) -> Iterator[tuple[str, float]]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    for key, value in found.items():
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
+            yield str(key)[:MAX_KEY_CHARACTERS], float(value)

@@ -1,0 +1,249 @@
+"""The order of versions: Semantic Versioning, and what Python projects write beside it: 1.0rc1, 1.0.post1. Pure.
+
+The files of a release: which names they may have, their hash, and their bundle (a tar archive). Pure.
+
+The hash is that of Go modules, ``h1:``, with the mode beside each file: SHA-256 over the sorted lines
+``sha256  mode  path``. It does not depend on git and its SHA-1.
+
+What a release says of its component, and which of them can be searched and installed. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from autoresearch.record.encoding import encode
+from autoresearch.record.kinds import BlobRef, Release
+
+_VERSION = re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?P<rest>.*)", re.DOTALL)
+_PARTS = re.compile(r"[0-9]+|[a-z]+")
+# Between the numbers and what follows them, so that 1.0rc1 < 1.0 < 1.0.post1 < 1.0.1.
+_PRERELEASE, _FINAL = "!", "-"
+_AFTER = "post"
+
+
+def version_key(version: str) -> str:
+    """A text that sorts as the versions do; empty, and so before all others, for what is no version."""
+    found = _VERSION.fullmatch(version.lower())
+    if found is None:
+        return ""
+    numbers = found["numbers"].split(".")
+    while len(numbers) > 1 and not int(numbers[-1]):
+        numbers.pop()
+    key = "".join(f".{_number(digits)}" for digits in numbers)
+    parts = _PARTS.findall(found["rest"].partition("+")[0])
+    further = " ".join(f"0{_number(part)}" if part.isdigit() else f"1{part}" for part in parts)
+    return f"{key}{_PRERELEASE if parts and parts[0] != _AFTER else _FINAL}{further}"
+
+
+def is_prerelease(version: str) -> bool:
+    """Whether a version says that it comes before a release: 1.0-beta, 2.0rc1."""
+    return _PRERELEASE in version_key(version)
+
+
+def _number(digits: str) -> str:
+    """A number that sorts as text: the longer one is the larger one."""
+    plain = digits.lstrip("0") or "0"
+    return f"{len(plain):03d}{plain}"
+
+
+BUNDLE_BYTES = 32 << 20
+FILES_MOST = 4096
+PATH_CHARACTERS = 240
+_PART_BYTES = 128
+_MODES = {False: 0o644, True: 0o755}
+# A folder of this name would make a repository, with hooks and filters, within the project's own.
+_GIT = ".git"
+
+
+class File(NamedTuple):
+    """One file: its path with ``/`` between the parts, its bytes, and whether it may be executed."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+class BadBundle(ValueError):
+    """The bytes are no bundle; ``str(error)`` says why."""
+
+
+def fault_of_path(path: str) -> str | None:
+    """Why a file of a release may not have this path; None where it may."""
+    parts = path.split("/")
+    if not path.isprintable() or "\\" in path or ":" in path:
+        return "it has a character that no file name should have"
+    if any(part in ("", ".", "..") for part in parts):
+        return "it leads out of the folder"
+    if any(part.lower().rstrip(". ") == _GIT for part in parts):
+        return "it would be part of a git repository"
+    if len(path) > PATH_CHARACTERS or any(len(part.encode("utf-8", "replace")) > _PART_BYTES for part in parts):
+        return "it is too long"
+    return None
+
+
+def check_files(files: Iterable[File]) -> list[File]:
+    """The files in order. Raises BadBundle where they can't lie in one folder, or are too many or too large."""
+    found = sorted(files)
+    if not found:
+        raise BadBundle("it has no file")
+    if len(found) > FILES_MOST:
+        raise BadBundle(f"it has {len(found)} files, of {FILES_MOST} at most")
+    if sum(len(file.content) for file in found) > BUNDLE_BYTES:
+        raise BadBundle(f"its files have more than {BUNDLE_BYTES >> 20} MiB together")
+    names: set[str] = set()
+    for file in found:
+        if fault := fault_of_path(file.path):
+            raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
+        if file.path in names:
+            raise BadBundle(f"it has two files {file.path[:80]!r}")
+        names.add(file.path)
+    if both := next((name for name in names if any(above in names for above in _above(name))), None):
+        raise BadBundle(f"a file stands where {both[:80]!r} needs a folder")
+    return found
+
+
+def tree_hash(files: Iterable[File]) -> str:
+    """The hash of files, whatever their order: ``h1:`` and 64 hexadecimal digits."""
+    lines = sorted(
+        f"{hashlib.sha256(file.content).hexdigest()}  {_MODES[file.executable]:06o}  {file.path}\n" for file in files
+    )
+    return f"h1:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+
+
+def pack(files: Iterable[File]) -> bytes:
+    """Files as one tar archive; the same files give the same bytes. Raises BadBundle."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive:
+        for file in check_files(files):
+            entry = tarfile.TarInfo(file.path)
+            entry.size, entry.mode = len(file.content), _MODES[file.executable]
+            archive.addfile(entry, io.BytesIO(file.content))
+    return buffer.getvalue()
+
+
+def unpack(bundle: bytes) -> list[File]:
+    """The files of a bundle. An archive that :func:`pack` would have written otherwise is refused.
+
+    Raises:
+        BadBundle: it is none, or has links, devices, impossible names, too many or too large files.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(bundle), mode="r:", encoding="utf-8", errors="strict") as archive:
+            files = list(_files(archive))
+    except (tarfile.TarError, ValueError, OverflowError, EOFError, OSError, RecursionError) as error:
+        raise error if isinstance(error, BadBundle) else BadBundle(f"it is no tar archive: {error}"[:200]) from error
+    if pack(files) != bundle:
+        raise BadBundle("it has something beside its files")
+    return files
+
+
+def _files(archive: tarfile.TarFile) -> Iterable[File]:
+    total = 0
+    for count, entry in enumerate(archive):
+        total += entry.size
+        if count >= FILES_MOST or total > BUNDLE_BYTES:
+            raise BadBundle(f"it has more than {FILES_MOST} files or {BUNDLE_BYTES >> 20} MiB")
+        if entry.type != tarfile.REGTYPE or entry.issparse():
+            raise BadBundle(f"{entry.name[:80]!r} is a link, a folder or a device")
+        file = archive.extractfile(entry)
+        assert file is not None
+        yield File(entry.name, file.read(), executable=entry.mode == _MODES[True])
+
+
+def _above(path: str) -> Iterable[str]:
+    """The folders that a path needs."""
+    parts = path.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))
+
+
+# The types that come with interfaces; any other word is a type, too.
+TYPES = ("environment", "policy", "trainer", "dataset", "agent")
+TYPE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+# Also the name of a folder: it begins with a letter, a digit or an underscore and has no separators.
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}")
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_TREE = r"\Ah1:[0-9a-f]{64}\Z"
+_CLASS = r"\A(?:[A-Za-z_][A-Za-z0-9_.]{0,127}:[A-Za-z_][A-Za-z0-9_]{0,127})?\Z"
+
+Word = Annotated[str, Meta(min_length=1, max_length=64)]
+Path = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
+Line = Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A parameter of a component: its default, and the name of its type."""
+
+    default: int | float | str | bool | None = None
+    type: Annotated[str, Meta(max_length=64)] = ""
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``Release.metadata`` of a component. Unknown keys are ignored.
+
+    ``tree`` is the hash of the files (:func:`tree_hash`); ``git`` and ``commit`` say where they come from, if from a
+    repository. ``class_name`` is ``module:Class``, in the file ``file_path``. ``requirements`` are the lines of
+    ``requirements_path``. ``needs`` are other components, as ``type/name==version``.
+    """
+
+    type: Annotated[str, Meta(min_length=1, max_length=32)]
+    tree: Annotated[str, Meta(pattern=_TREE)]
+    description: Annotated[str, Meta(max_length=2048)] = ""
+    git: Annotated[str, Meta(max_length=512)] = ""
+    commit: Annotated[str, Meta(max_length=64)] = ""
+    class_name: Annotated[str, Meta(pattern=_CLASS)] = ""
+    file_path: Path = ""
+    requirements_path: Path = ""
+    requirements: Annotated[list[Line], Meta(max_length=256)] = []
+    needs: Annotated[list[Line], Meta(max_length=32)] = []
+    interfaces: Annotated[list[Word], Meta(max_length=32)] = []
+    params: Annotated[dict[Word, Parameter], Meta(max_length=128)] = {}
+    license: Annotated[str, Meta(max_length=64)] = ""
+
+    def plain(self) -> dict[str, Any]:
+        """As a record holds it."""
+        found = msgspec.to_builtins(self)
+        assert isinstance(found, dict)
+        return found
+
+
+class Component(NamedTuple):
+    """A release that can be searched and installed."""
+
+    name: str
+    version: str
+    summary: str
+    bundle: BlobRef
+    metadata: Metadata
+
+
+def component_of(release: Release) -> Component | None:
+    """What a release says; None where that is no component: a name that is no file name, metadata of another shape."""
+    if not NAME.fullmatch(release.name) or not VERSION.fullmatch(release.version):
+        return None
+    try:
+        metadata = msgspec.convert(release.metadata, Metadata)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    paths = [path for path in (metadata.file_path, metadata.requirements_path) if path]
+    if not TYPE.fullmatch(metadata.type) or any(map(fault_of_path, paths)):
+        return None
+    if metadata.commit and not COMMIT.fullmatch(metadata.commit):
+        return None
+    return Component(release.name, release.version, release.summary, release.bundle, metadata)
+
+
+def content_digest(component: Component) -> bytes:
+    """SHA-256 of what is installed. Two releases that differ in their description alone have the same."""
+    said = component.metadata
+    installed = (said.tree, said.class_name, said.file_path, said.requirements_path)
+    return hashlib.sha256(encode([component.bundle.sha256, *installed, *sorted(said.needs)])).digest()

@@ -1,0 +1,222 @@
+"""What others wrote, made harmless for whoever reads it: on a terminal, in a log file, in a JSON document. Pure.
+
+Harmful is a character that steers a terminal (C0, C1), turns the direction of writing, breaks a line where one is
+meant, or cannot be seen: format characters, Unicode tags, variation selectors, fillers. Everything that goes to a
+person passes here where it leaves; files that are data (a source in a pipe, a bundle) do not.
+
+Numbers and times in words. Pure.
+
+Whether less or more of a metric is better. Pure.
+
+Sizes that rules and the API share.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+
+import msgspec
+
+from autoresearch.errors import UsageError
+
+# Shown in place of what is harmful: a reader sees that something was there.
+INSTEAD = "\N{REPLACEMENT CHARACTER}"
+NAME_CHARACTERS = 24
+# A name stands in quotes beside a key; what closes them could make the rest look like ours.
+_QUOTES = str.maketrans("", "", '"“”„‟«»＂')
+# Letters, marks and symbols by category, and yet nothing is to be seen of them (Default_Ignorable_Code_Point, and the
+# empty Braille pattern).
+_UNSEEN = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0),
+            *range(0xFE00, 0xFE10),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
+
+
+def is_harmful(character: str) -> bool:
+    """Whether a character does something else than be read; newline and tab do too."""
+    # Not printable are the categories C*, Zl, Zp, and spaces other than the common one, which harm nobody.
+    return character in _UNSEEN or not (character.isprintable() or unicodedata.category(character) == "Zs")
+
+
+def sanitised(text: str, *, lines: bool = False) -> str:
+    """Text with a replacement character for each harmful one.
+
+    Newlines and tabs become spaces, so that it is one line; with ``lines`` they stay.
+    """
+    if lines:
+        text = text.replace("\r\n", "\n")
+    instead = {ord(character): INSTEAD for character in set(text) if is_harmful(character)}
+    instead |= {ord(space): space if lines else " " for space in "\n\t"}
+    return text.translate(instead)
+
+
+def one_line(text: str, characters: int | None = None) -> str:
+    """Text for a cell: one line, single spaces, of at most so many characters."""
+    line = sanitised(" ".join(text.split()))
+    return line if characters is None or len(line) <= characters else line[: characters - 1] + "…"
+
+
+def json_text(answer: object) -> str:
+    """An answer as JSON in one line; what would be harmful on a terminal is escaped, so the document says the same.
+
+    Raises:
+        TypeError: msgspec can't encode it.
+    """
+    text = msgspec.json.encode(answer).decode()
+    return text.translate({ord(character): _escape(character) for character in filter(is_harmful, set(text))})
+
+
+def plain_name(text: str) -> str:
+    """A name that a participant gave itself, fit to stand in quotes beside its key; empty when nothing is left of it.
+
+    Marks that pile up on a letter are dropped after the second: they reach into the lines above and below.
+    """
+    kept: list[str] = []
+    marks = 0
+    for character in unicodedata.normalize("NFC", text.translate(_QUOTES)):
+        marks = marks + 1 if unicodedata.category(character) in {"Mn", "Me"} else 0
+        if marks <= 2:
+            kept.append(" " if is_harmful(character) else character)
+    return one_line("".join(kept), NAME_CHARACTERS)
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+# The last second that a date can name; what a stranger signed may say any time.
+LAST_MS = 253_402_300_799_000
+UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def duration(milliseconds: float) -> str:
+    """A length of time in its two largest units: ``12 s``, ``3 min 5 s``, ``4 h 10 min``, ``3 d 4 h``."""
+    seconds = int(milliseconds / 1000)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def largest_unit(milliseconds: float) -> str:
+    """A length of time in its largest unit: ``12 s``, ``3 min``, ``4 h``, ``3 d``."""
+    return " ".join(duration(milliseconds).split()[:2])
+
+
+def age(time_ms: int, now_ms: int) -> str:
+    """How long ago something was."""
+    if now_ms - time_ms < -60_000:
+        return f"in {duration(time_ms - now_ms)}"
+    if now_ms - time_ms < 1000:
+        return "just now"
+    return f"{duration(now_ms - time_ms)} ago"
+
+
+def lately(time_ms: int, now_ms: int) -> str:
+    """How long ago something was, in its largest unit: for tables."""
+    return re.sub(r"^((?:in )?\d+ \w+) \d+ \w+", r"\1", age(time_ms, now_ms))
+
+
+def moment(time_ms: int) -> str:
+    """A time in UTC, to the second: ``2026-11-21T00:35:12Z``; the end of the year 9999 for whatever is later."""
+    return datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def clock(time_ms: int, *, seconds: bool = False) -> str:
+    """A time on the local clock; with the date unless it is today."""
+    local = datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    time = "%H:%M:%S" if seconds else "%H:%M"
+    return local.strftime(time if local.date() == today else f"%Y-%m-%d {time}")
+
+
+def value(number: float | None) -> str:
+    """A metric: four decimals, or a dash when there is none."""
+    return "–" if number is None else f"{number:.4f}"
+
+
+def interval(number: float | None, margin: float | None) -> str:
+    """A metric with half of its 95 % interval."""
+    return value(number) if margin is None else f"{value(number)} ± {value(margin)}"
+
+
+def figure(number: float | None) -> str:
+    """A number for another program: six digits, or nothing when there is none."""
+    return "" if number is None else f"{number:.6g}"
+
+
+def change(number: float | None, parent: float | None) -> str:
+    """The difference of a metric to its parent's, with its sign."""
+    return "" if number is None or parent is None else f"{number - parent:+.4f}"
+
+
+def signed(number: float | None) -> str:
+    """A change of a metric, with its sign."""
+    return "" if number is None else f"{number:+.4f}"
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """A number of things: ``1 run``, ``2 runs``; ``things`` where the plural is not formed so."""
+    return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"
+
+
+def percent(share: float | None) -> str:
+    """A share of 0..1."""
+    return "–" if share is None else f"{share:.0%}"
+
+
+def size(count: float) -> str:
+    """Bytes in binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def parse_duration(text: str) -> int:
+    """Milliseconds of ``90s``, ``30m``, ``2h``, ``1h30m`` or ``3d``.
+
+    Raises:
+        UsageError: it is not a length of time, or is not above zero.
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd])", text.lower())
+    if not parts or re.sub(r"\d+(?:\.\d+)?\s*[smhd]|\s", "", text.lower()):
+        raise UsageError(f"{text!r} is not a length of time", hint="write it like 90s, 30m, 2h, 1h30m or 3d")
+    total = sum(float(number) * UNIT_MS[unit] for number, unit in parts)
+    if not 0 < total <= 3650 * UNIT_MS["d"]:
+        raise UsageError(f"{text!r} is not a length of time above zero and below ten years")
+    return int(total)
+
+
+MINIMIZE, MAXIMIZE = "minimize", "maximize"
+
+
+def sign_of(direction: str | None) -> float:
+    """The factor that makes smaller values better; 1 where the direction is not known."""
+    return -1.0 if direction == MAXIMIZE else 1.0
+
+
+ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
+# Of the header of a mail that is a proof: some 30 times what it needs once all that is unsigned is gone.
+PROOF_BYTES_MAX = 16 << 10
+# Of a text in a record.
+NOTE_CHARACTERS = 2048
+# So many runs are the evidence of a note.
+NOTE_EVIDENCE = 16
+QUESTION_CHARACTERS = 500

@@ -1,0 +1,1 @@
+"""Who is who: keys, devices, networks, invites, admissions, attestation by mail."""

@@ -1,0 +1,332 @@
+"""A task's runs as a git repository of this machine, once or as records come.
+
+Runs as a folder that MLflow opens: ``mlflow ui --backend-store-uri DIR``.
+
+A task's pages as files that a browser opens without a server: progress, board, lineage, runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from shlex import quote
+from typing import NoReturn
+
+import typer
+
+from autoresearch.ask.lookup import FoundTask, task_of
+from autoresearch.ask.people.evidence import credit_answer
+from autoresearch.ask.people.voters import voters_answer
+from autoresearch.ask.requests import MAXIMUM_ROWS, RunsOf
+from autoresearch.ask.runs.answers import BestAnswer, PathAnswer, RunsAnswer, TopAnswer
+from autoresearch.ask.runs.boards import best_answer, top_answer
+from autoresearch.ask.runs.diffs import diff_answer, effects_answer
+from autoresearch.ask.runs.progress import progress_answer
+from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_answer, runs_answer
+from autoresearch.ask.show import show_answer
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.face.exports.git import Exported, export_task
+from autoresearch.face.exports.git_repository import exported_task, open_repository
+from autoresearch.face.exports.tables import experiment_files, run_files
+from autoresearch.face.pages.boards import ProgressContent, best_program
+from autoresearch.face.pages.chart import Query
+from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
+from autoresearch.face.pages.run import board_content, lineage_content, run_content
+from autoresearch.paths import typed_path
+from autoresearch.record.encoding import format_id, parse_id, short_id
+from autoresearch.record.kinds import Run
+from autoresearch.task.folders import is_taken
+from autoresearch.task.program import split_program
+from autoresearch.text import MAXIMIZE, counted
+from autoresearch_cli import here
+from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
+from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.rendering.output import print_json, say
+
+
+def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) -> None:
+    """Write or update the repository and say what is new.
+
+    Raises:
+        Refused: the folder is not the task's repository; or main has to stay where it is, while all else is written.
+        DaemonNotRunning: none runs that could be followed.
+    """
+    folder = typed_path(name).absolute()
+    with open_notebook() as notebook:
+        # The repository says which task it has.
+        known = exported_task(folder)
+        digest = notebook.task(task or (known.hex() if known else "")).digest
+        if follow:
+            _follow(notebook, folder, digest, bare=bare, json=json)
+        found = _update(notebook, folder, digest, bare=bare)
+    _tell(folder, digest, found, json=json)
+    if found.kept and not json:
+        raise found.kept
+    if found.kept:  # the document has it already
+        say(f"{found.kept}\n→ {found.kept.hint}")
+        raise typer.Exit(found.kept.exit_status)
+    if not json:
+        say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
+
+
+def _update(notebook: NotebookReader, folder: Path, digest: bytes, *, bare: bool) -> Exported:
+    def once() -> Exported:
+        with open_repository(folder, digest, notebook.log.network.id, bare=bare) as repository:
+            return export_task(notebook.log, notebook.blobs, repository, digest, me=notebook.me, now_ms=here.now_ms())
+
+    return with_blobs(once)
+
+
+def _follow(notebook: NotebookReader, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
+    """Update at first, and again after each event that is later than the begin of the last update."""
+    with here.client().events() as stream:
+        begin_ms, kept = -1, ""
+        for event in chain([None], stream):
+            if event is not None and (event.kind == "progress" or event.time_ms < begin_ms):
+                continue
+            is_first, begin_ms = begin_ms < 0, here.now_ms()
+            found = _update(notebook, folder, digest, bare=bare)
+            if is_first or found.changed:
+                _tell(folder, digest, found, json=json)
+            if found.kept and str(found.kept) != kept:
+                say(f"{found.kept}; {found.kept.hint}")
+            kept = str(found.kept or "")
+    raise DaemonNotRunning("the daemon has ended", hint="autoresearch up, then export again")
+
+
+def _tell(folder: Path, digest: bytes, found: Exported, *, json: bool) -> None:
+    if json:
+        print_json(
+            GitExportAnswer(
+                folder=str(folder),
+                task=digest.hex(),
+                runs=found.runs,
+                commits=found.commits,
+                missing=found.missing,
+                waiting=found.waiting,
+                main=format_id(found.main) if found.main else None,
+                kept=str(found.kept or ""),
+            )
+        )
+        return
+    main = f"main is {short_id(found.main)}" if found.main else "no run has a value yet"
+    say(f"{counted(found.commits, 'new commit')}, {counted(found.runs, 'run')} in {folder}; {main}")
+    if found.missing:
+        after = f", nor {counted(found.waiting, 'run')} after them" if found.waiting else ""
+        say(f"{counted(found.missing, 'run')} left out, whose source is not on this machine{after}")
+    elif found.waiting:
+        say(f"{counted(found.waiting, 'run')} left out, whose parent run is not in the log")
+    if found.best != found.main and found.best:
+        say(f"the best run, {short_id(found.best)}, is among those")
+
+
+PROGRAM = "program"
+
+
+def export_mlflow(name: str, task: str, *, json: bool) -> None:
+    """Write the runs of one task, or of all, into a new folder.
+
+    Raises:
+        NotFound: there is no such task.
+        Refused: the folder exists and is not empty.
+        UsageError: it can't be written.
+    """
+    folder = typed_path(name).absolute()
+    if is_taken(folder):
+        raise Refused(f"{folder} exists already", hint="give a new folder")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    with open_notebook() as notebook:
+        digests = dict.fromkeys(row.digest for row in notebook.log.tasks.all())
+        known = (task_of(notebook.log, digest) for digest in digests)
+        tasks = [notebook.task(task)] if task else [found for found in known if found]
+        try:
+            count = sum(_write_task(notebook, found, temporary, folder.as_uri()) for found in tasks)
+            temporary.mkdir(exist_ok=True)
+            temporary.replace(folder)
+        except OSError as error:
+            raise UsageError(f"{folder} can't be written: {error.strerror}", hint="check the folder") from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    if json:
+        print_json(ExportAnswer(file=name, format="mlflow", runs=count))
+        return
+    say(f"{counted(count, 'run')} of {counted(len(tasks), 'task')} written to {folder}")
+    say(f"→ MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {quote(str(folder))}")
+
+
+def _write_task(notebook: NotebookReader, task: FoundTask, folder: Path, place: str) -> int:
+    """Write a task with its runs; returns how many."""
+    rows = notebook.log.runs.history(task.digest)
+    times = [row.time for row in rows] or [0]
+    _write_runs(folder, experiment_files(task.digest, task.name, place, (min(times), max(times))))
+    for row in rows:
+        found = show_answer(notebook.log, row.id, marks=False).run
+        assert found is not None, "these are runs"
+        _write_runs(folder, run_files(found, task.metric, place, _program(notebook, row.id)))
+    return len(rows)
+
+
+def _program(notebook: NotebookReader, run: bytes) -> dict[str, bytes]:
+    """The files of a run's program, where it is on this machine."""
+    body = notebook.log.records.get(run).body
+    if not isinstance(body, Run) or not notebook.blobs.has(body.source.sha256):
+        return {}
+    try:
+        files = split_program(notebook.blobs.get(body.source.sha256).decode())
+    except (AutoresearchError, UnicodeDecodeError):
+        return {}
+    return {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
+
+
+def _write_runs(folder: Path, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+FIRST, ASSETS, RUN = "index.html", "assets", "run-*.html"
+# So many runs have a page of their own; the daemon has all.
+RUNS_MOST = 50
+# An export needs no server, and so nothing that talks to one.
+SERVED = frozenset({"htmx.min.js", "hx-sse.min.js"})
+
+
+def export_pages(name: str, task: str, *, json: bool) -> None:
+    """Write the pages and say what is there.
+
+    Raises:
+        NotFound: there is no such task.
+        Refused: the folder has other files.
+    """
+    folder = typed_path(name).absolute()
+    _check(folder)
+    with open_notebook() as notebook:
+        gathered = _gather(notebook, notebook.task(task))
+        pages = dict(_pages(notebook, gathered))
+    _write_pages(folder, pages)
+    runs = len(gathered.named)
+    if json:
+        print_json(HtmlExportAnswer(folder=str(folder), task=gathered.task.digest.hex(), pages=len(pages), runs=runs))
+        return
+    say(f"{counted(len(pages), 'page')} written to {name}, of them {counted(runs, 'run')}")
+    say(f"→ open {quote(str(folder / FIRST))} in a browser")
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """What several pages show. ``named`` are the runs with a page of their own."""
+
+    task: FoundTask
+    best: BestAnswer
+    runs: RunsAnswer
+    top: TopAnswer
+    path: PathAnswer | None
+    named: list[str]
+
+
+def _gather(notebook: NotebookReader, task: FoundTask) -> _Gathered:
+    log, blobs = notebook.log, notebook.blobs
+    best, top = best_answer(log, task), top_answer(log, task, limit=MAXIMUM_ROWS)
+    runs = runs_answer(log, blobs, task, Query().runs())
+    program = best_program(best)
+    path = path_answer(log, blobs, parse_id(program.id)) if program else None
+    named = [
+        *(step.row.id for step in reversed(path.steps if path else ())),
+        *(one.id for one in top.programs[:20]),
+        *(row.id for row in runs.runs),
+    ]
+    return _Gathered(task, best, runs, top, path, list(dict.fromkeys(named))[:RUNS_MOST])
+
+
+def _pages(notebook: NotebookReader, gathered: _Gathered) -> Iterator[tuple[str, str]]:
+    """Names of files with their content. What says “you” is left out: others read it."""
+    links = Links(exported=True, runs=frozenset(gathered.named))
+
+    def page(template: str, which: str, values: dict[str, object]) -> str:
+        status = gathered.runs.task
+        view = View(page=which, links=links, now_ms=here.now_ms(), task=status, tasks=[status], read_only=True)
+        return render(template, view, **values)
+
+    yield FIRST, page("progress.html", "progress", _progress(notebook, gathered).values())
+    yield "board.html", page("board.html", "board", _board(notebook, gathered))
+    lineage: dict[str, object] = lineage_content(gathered.path) if gathered.path else {"of": ""}
+    yield "lineage.html", page("lineage.html", "lineage", lineage)
+    for run in gathered.named:
+        yield f"run-{short_id(parse_id(run))}.html", page("run.html", "run", _run(notebook, gathered, run))
+
+
+def _progress(notebook: NotebookReader, gathered: _Gathered) -> ProgressContent:
+    log, blobs, task, query = notebook.log, notebook.blobs, gathered.task, Query()
+    steps = gathered.path.steps if gathered.path else []
+    return ProgressContent(
+        query=query,
+        runs=gathered.runs,
+        progress=progress_answer(log, blobs, task, query.all_progress()),
+        newest=runs_answer(log, blobs, task, query.newest()).runs,
+        best=gathered.best,
+        best_row=steps[-1].row if steps else None,
+        runners=runners_answer(log, blobs, task).runners,
+    )
+
+
+def _board(notebook: NotebookReader, gathered: _Gathered) -> dict[str, object]:
+    log, blobs, task, top = notebook.log, notebook.blobs, gathered.task, gathered.top
+    sort = "-value" if top.task.direction == MAXIMIZE else "value"
+    rows = runs_answer(log, blobs, task, RunsOf(sort=sort, size=MAXIMUM_ROWS)).runs
+    voters = voters_answer(log, None, here.now_ms())
+    return board_content(top, {row.id: row for row in rows}, credit_answer(log, task=task), voters)
+
+
+def _run(notebook: NotebookReader, gathered: _Gathered, run: str) -> dict[str, object]:
+    log, blobs, record = notebook.log, notebook.blobs, parse_id(run)
+    shown, context, diff = show_answer(log, record), None, None
+    above = parse_id(shown.run.parent) if shown.run and shown.run.parent else None
+    with suppress(NotFound):
+        context = run_context_answer(log, blobs, record)
+    with suppress(AutoresearchError):
+        # Sources that are not here are not fetched: the page names the command that does.
+        diff = diff_answer(log, blobs, above, record) if above else None
+    return run_content(
+        shown,
+        context=context,
+        effects=effects_answer(log, gathered.task),
+        parent=show_answer(log, above) if above else None,
+        task=gathered.runs.task,
+        diff=diff,
+    )
+
+
+def _check(folder: Path) -> None:
+    """An export goes into a new folder, an empty one, or over an earlier export."""
+    if folder.exists() and not folder.is_dir():
+        raise Refused(f"{folder} is a file", hint="name a folder")
+    if folder.is_dir() and any(folder.iterdir()) and not _is_export(folder):
+        raise Refused(f"{folder} has other files", hint="name a new folder, or that of an earlier export")
+
+
+def _is_export(folder: Path) -> bool:
+    return (folder / FIRST).is_file() and (folder / ASSETS / "chart.js").is_file()
+
+
+def _write_pages(folder: Path, pages: dict[str, str]) -> None:
+    """Pages of runs that an earlier export had and this one has not are removed."""
+    (folder / ASSETS).mkdir(parents=True, exist_ok=True)
+    for name in _shown_assets():
+        found = asset(name)
+        assert found is not None  # it was listed
+        (folder / ASSETS / name).write_bytes(found.content)
+    for stale in folder.glob(RUN):
+        if stale.name not in pages:
+            stale.unlink()
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _shown_assets() -> Iterable[str]:
+    return (name for name in asset_names() if name not in SERVED)

@@ -1,0 +1,284 @@
+"""A task folder in the hands of an agent: its program, and the files that say what is known.
+
+A task's own Python packages on the command line: locking them, and whether a person lets them be installed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autoresearch.ask import operations
+from autoresearch.ask.acts.ideas import run_on
+from autoresearch.ask.runs.diffs import run_source
+from autoresearch.errors import DaemonNotRunning, Refused, UsageError
+from autoresearch.log.standing.bases import next_base
+from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.queries import run_body
+from autoresearch.propose.mind.writing import HISTORY, refresh_history, write_agent_files
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.run.bench import fault_of_program
+from autoresearch.run.packages import allow_packages, task_not_allowed
+from autoresearch.task.loading import (
+    MANIFEST,
+    keep_edit,
+    kept_baselines,
+    load_task,
+    program_names,
+    remember_start,
+    replace_file,
+)
+from autoresearch.task.model import Task
+from autoresearch.task.program import join_files, source_digest, split_program
+from autoresearch.text import counted
+from autoresearch.words import Why
+from autoresearch_cli import here
+from autoresearch_cli.acts.task_folders import named_folder
+from autoresearch_cli.catalogue import Folder, Json
+from autoresearch_cli.models import NextAnswer, PackagesAnswer
+from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.rendering.output import print_json, say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
+    """Bring a folder to the program of a run, the best one if none is named; returns also what is to be said of it.
+
+    The program that is there is put aside where it is no run's.
+
+    Raises:
+        NotFound, AmbiguousId, UsageError: the run, its program or the folder is not what it has to be.
+        Refused: the task pins no baseline, so that no run belongs to it once the program is edited.
+    """
+    task, there = _opened(folder)
+    with open_notebook() as notebook:
+        run = _start(notebook, task, reference)
+        body = None if run is None else run_body(notebook.log, run)
+        program = task.baseline if run is None else _program(notebook, task, run)
+        after, kept = load_task(folder, program=program), None
+        wanted = {name: content.encode() for name, content in split_program(program.decode()).items()}
+        others = {name: content for name, content in there.items() if content != wanted.get(name)}
+        if others and not _is_known(notebook, task, there):
+            kept, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
+        for name, content in wanted.items():
+            if there.get(name) != content:
+                replace_file(folder / name, content)
+        for name in there.keys() - wanted.keys():
+            (folder / name).unlink()
+        remember_start(folder, "" if run is None else format_id(run))
+        left = written(notebook, after)
+    answer = NextAnswer(
+        folder=str(folder),
+        run=None if run is None else format_id(run),
+        title="" if body is None else body.title,
+        value=None if body is None else body.value,
+        edit=list(wanted),
+        changed=there != wanted,
+        kept=None if kept is None else str(kept),
+        history=str(folder / HISTORY),
+    )
+    return answer, left
+
+
+def written(notebook: NotebookReader, task: Task) -> list[str]:
+    """Write the files for an agent into a task's folder; what to say of those that a person wrote, which stay."""
+    left = write_agent_files(task, notebook.known(task))
+    return [f"{task.folder / name} is not by autoresearch, so it stays as it is" for name in left]
+
+
+def refreshed(notebook: NotebookReader, task: Task) -> list[str]:
+    """Write ``history.md`` anew where the folder has one; what to say where it can't be: a run is no worse for it."""
+    try:
+        refresh_history(task, lambda: notebook.known(task))
+    except UsageError as error:
+        return [str(error)]
+    return []
+
+
+def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
+    """The task, and the files of the program that are there. A broken one is no obstacle."""
+    try:
+        task = load_task(folder)
+    except UsageError:
+        baseline = next(kept_baselines(folder), None)
+        if baseline is None:
+            raise
+        task = load_task(folder, program=baseline)
+    there = {}
+    for name in program_names(folder, task.recipe, task.harness):
+        with suppress(OSError):
+            there[name] = (folder / name).read_bytes()
+    if not task.is_pinned:
+        raise Refused(
+            "task.toml pins no baseline, so each edit is another task and no run leads back",
+            hint=f"autoresearch task pin {folder}",
+        )
+    return task, there
+
+
+def _start(notebook: NotebookReader, task: Task, reference: str) -> bytes | None:
+    """The run to build on; None for the baseline that nobody has run."""
+    if reference:
+        return run_on(notebook.log, task, reference, notebook.me)
+    found = next_base(notebook.log, task.digest, trust_context(notebook.log, notebook.me))
+    return None if found is None else found.row.first
+
+
+def _program(notebook: NotebookReader, task: Task, run: bytes) -> bytes:
+    """The program of a run, which anybody may have written."""
+    source = with_blobs(lambda: run_source(notebook.log, notebook.blobs, run))
+    if (fault := fault_of_program(task, source)) is not None:
+        raise Refused(f"the program of {short_id(run)} can't be used: {fault}", hint="choose another run")
+    try:
+        source_digest(source)
+    except UsageError as error:
+        raise Refused(f"the program of {short_id(run)} is no Python: {error}", hint="choose another run") from error
+    return source.encode()
+
+
+def _is_known(notebook: NotebookReader, task: Task, files: dict[str, bytes]) -> bool:
+    """Whether a program is the baseline or that of a run, to the last byte: it can be had again."""
+    try:
+        program = join_files({name: content.decode() for name, content in files.items()}).encode()
+    except (UnicodeDecodeError, UsageError):
+        return False
+    return program == task.baseline or notebook.blobs.has(hashlib.sha256(program).digest())
+
+
+def _stamp() -> str:
+    return datetime.fromtimestamp(here.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
+
+
+AllowPackages = Annotated[
+    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
+]
+# So many packages are named before a person is asked.
+NAMED = 20
+
+
+def ask_for_packages(task: Task, *, allowed: bool = False) -> None:
+    """Have a person agree that a task's packages are installed, where that is needed; ``allowed``: they have.
+
+    Raises:
+        PackagesNotAllowed: nobody can be asked here.
+        Refused: the answer is no.
+    """
+    if task.packages and _must_ask(task):
+        _agree(task, agreed=allowed, option="--allow-packages")
+
+
+def lock(folder: Folder = "", *, json: Json = False) -> None:
+    """Fix the versions and hashes of a task's packages: requirements.in becomes requirements.txt, task.toml pins it."""
+    from autoresearch.run.package_locks import lock_folder
+
+    locked = lock_folder(here.task_folder(folder))
+    task, answer = locked.task, _answer(locked.task)
+    if json:
+        print_json(answer)
+        return
+    file = task.folder / (task.python.requirements if task.python else "")
+    if locked.loose is None:
+        say(f"{file} is locked already: {counted(len(task.packages), 'package')}")
+    else:
+        say(f"{file} is locked, by {locked.tool}: {', '.join(answer.packages[:NAMED])}")
+    say(f"{task.folder / MANIFEST} pins it: with another list it is another task")
+    say(f"→ autoresearch task allow {folder}".rstrip())
+
+
+def allow(
+    task: Annotated[
+        str, typer.Argument(metavar="[TASK]", help="A task folder or a published task. Left out: the configured task.")
+    ] = "",
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Install the Python packages of a task on this machine, after a look at the list."""
+    from autoresearch.run.packages import is_installed, task_python
+
+    found = load_task(named_folder(task) if task else here.task_folder(""))
+    paths = here.paths()
+    if found.packages and not is_installed(found, paths.environments):
+        if _must_ask(found):
+            _agree(found, agreed=yes, option="--yes")
+        if not json:
+            say(f"installing {counted(len(found.packages), 'package')}")
+        task_python(found, paths.environments, may_install=lambda: True)
+    _wake()
+    answer = _answer(found)
+    if json:
+        print_json(answer)
+        return
+    if found.packages:
+        say(f"{counted(len(answer.packages), 'package')} of {found.name} installed, in {answer.folder}")
+    else:
+        say(f"{found.name} has no list of packages")
+    say(f"→ autoresearch node doctor task {found.folder}")
+
+
+def _must_ask(task: Task) -> bool:
+    from autoresearch.run.packages import is_installed, may_install
+    from autoresearch_cli.reading import open_notebook
+
+    paths = here.paths()
+    if is_installed(task, paths.environments):
+        return False
+    setting = here.settings().work.allow_packages
+    with open_notebook() as notebook:
+        return not may_install(task, paths.allowed_packages, setting, notebook.log, notebook.me, here.now_ms())
+
+
+def _agree(task: Task, *, agreed: bool, option: str) -> None:
+
+    if not agreed:
+        can_ask = sys.stdin.isatty() and sys.stderr.isatty()
+        _tell(task)
+        if not can_ask:
+            raise task_not_allowed(task, option)
+        if not typer.confirm("Install them?", err=True):
+            raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
+    allow_packages(here.paths().allowed_packages, task.packages)
+
+
+def _tell(task: Task) -> None:
+    from autoresearch.run.package_locks import package_source
+
+    names = [f"{package.name} {package.version}" for package in task.packages]
+    further = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    say(f"{task.name} needs {counted(len(names), 'Python package')} from {package_source()}:")
+    say(f"{', '.join(names[:NAMED])}{further}")
+    say("Others chose them. Installing runs none of them; the task's programs use them, in the sandbox.")
+
+
+def _wake() -> None:
+    """Have a daemon that waits because of the packages try again at once."""
+    try:
+        client = here.client()
+        if client.ask(operations.STATUS).why == Why.CANNOT_RUN_HERE:
+            client.ask(operations.RESUME)
+    except DaemonNotRunning:
+        return
+
+
+def _answer(task: Task) -> PackagesAnswer:
+    from autoresearch.run.package_locks import package_source
+    from autoresearch.run.packages import environment_folder, is_installed
+
+    place: Path = here.paths().environments
+    has = bool(task.packages)
+    return PackagesAnswer(
+        task=task.name,
+        digest=task.digest.hex(),
+        packages=[f"{package.name}=={package.version}" for package in task.packages],
+        source=package_source() if has else "",
+        folder=str(environment_folder(task, place)) if has else "",
+        installed=has and is_installed(task, place),
+    )

@@ -1,0 +1,328 @@
+"""``init``: a new project.
+
+``install``, ``uninstall``, ``use`` and ``list``: the components of a project.
+
+``search``: components in the log.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from autoresearch.ask.registry.releases import search_answer
+from autoresearch.errors import UsageError
+from autoresearch.paths import typed_path
+from autoresearch.project.components.finding import find_offer, shipped_offers
+from autoresearch.project.components.installing import has_chosen_default, make_project, missing_components
+from autoresearch.project.components.installing import install as put
+from autoresearch.project.components.installing import uninstall as take
+from autoresearch.project.components.installing import use as choose
+from autoresearch.project.components.requirements import is_unlocked, required
+from autoresearch.project.components.trusting import Offer
+from autoresearch.project.model import Project, load_project
+from autoresearch.project.runs.kept import kept_runs
+from autoresearch.project.runs.running import check_project
+from autoresearch.record.encoding import parse_id
+from autoresearch.task.release import TYPES
+from autoresearch_cli import here
+from autoresearch_cli.agent.models import (
+    ProjectAnswer,
+    agree,
+    lock_project,
+    offer_from_log,
+    project_pythons,
+    with_packages,
+)
+from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox, walls_of
+from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.output import paged, print_json, print_table, say
+from autoresearch_cli.rendering.records import print_components
+
+app = command_app()
+
+
+@app.command(
+    "init",
+    epilog=examples(
+        ("autoresearch init", "a project in this folder"),
+        ("autoresearch init walker", "in a new folder"),
+        ("autoresearch run walker/agent.ini", "run it"),
+        see="install, train, run, list",
+    ),
+)
+def init(
+    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="The folder. Left out: this one.")] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """Make a project: a folder with an agent that runs at once, a random policy in a corridor."""
+    project = make_project(typed_path(folder or ".").absolute())
+    answer = project_answer(project)
+    if json:
+        print_json(answer)
+        return
+    print_project(answer)
+    say(f"the project is in {project.folder}")
+    say(f"→ autoresearch run{f' {folder}' if folder else ''}")
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The component's name.")]
+Ini = Annotated[
+    str, typer.Option("--file", "-f", metavar="INI", help="The project's agent.ini. Left out: this folder's.")
+]
+
+
+@app.command(
+    "install",
+    epilog=examples(
+        ("autoresearch install policy q_table", "a component that ships"),
+        ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
+        ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
+        see="uninstall, use, list, init",
+    ),
+)
+def install(  # noqa: PLR0913 - each is an option of the command
+    kind: Annotated[str, typer.Argument(metavar="[TYPE]", help="environment, policy, trainer, dataset …")] = "",
+    wanted: Annotated[str, typer.Argument(metavar="[NAME]", help="A name, ./a/file.py, or gym:ID.")] = "",
+    *,
+    class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
+    default: Annotated[
+        bool | None, typer.Option("--default/--no-default", help="Make it the default of its type, or not.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run another participant's component without a sandbox, by your choice.")
+    ] = False,
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="Give it Python packages of its own, in a process of its own.")
+    ] = False,
+    ini: Ini = "",
+    json: Json = False,
+) -> None:
+    """Install a component into the project. It becomes the default unless another default was chosen before.
+
+    A name is looked for among the components that ship, then among those that participants published.
+
+    Without TYPE and NAME it installs the components of agent.ini whose files are missing.
+    """
+    project = load_project(project_path(ini))
+    if not kind:
+        _restore(project, trust=trust, json=json)
+        return
+    if not wanted:
+        raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
+    beside = required(project, besides=f"{kind.lower()}.{name or wanted.partition('==')[0].rpartition('/')[2]}")
+    sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated)]
+    offer = with_packages(
+        find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources), beside
+    )
+    if isolated and not offer.isolated:
+        raise UsageError("--isolated is for components that participants published", hint="autoresearch search")
+    if default is None:
+        default = _wants_default(project, offer)
+    if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped_offers()):
+        say(f"your {offer.type} {offer.name} takes the place of the one that ships")
+    changed = put(project, offer, default=default)
+    if offer.requirements:
+        agree(offer.packages)
+        project_pythons(changed)
+    _show(changed, json=json)
+    is_default = changed.defaults.get(offer.type) == offer.name
+    say(f"installed {offer.type} {offer.name}{', the default' if is_default else ''}")
+    following = "train" if "trainer" in changed.defaults else "run"
+    say(f"→ autoresearch {following if is_default else f'use {offer.type} {offer.name}'}")
+
+
+@app.command(
+    "uninstall",
+    epilog=examples(
+        ("autoresearch uninstall policy random", "out of this project"),
+        ("autoresearch uninstall environment cartpole", "another type"),
+        ("autoresearch uninstall policy mine -f ../walker/agent.ini", "out of another project"),
+        see="install, use, list",
+    ),
+)
+def uninstall(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
+    """Take a component out of the project. Files of your own stay, and so do the runs that used it."""
+    _show(take(load_project(project_path(ini)), kind.lower(), name), json=json)
+    say(f"uninstalled {kind.lower()} {name}")
+
+
+@app.command(
+    "use",
+    epilog=examples(
+        ("autoresearch use policy dqn", "train and run take this policy"),
+        ("autoresearch use environment 2048", "another environment"),
+        ("autoresearch list", "which are the defaults"),
+        see="install, list, train",
+    ),
+)
+def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
+    """Make an installed component the default of its type."""
+    _show(choose(load_project(project_path(ini)), kind.lower(), name), json=json)
+    say(f"{kind.lower()} {name} is the default")
+
+
+@app.command(
+    "list",
+    epilog=examples(
+        ("autoresearch list", "the components of this project"),
+        ("autoresearch list --check", "what each lacks of its interface"),
+        ("autoresearch list --runs", "the runs, the oldest first"),
+        see="install, use, train, run",
+    ),
+)
+def list_components(
+    ini: Annotated[str, typer.Argument(metavar="[INI]", help="The project's agent.ini. Left out: this folder's.")] = "",
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Load each component, and compare it with its interface.")
+    ] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List the runs instead.")] = False,
+    json: Json = False,
+) -> None:
+    """List the components of a project, or its runs."""
+    path = project_path(ini)
+    project = load_project(path)
+    answer = project_answer(
+        project,
+        checked=check_project(path, box=sandbox, pythons=project_pythons(project)) if check else (),
+        runs=kept_runs(project) if runs else (),
+    )
+    if json:
+        print_json(answer)
+    elif runs:
+        _print_runs(answer)
+    else:
+        print_project(answer)
+    for each in answer.components:
+        title = f"{each.type} {each.name}" if each.type != each.name else each.type
+        if each.missing:
+            say(f"{title} has no {', '.join(each.missing)}: it may not work with other components")
+        if each.error:
+            say(f"{title} can't be loaded: {each.error}")
+    if check and not any(each.missing or each.error for each in answer.components):
+        say("every component has its interface")
+    if any(each.error for each in answer.components):
+        raise typer.Exit(1)
+
+
+def _restore(project: Project, *, trust: bool, json: bool) -> None:
+    """Bring the files of installed components that are missing; of the log, the very releases that are pinned."""
+    missing = missing_components(project)
+    for each in missing:
+        source = each.pins["source"]
+        wanted = source if source.startswith("gym:") else each.name
+        if source == "log":  # one of this name may ship, which is not meant
+            wanted = f"{each.name}=={each.pins.get('version', '')}"
+        pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None
+        beside = required(project, besides=each.key)
+        isolated = each.pins.get("isolated") == "yes"
+        sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated, pinned=pinned)]
+        offer = with_packages(find_offer(each.type, wanted, project.folder, name=each.name, sources=sources), beside)
+        project = put(project, offer, default=False)
+    if is_unlocked(project):
+        lock_project(project)
+    _show(project, json=json)
+    say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
+
+
+def _print_runs(answer: ProjectAnswer) -> None:
+    print_table(
+        ("id", "mode", "from", "episodes", "mean", "max", "trained", "sandbox", "head"),
+        [
+            (
+                run.id,
+                run.mode if run.status == "ok" else f"{run.mode} ({run.status})",
+                run.parent,
+                run.metrics.get("episodes", 0),
+                _figure(run.metrics.get("mean_reward")),
+                _figure(run.metrics.get("max_reward")),
+                run.totals["training_episodes"],
+                walls_of(run.sandbox, run.trusted),
+                "*" if run.id == answer.head else "",
+            )
+            for run in answer.runs
+        ],
+        right=("episodes", "mean", "max", "trained"),
+        optional=("max", "sandbox"),
+    )
+    if not answer.runs:
+        say("there are no runs yet")
+        say("→ autoresearch train")
+
+
+def _figure(number: float | None) -> str:
+    return "–" if number is None else f"{number:.4g}"
+
+
+def _wants_default(project: Project, offer: Offer) -> bool:
+    """Whether a new component becomes the default: unless one was chosen; then a person at a terminal is asked."""
+    present = project.defaults.get(offer.type, "")
+    if not present or present == offer.name or not has_chosen_default(project, offer.type):
+        return True
+    if not sys.stdin.isatty():
+        say(f"the default {offer.type} stays {present}")
+        return False
+    return typer.confirm(f"Make {offer.name} the default {offer.type} instead of {present}?", default=True, err=True)
+
+
+def _show(project: Project, *, json: bool) -> None:
+    answer = project_answer(project)
+    if json:
+        print_json(answer)
+    else:
+        print_project(answer)
+
+
+@app.command(
+    "search",
+    epilog=examples(
+        ("autoresearch search environment", "environments in the log, the newest first, and those that ship"),
+        ("autoresearch search policy q table", "policies with these words, the best fit first"),
+        ("autoresearch search ann --json", "what ann published, for a program"),
+        see="show, publish component, agent yank",
+    ),
+)
+def search(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TYPE] [QUERY]...",
+            help=f"A type ({', '.join(TYPES)}), then words of name, description or publisher.",
+        ),
+    ] = None,
+    *,
+    kind: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="A type of your own; all words are searched.")
+    ] = "",
+    yanked: Annotated[bool, typer.Option("--yanked", help="Yanked releases too.")] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
+    json: Json = False,
+) -> None:
+    """Find components: environments, policies, trainers and others that somebody published. Works without a daemon."""
+    asked = list(words or [])
+    chosen = kind or (asked.pop(0) if asked and asked[0] in TYPES else "")
+    query = " ".join(asked)
+    with open_notebook() as notebook:
+        answer = search_answer(notebook.log, query=query, kind=chosen, limit=limit, yanked=yanked, me=notebook.me)
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_components(answer, now_ms=here.now_ms())
+    ships = [each for each in shipped_offers() if chosen in ("", each.type) and (not query or query in each.name)]
+    if not answer.components:
+        kind_word = chosen or "component"
+        say(f"no published {kind_word} has these words" if query else f"no {kind_word} is published here")
+    if ships:
+        say(f"with this program come: {', '.join(f'{each.type} {each.name}' for each in ships)}")
+    if answer.components:
+        say("→ autoresearch show ID, autoresearch install TYPE NAME")
+    else:
+        say("→ autoresearch install TYPE NAME, autoresearch publish component DIR")

@@ -1,0 +1,315 @@
+"""What the commands about projects share: finding the project, doing a run with its figures, showing both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.errors import NotFound
+from autoresearch.paths import typed_path
+from autoresearch.project.child.messages import Checked, Figures, Mode
+from autoresearch.project.model import AGENT, INI, Component, Project, is_project, load_project
+from autoresearch.project.runs.boxed import Box
+from autoresearch.project.runs.fleet import train_with_actors
+from autoresearch.project.runs.kept import Run, head_run
+from autoresearch.project.runs.running import do_project_run
+from autoresearch.text import counted, duration
+from autoresearch_cli import here
+from autoresearch_cli.agent.models import (
+    ProjectAnswer,
+    ProjectComponent,
+    ProjectFigures,
+    ProjectRun,
+    ProjectRunAnswer,
+    project_pythons,
+)
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
+from autoresearch_cli.watching import choose_display
+
+# Between two figures of a run, with --json.
+FIGURE_SECONDS = 2.0
+SPARKS = "▁▂▃▄▅▆▇█"
+STOPPED = 130
+
+IniArgument = Annotated[
+    str, typer.Argument(metavar="[INI]", help="The project's agent.ini, or its folder. Left out: this folder.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="COMPONENT.KEY=VALUE", help="A parameter for this run, such as policy.hidden=64."),
+]
+From = Annotated[
+    str, typer.Option("--from", metavar="RUN", help="Begin with what this run had learned. Left out: the newest run.")
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="The seed. Left out: one that follows from the runs before.")
+]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run other participants' components without a sandbox. The run says so.")
+]
+Type = Annotated[
+    str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset, or a type of your own.")
+]
+
+
+def project_path(text: str) -> Path:
+    """The ``agent.ini`` that was typed: a file, a folder that has one, or that of this folder or one above it.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if text:
+        path = typed_path(text).absolute()
+        return path / INI if path.is_dir() else path
+    start = Path.cwd()
+    found = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
+    if found is None:
+        raise NotFound(f"there is no {INI} in {start}", hint="autoresearch init makes a project")
+    return found
+
+
+def means_project(text: str) -> bool:
+    """Whether ``run`` is about a project: a file .ini, or a folder with an ``agent.ini`` and no ``task.toml``."""
+    from autoresearch.task.loading import MANIFEST
+
+    path = typed_path(text) if text else Path.cwd()
+    return path.suffix == ".ini" or (is_project(path) and not (path / MANIFEST).exists())
+
+
+def sandbox() -> Box:
+    """The sandbox of this machine, with the limits of the settings, for what other participants wrote."""
+    from autoresearch.run.bench import Ceiling
+    from autoresearch.run.sandbox.job import Level, Limits
+    from autoresearch.run.sandbox.probes import detect_level
+
+    work, secrets = here.settings().work, here.paths().secrets()
+    most = Ceiling.of(work)
+    limits = Limits(
+        seconds=most.seconds,
+        memory_bytes=most.memory_mib << 20,
+        disk_bytes=most.disk_mib << 20,
+        processes=most.processes,
+        output_bytes=most.output_kib * 1024,
+    )
+    return Box(
+        detect_level(secrets)[0],
+        limits,
+        threads=work.threads,
+        device=here.first_device(),
+        least=Level(work.minimum_sandbox),
+        secrets=tuple(secrets),
+    )
+
+
+@contextmanager
+def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Iterator[Callable[[Figures], None]]:
+    """Show how far a run is, and with ``json`` print it now and then."""
+    told = [time.monotonic()]
+    with choose_display(quiet=True) as display:
+
+        def show(figures: Figures) -> None:
+            done = min(1.0, figures.episodes / episodes)
+            reward = "" if figures.recent_reward is None else f"  mean reward {figures.recent_reward:.4g}"
+            left = f"{duration(figures.seconds * 1000 * (1 - done) / done)} left" if done else ""
+            display.progress("run", title, done, f"episode {figures.episodes}{reward}", left=left)
+            if json and time.monotonic() - told[0] >= FIGURE_SECONDS:
+                told[0] = time.monotonic()
+                print_json(
+                    ProjectFigures(
+                        mode=mode,
+                        episodes=figures.episodes,
+                        asked_episodes=episodes,
+                        steps=figures.steps,
+                        seconds=round(figures.seconds, 1),
+                        recent_reward=figures.recent_reward,
+                    )
+                )
+
+        yield show
+
+
+def do_run(  # noqa: PLR0913 - each is an option of the command
+    path: Path,
+    mode: Mode,
+    episodes: int,
+    *,
+    assignments: Sequence[str],
+    start: str,
+    seed: int | None,
+    json: bool,
+    trust: bool = False,
+    allow_packages: bool = False,
+    actors: int = 0,
+) -> Run:
+    """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
+    pythons = project_pythons(load_project(path), allowed=allow_packages)
+    with figures_shown("train" if mode == "train" else "benchmark run", mode, episodes, json=json) as show:
+        if actors:
+            return train_with_actors(
+                path,
+                episodes,
+                actors,
+                now_ms=here.now_ms,
+                assignments=assignments,
+                start=start,
+                seed=seed,
+                trust=trust,
+                pythons=pythons,
+                on_figures=show,
+            )
+        return do_project_run(
+            path,
+            mode,
+            episodes,
+            now_ms=here.now_ms,
+            assignments=assignments,
+            start=start,
+            seed=seed,
+            trust=trust,
+            box=sandbox,
+            pythons=pythons,
+            on_figures=show,
+        )
+
+
+def finish_run(run: Run, *, json: bool) -> None:
+    """Show a run that was kept, and what to do next; leave with 130 when a person stopped it."""
+    if json:
+        print_json(ProjectRunAnswer(run=run_view(run)))
+    else:
+        print_run(run)
+    stopped = run.data.status == "stopped"
+    if stopped:
+        say(f"stopped: what was learned so far is kept as run {run.id}")
+    if run.data.policy_changed:
+        kept = "it is kept (learns_on_run)" if run.data.learns_on_run else "the change is not kept"
+        say(f"the policy changed in a benchmark run; {kept}")
+    if not json:
+        say("→ autoresearch run" if run.data.mode == "train" else "→ autoresearch list --runs")
+    if stopped:
+        raise typer.Exit(STOPPED)
+
+
+def metric_lines(metrics: Mapping[str, int | float]) -> list[tuple[str, str]]:
+    """What was played, and the rewards of it, for ``print_labelled``."""
+    reward = [
+        f"{name} {metrics[f'{name}_reward']:.4g}" for name in ("mean", "median", "max", "min") if _has(metrics, name)
+    ]
+    return [
+        ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
+        ("reward", "  ".join(reward) or "no episode ended"),
+    ]
+
+
+def print_run(run: Run) -> None:
+    """A run's figures."""
+    data, metrics = run.data, run.data.metrics
+    totals = data.totals
+    lines = [
+        ("run", f"{run.id}  {'training' if data.mode == 'train' else 'benchmark'}"),
+        ("from", data.parent or "nothing learned before"),
+        *metric_lines(metrics),
+        *([("curve", sparks(data.curve))] if len(data.curve) > 1 and data.mode == "train" else []),
+        (
+            "totals",
+            f"trained {counted(totals.training_episodes, 'episode')} ({counted(totals.training_steps, 'step')}), "
+            f"benchmarked {counted(totals.benchmark_episodes, 'episode')}",
+        ),
+        ("took", f"{data.seconds:.1f} s"),
+        *([("sandbox", walls_of(run.data.sandbox, run.data.trusted))] if run.data.sandbox or run.data.trusted else []),
+        ("folder", str(run.folder)),
+    ]
+    print_labelled(lines)
+
+
+def walls_of(level: int, trusted: Sequence[str]) -> str:
+    """How a run was walled in: the level of its sandbox, or whose components ran without one."""
+    if level:
+        return f"S{level}"
+    return f"none, by choice: {', '.join(trusted)}" if trusted else ""
+
+
+def sparks(values: Sequence[float]) -> str:
+    """A curve in one line, from its lowest to its highest value."""
+    low, high = min(values), max(values)
+    span = high - low or 1.0
+    bars = "".join(SPARKS[min(7, int((value - low) / span * 8))] for value in values)
+    return f"{bars}  {low:.4g} to {high:.4g}"
+
+
+def project_answer(project: Project, *, checked: Sequence[Checked] = (), runs: Sequence[Run] = ()) -> ProjectAnswer:
+    """A project as a document."""
+    head = head_run(project)
+    findings = {each.key: each for each in checked}
+    return ProjectAnswer(
+        folder=str(project.folder),
+        components=[_component(project, each, findings.get(each.key)) for each in project.all()],
+        runs=[run_view(run) for run in runs],
+        head=head.id if head else "",
+    )
+
+
+def run_view(run: Run) -> ProjectRun:
+    """A run as part of a document."""
+    data = run.data
+    return ProjectRun(
+        id=run.id,
+        mode=data.mode,
+        status=data.status,
+        parent=data.parent,
+        started=data.started,
+        seconds=data.seconds,
+        seed=data.seed,
+        metrics=data.metrics,
+        totals=msgspec.to_builtins(data.totals),
+        curve=data.curve,
+        components=sorted(data.components),
+        policy_changed=data.policy_changed,
+        sandbox=data.sandbox,
+        trusted=data.trusted,
+        folder=str(run.folder),
+    )
+
+
+def print_project(answer: ProjectAnswer) -> None:
+    """The components as a table; a default has a star."""
+    print_table(
+        ("type", "default", "name", "from", "class", "parameters"),
+        [
+            (
+                each.type,
+                "*" if each.is_default else "",
+                each.name,
+                " ".join(filter(None, (each.source, each.version))) or "own",
+                each.class_name,
+                " ".join(f"{key}={value}" for key, value in each.parameters.items()),
+            )
+            for each in answer.components
+        ],
+        optional=("class", "from"),
+    )
+
+
+def _component(project: Project, each: Component, checked: Checked | None) -> ProjectComponent:
+    return ProjectComponent(
+        type=each.type,
+        name=each.name,
+        is_default=each.type == AGENT or project.defaults.get(each.type) == each.name,
+        class_name=each.class_name,
+        file=each.file,
+        source=each.pins.get("source", ""),
+        version=each.pins.get("version", ""),
+        parameters={key: setting.value for key, setting in each.settings.items()},
+        missing=checked.missing if checked else [],
+        error=checked.error if checked else "",
+    )
+
+
+def _has(metrics: Mapping[str, int | float], name: str) -> bool:
+    return f"{name}_reward" in metrics

@@ -1,0 +1,383 @@
+"""``publish``: hand others a project's run, or a component.
+
+``get``: a published run as a folder to go on from.
+
+``yank``: advise against a release of one's own.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from autoresearch.ask import operations
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.lookup import task_of
+from autoresearch.ask.node import TaskStatus
+from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
+from autoresearch.ask.registry.preparing import read_registry
+from autoresearch.ask.registry.releases import (
+    check_new_release,
+    own_release,
+    prepared_for,
+    release_answer,
+    yanked_answer,
+)
+from autoresearch.ask.requests import PublishRequest, PublishTaskRequest, YankRequest
+from autoresearch.ask.runs.boards import task_status
+from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.log.standing.context import own_keys
+from autoresearch.paths import typed_path
+from autoresearch.project.exchange.fetching import write_run
+from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, is_environment_task
+from autoresearch.project.model import is_project
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Release, Run
+from autoresearch.record.record import Record
+from autoresearch.run.bench import fault_of_program
+from autoresearch.run.sandbox.scratch import scratch_folder
+from autoresearch.task.folders import is_taken
+from autoresearch.task.loading import MANIFEST, load_task
+from autoresearch.task.model import Task as TaskFolder
+from autoresearch.text import size, value
+from autoresearch.words import with_article
+from autoresearch_cli import here
+from autoresearch_cli.acts.task_folders import cached_folder, get_task
+from autoresearch_cli.agent.models import GotAnswer
+from autoresearch_cli.agent.projects import project_path
+from autoresearch_cli.agent.publishing import publish_project_run, say_published
+from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
+from autoresearch_cli.models import ImportedRelease, RegistryAnswer
+from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.rendering.layout import short
+from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
+
+if TYPE_CHECKING:
+    from typer._click import Context
+
+RUN = "run"
+
+
+class RunGroup(TyperGroup):
+    """Takes what is no command of the group for a run: ``publish 3fa1`` means ``publish run 3fa1``."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Put the command in front where it is left out."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = [RUN, *args]
+        return super().parse_args(ctx, args)
+
+
+app = command_app()
+publish_app = command_app("Publish a project's run, or a component.", no_args_is_help=False)
+publish_app.info.cls = RunGroup
+app.add_typer(publish_app, name="publish")
+
+
+@publish_app.callback(
+    epilog=examples(
+        ("autoresearch publish", "the newest run of the project in this folder"),
+        ("autoresearch publish 3fa1", "a run that `list --runs` shows"),
+        ("autoresearch publish component .", "the component in this folder"),
+        see="get, top, search, show, agent yank",
+    )
+)
+def publish() -> None:
+    """Publish for all to read. Nothing else leaves this machine without being asked for."""
+
+
+@publish_app.command(
+    name=RUN,
+    epilog=examples(
+        ("autoresearch publish", "the newest run of the project in this folder"),
+        ("autoresearch publish 3fa1 --title 'longer corridor'", "a run that `list --runs` shows, with a title"),
+        ("autoresearch publish --json | jq -r .record.id", "the same for a program"),
+        see="get, top, train, run, list",
+    ),
+)
+def run(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="[RUN]", help="A run of the project: the beginning of its id. Left out: the newest."),
+    ] = "",
+    *,
+    file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="A project's agent.ini.")] = "",
+    task: Annotated[
+        str,
+        typer.Option("--task", metavar="TASK", help="The task to publish it on. Left out: that of its environment."),
+    ] = "",
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Left out: policy, trainer, episodes.")] = "",
+    json: Json = False,
+) -> None:
+    """Publish a run of a project: what it learned is measured by the task of its environment, then signed.
+
+    Others get the agent, its parameters and what it learned. An environment without a task gets one.
+    """
+    shown, named = publish_project_run(project_path(file), name, task=task, title=title)
+    if json:
+        print_json(shown)
+    else:
+        say_published(shown, named)
+
+
+@publish_app.command(
+    epilog=examples(
+        ("autoresearch publish component . --type policy --version 1.0.0", "a folder or a git repository"),
+        ("autoresearch publish component sarsa.py --type trainer --version 0.2.0 --class sarsa:Sarsa", "one file"),
+        ("autoresearch publish component --from registry.yaml", "all releases of a registry file"),
+        see="search, show, agent yank",
+    )
+)
+def component(  # noqa: PLR0913 - one for each thing that can be said
+    place: Annotated[str, typer.Argument(metavar="[DIR|FILE]", help="A folder, a git repository or a file.")] = "",
+    *,
+    kind: Annotated[str, typer.Option("--type", metavar="TYPE", help="environment, policy, trainer, …")] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Left out: the folder's or the file's.")] = "",
+    version: Annotated[str, typer.Option("--version", metavar="VERSION", help="Such as 1.0.0.")] = "",
+    class_name: Annotated[
+        str, typer.Option("--class", metavar="MODULE:CLASS", help="Left out: the only class there is.")
+    ] = "",
+    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What it is.")] = "",
+    requirements: Annotated[
+        str, typer.Option("--requirements", metavar="FILE", help="Left out: requirements.txt, pyproject.toml.")
+    ] = "",
+    needs: Annotated[
+        list[str] | None, typer.Option("--needs", metavar="TYPE/NAME", help="Another component; may be given again.")
+    ] = None,
+    license_name: Annotated[str, typer.Option("--license", metavar="NAME", help="Such as MIT.")] = "",
+    registry: Annotated[
+        str, typer.Option("--from", metavar="FILE", help="Publish all releases of a registry.yaml.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Publish a component: its files, signed and kept by peers. Options may stand in component.ini instead."""
+    if registry:
+        if place or kind or name or version or class_name or requirements or needs:
+            raise UsageError("--from stands alone: the file says what is published", hint="leave the others out")
+        _import(typed_path(registry), json=json)
+        return
+    request = PublishRequest(
+        place=str(typed_path(place or ".").absolute()),
+        type=kind,
+        name=name,
+        version=version,
+        class_name=class_name,
+        description=description,
+        requirements_path=requirements,
+        needs=needs or [],
+        license=license_name,
+    )
+    answer = _publish(request)
+    if json:
+        print_json(answer)
+        return
+    made = answer.release
+    say(f"{made.type} {made.name} {made.version} is published: {short(made.id)}, {size(made.bundle_bytes)}")
+    for note in answer.notes:
+        say(note)
+    say(f"→ autoresearch show {short(made.id)}")
+
+
+@publish_app.command(
+    epilog=examples(
+        ("autoresearch publish task ~/grammar", "a task folder, before anybody has run it"),
+        ("autoresearch publish task .", "the folder here"),
+        ("autoresearch publish task . --json | jq -r .digest", "its identity"),
+        see="task new, task show, task list, run, work",
+    )
+)
+def task(folder: Folder = "", *, json: Json = False) -> None:
+    """Publish a task: its rules, fixed files and baseline, for others to work on. `run` and `work` do that, too."""
+    place = here.existing_folder(folder) if folder else here.task_folder("")
+    if is_project(place) and not (place / MANIFEST).exists():
+        raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
+    status = _publish_task(load_task(place))
+    if json:
+        print_json(status)
+        return
+    say(f"the task {status.name} is published: {status.metric}, {status.direction}")
+    say(f"→ others have it by: autoresearch task get {status.name}")
+
+
+def _publish_task(task: TaskFolder) -> TaskStatus:
+    """Through the daemon where one runs."""
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.PUBLISH_TASK, PublishTaskRequest(task=str(task.folder)))
+    with Notebook(here.paths()) as notebook:
+        notebook.publish_identity(here.now_ms())
+        notebook.publish_task(task, here.now_ms())
+        found = task_of(notebook.log, task.digest)
+        assert found is not None, "it was just published"
+        return task_status(notebook.log, found, author=notebook.author)
+
+
+def _publish(request: PublishRequest) -> ReleaseAnswer:
+    """Through the daemon where one runs."""
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.PUBLISH_RELEASE, request)
+    prepared = prepared_for(request)
+    with Notebook(here.paths()) as notebook:
+        check_new_release(notebook.log, prepared, notebook.author)
+        record = notebook.publish_release(prepared, here.now_ms())
+        return release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
+
+
+def _import(path: Path, *, json: bool) -> None:
+    """Publish what a registry file lists, one after the other; what can't be published is said and passed over."""
+    rows: list[ImportedRelease] = []
+    for entry in read_registry(path):
+        said = entry.said
+        request = PublishRequest(
+            git=entry.git,
+            commit=entry.commit,
+            type=said.type,
+            name=said.name,
+            version=said.version,
+            description=said.description,
+            class_name=said.class_name,
+            requirements_path=said.requirements_path,
+        )
+        try:
+            found, reason = _publish(request).release.id, ""
+        except AutoresearchError as error:
+            found, reason = "", str(error)
+        rows.append(ImportedRelease(type=said.type, name=said.name, version=said.version, id=found, reason=reason))
+        if not json:
+            print_rows([(said.type, said.name, said.version, short(found) if found else reason)], flush=True)
+    answer = RegistryAnswer(file=str(path), releases=rows)
+    if json:
+        print_json(answer)
+    done = sum(bool(row.id) for row in rows)
+    say(f"{done} of {len(rows)} releases of {path.name} are published")
+    say("→ autoresearch search")
+
+
+# What came of a learned state in this time is kept, and the next call goes on from there.
+LEARNED_SECONDS = 600.0
+
+
+@app.command(
+    "get",
+    epilog=examples(
+        ("autoresearch get g3xk walker", "the agent of a run with what it had learned, in a new folder"),
+        ("autoresearch get @ --task corridor", "the best one of an environment"),
+        ("autoresearch get g3xk --json | jq -r .folder", "the same for a program"),
+        see="publish, top, run, train, task get",
+    ),
+)
+def get(
+    reference: Reference,
+    folder: Annotated[
+        str, typer.Argument(metavar="[DIR]", help="A new folder. Left out: the task's name with the run's id, here.")
+    ] = "",
+    *,
+    task: Task = "",
+    json: Json = False,
+) -> None:
+    """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
+    with open_notebook(task) as notebook:
+        record = notebook.log.records.get(notebook.resolve(reference))
+        if not isinstance(record.body, Run):
+            raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
+        asked = load_task(cached_folder(notebook, record.body.task))
+        name = short(format_id(record.id))
+        place = typed_path(folder or f"{asked.name}-{name}").absolute()
+        is_project = is_environment_task(asked.harness)
+        local = _project(notebook, record.id, asked, place) if is_project else _program(asked, record.id, place)
+        answer = GotAnswer(
+            folder=str(place), id=format_id(record.id), task=asked.name, value=record.body.value, run=local
+        )
+    if json:
+        print_json(answer)
+        return
+    quoted = shlex.quote(folder or place.name)
+    if not is_project:
+        say(f"{place} is the task {asked.name}, with the program of {name}")
+        say(f"→ edit it, then: autoresearch run {quoted} --hypothesis '…'")
+        return
+    reward = "" if answer.value is None else f": mean reward {value(answer.value)} over {BENCHMARK_EPISODES} episodes"
+    say(f"{place} is the agent of {name}{reward}")
+    say(f"→ cd {quoted} && autoresearch run -n {BENCHMARK_EPISODES} measures it; autoresearch train goes on from it")
+
+
+def _project(notebook: NotebookReader, run: bytes, task: TaskFolder, place: Path) -> str:
+    """Write a run's project; returns the id of the run in it."""
+    if is_taken(place):
+        raise Refused(f"{place} exists already", hint="give a new folder: autoresearch get RUN DIR")
+    log, record = notebook.log, notebook.log.records.get(run)
+    program = notebook.source(format_id(run))
+    if (fault := fault_of_program(task, program)) is not None:
+        raise Refused(f"{short(format_id(run))} is no project: {fault}", hint="autoresearch top lists other runs")
+    own = notebook.me is not None and record.author in own_keys(log, notebook.me, here.now_ms())
+    paths = here.paths()
+    paths.spool.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(paths.spool) as scratch:
+        learned = _learned(notebook, run, scratch.folder / "learned.zip")
+        return write_run(record, program, task.harness, learned, place, own=own).id
+
+
+def _learned(notebook: NotebookReader, run: bytes, file: Path) -> Path | None:
+    """The packed state of a run, from other nodes where it is not here; None where its author kept none."""
+    try:
+        blob = run_checkpoint(notebook.log, run)
+    except NotFound:
+        say(f"{short(format_id(run))} kept nothing of what it learned: the project begins anew")
+        return None
+    if not notebook.blobs.has(blob.sha256):
+        say(f"fetching {size(blob.size)} from other nodes …")
+    with with_blobs(lambda: open_checkpoint(notebook.log, notebook.blobs, run), seconds=LEARNED_SECONDS) as content:
+        file.write_bytes(content.read())
+    return file
+
+
+def _program(task: TaskFolder, run: bytes, place: Path) -> str:
+    """Write a task's folder with the program of a run, as ``task get --run`` does."""
+    get_task(task.digest.hex(), str(place), format_id(run))
+    return ""
+
+
+@app.command(
+    "agent yank",
+    epilog=examples(
+        ("autoresearch agent yank g3xk", "asks first, on a terminal"),
+        ("autoresearch agent yank g3xk --reason 'wrong reward, use 1.0.1'", "with a public reason"),
+        ("autoresearch agent yank g3xk --yes --json", "without a question, for a program"),
+        see="search, show, publish component, run withdraw",
+    ),
+)
+def yank(
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="Its id or the beginning.", autocompletion=complete_reference)
+    ],
+    *,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Advise against a release of yours. It stays, who pinned it is warned, and no name means it any more."""
+    with open_notebook() as notebook:
+        record = own_release(notebook.log, release, notebook.me)
+    assert isinstance(record.body, Release)
+    if not yes and sys.stdin.isatty():
+        confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
+    answer = _yank(record, reason)
+    if json:
+        print_json(answer)
+        return
+    say(f"{answer.name} {answer.version} is yanked: its name alone does not install it any more")
+    say(f"→ autoresearch show {short(answer.id)}")
+
+
+def _yank(record: Record, reason: str) -> YankedAnswer:
+    """Through the daemon where one runs."""
+    with suppress(DaemonNotRunning):
+        return here.client().ask(operations.YANK, YankRequest(release=format_id(record.id), reason=reason))
+    with Notebook(here.paths()) as notebook:
+        return yanked_answer(record, notebook.yank(record, here.now_ms(), reason=reason))

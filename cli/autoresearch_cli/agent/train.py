@@ -1,0 +1,219 @@
+"""``train`` and ``reset``: what a project learns, and forgetting it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoresearch.errors import UsageError
+from autoresearch.project.model import load_project
+from autoresearch.project.runs.kept import find_run, head_run, set_head
+from autoresearch_cli.acts.packages import AllowPackages
+from autoresearch_cli.agent.models import SweepAnswer, SweepRow, project_pythons
+from autoresearch_cli.agent.projects import (
+    From,
+    IniArgument,
+    Seed,
+    Set,
+    Trust,
+    do_run,
+    finish_run,
+    project_answer,
+    project_path,
+)
+from autoresearch_cli.agent.serve import join
+from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.rendering.output import print_json, print_table, say
+
+EPISODES = 100
+MEASURED_EPISODES = 20
+MOST_COMBINATIONS = 256
+MOST_ACTORS = 64
+app = command_app()
+
+
+@app.command(
+    "train",
+    epilog=examples(
+        ("autoresearch train agent.ini 1000", "1000 episodes"),
+        ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
+        ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
+        see="run, agent reset, list, install",
+    ),
+)
+def train(  # noqa: PLR0913 - each is an option of the command
+    ini: IniArgument = "",
+    count: Annotated[int | None, typer.Argument(metavar="[N]", min=1, help="How many episodes. Left out: 100.")] = None,
+    *,
+    file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="The same as INI.")] = "",
+    episodes: Annotated[int | None, typer.Option("--episodes", "-n", min=1, help="The same as N.")] = None,
+    assignments: Set = None,
+    start: From = "",
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option("--sweep", metavar="COMPONENT.KEY=V1,V2", help="Train with each value, measure, keep the best."),
+    ] = None,
+    actors: Annotated[
+        int, typer.Option("--actors", min=0, max=MOST_ACTORS, help="So many processes play, and one learns from them.")
+    ] = 0,
+    learner: Annotated[
+        str, typer.Option("--join", metavar="SERVICE", help="Play for a served trainer: its name, or HOST:PORT.")
+    ] = "",
+    server_key: Annotated[
+        str, typer.Option("--server-key", metavar="KEY", help="The public key of a trainer at HOST:PORT.")
+    ] = "",
+    seed: Seed = None,
+    trust: Trust = False,
+    allow_packages: AllowPackages = False,
+    json: JsonLines = False,
+) -> None:
+    """Train a project's policy and keep the run. It goes on from what the newest run had learned."""
+    if ini.isdecimal() and count is None and not Path(ini).exists():
+        ini, count = "", int(ini)
+    path = project_path(ini or file)
+    number = count or episodes or EPISODES
+    given = assignments or []
+    if learner:
+        refused = (("--sweep", sweep), ("--actors", actors), ("--from", start))
+        others = [option for option, value in refused if value]
+        join(
+            path,
+            learner,
+            number,
+            server_key=server_key,
+            assignments=given,
+            others=others,
+            seed=seed,
+            trust=trust,
+            pythons=project_pythons(load_project(path), allowed=allow_packages),
+            json=json,
+        )
+        return
+    if sweep and actors:
+        raise UsageError("--sweep and --actors can't be combined", hint="leave out one of them")
+    if sweep:
+        project_pythons(load_project(path), allowed=allow_packages)
+        _sweep(path, number, given, _values(sweep), start=start, seed=seed, trust=trust, json=json)
+        return
+    run = do_run(
+        path,
+        "train",
+        number,
+        assignments=given,
+        start=start,
+        seed=seed,
+        trust=trust,
+        allow_packages=allow_packages,
+        actors=actors,
+        json=json,
+    )
+    finish_run(run, json=json)
+
+
+@app.command(
+    "agent reset",
+    epilog=examples(
+        ("autoresearch agent reset", "the next run begins with nothing learned"),
+        ("autoresearch agent reset --to 3fa1", "it begins with what this run had learned"),
+        ("autoresearch list --runs", "the runs of the project"),
+        see="train, run, list",
+    ),
+)
+def reset(
+    ini: IniArgument = "",
+    *,
+    to: Annotated[str, typer.Option("--to", metavar="RUN", help="Go back to this run instead of the beginning.")] = "",
+    json: Json = False,
+) -> None:
+    """Have the next run begin anew, or with what an earlier run had learned. No run is deleted."""
+    project = load_project(project_path(ini))
+    run = find_run(project, to) if to else None
+    set_head(project, run)
+    if json:
+        print_json(project_answer(project))
+    say(f"the next run goes on from {run.id}" if run else "the next run begins with nothing learned")
+    say("→ autoresearch train")
+
+
+def _sweep(
+    path: Path,
+    episodes: int,
+    given: list[str],
+    axes: list[list[str]],
+    *,
+    start: str,
+    seed: int | None,
+    trust: bool,
+    json: bool,
+) -> None:
+    """Train and measure with every combination, each from the same run; the best becomes the newest."""
+    project = load_project(path)
+    beginning = find_run(project, start) if start else head_run(project)
+    rows: list[SweepRow] = []
+    for combination in itertools.product(*axes):
+        assignments = [*given, *combination]
+        set_head(project, beginning)
+        say(f"train with {' '.join(combination)}")
+        trained = do_run(
+            path, "train", episodes, assignments=assignments, start="", seed=seed or 0, trust=trust, json=json
+        )
+        if trained.data.status != "ok":
+            say(f"stopped: what was learned so far is kept as run {trained.id}")
+            raise typer.Exit(130)
+        measured = do_run(
+            path, "bench", MEASURED_EPISODES, assignments=assignments, start="", seed=0, trust=trust, json=json
+        )
+        rows.append(
+            SweepRow(
+                parameters=dict(_split(each) for each in combination),
+                train=trained.id,
+                bench=measured.id,
+                mean_reward=measured.data.metrics.get("mean_reward"),
+            )
+        )
+    rows.sort(key=lambda row: float("-inf") if row.mean_reward is None else row.mean_reward, reverse=True)
+    set_head(project, find_run(project, rows[0].bench))
+    if json:
+        print_json(SweepAnswer(rows=rows))
+        return
+    print_table(
+        ("mean reward", "train", "run", "parameters"),
+        [
+            (
+                "–" if row.mean_reward is None else f"{row.mean_reward:.4g}",
+                row.train,
+                row.bench,
+                " ".join(f"{key}={value}" for key, value in row.parameters.items()),
+            )
+            for row in rows
+        ],
+        right=("mean reward",),
+    )
+    best = " ".join(f"--set {key}={value}" for key, value in rows[0].parameters.items())
+    say(f"the next run goes on from the best, {rows[0].bench}")
+    say(f"→ autoresearch train {best}")
+
+
+def _values(sweep: list[str]) -> list[list[str]]:
+    """The assignments of each axis. Raises UsageError."""
+    axes: list[list[str]] = []
+    for text in sweep:
+        name, values = _split(text)
+        found = [f"{name}={value.strip()}" for value in values.split(",") if value.strip()]
+        if not found or not name:
+            raise UsageError(f"“{text}” names no values", hint="--sweep trainer.learning_rate=0.1,0.5")
+        axes.append(found)
+    total = 1
+    for axis in axes:
+        total *= len(axis)
+    if total > MOST_COMBINATIONS:
+        raise UsageError(f"these are {total} combinations; at most {MOST_COMBINATIONS} are tried")
+    return axes
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name.strip(), value.strip()

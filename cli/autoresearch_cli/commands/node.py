@@ -1,0 +1,267 @@
+"""``up``: start the daemon, in the background or here.
+
+``down``: stop the daemon.
+
+``logs``: the daemon's log file.
+
+``paths``: where everything lives.
+
+``open``: the pages of the local daemon in a browser.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections import deque
+from types import FrameType
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.ask import operations
+from autoresearch.ask.requests import WorkRequest
+from autoresearch.errors import DaemonNotRunning, NotFound, TimedOut, not_running
+from autoresearch.words import WorkState
+from autoresearch_cli import here, starting
+from autoresearch_cli.catalogue import Json, JsonLines, Workers, command_app, examples
+from autoresearch_cli.models import DownAnswer, OpenAnswer, PathsAnswer, UpAnswer
+from autoresearch_cli.rendering.output import (
+    is_terminal,
+    paged,
+    print_exactly,
+    print_json,
+    print_labelled,
+    print_line,
+    print_text,
+    say,
+)
+from autoresearch_cli.starting import pages_address, private_address, show_pages
+
+app = command_app()
+
+
+@app.command(
+    "up",
+    epilog=examples(
+        ("autoresearch up", "start the daemon; it works when you ask it to"),
+        ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
+        ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
+        see="down, status, work, node config",
+    ),
+)
+def up(
+    *,
+    work: Annotated[bool, typer.Option("--work", help="Start working at once.")] = False,
+    workers: Workers = None,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Run in this terminal instead of the background.")
+    ] = False,
+    open_them: Annotated[bool, typer.Option("--open", help="Open the local pages in a browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Start the daemon on this machine. It runs in the background until `autoresearch down`."""
+    status = starting.daemon_status()
+    if status is not None:
+        if work:
+            _work()
+        if workers is not None:
+            say("the daemon runs already and keeps its workers: autoresearch down, then up --workers")
+        _report("already_running", status.pid, json=json)
+        if open_them:
+            show_pages(status)
+        return
+    first = not (here.paths().keys / "device.key").exists()
+    process = starting.start(workers=workers, detached=not foreground)
+    if foreground:
+        _pass_on_signals(process)
+    try:
+        health = starting.wait_until_ready(process)
+        if health.status != starting.READY:
+            say(f"the daemon is not ready to work: {health.reason}")
+        if work:
+            _work()
+    except BaseException:
+        # Half started is worse than not started: leave nothing behind that nobody watches.
+        process.terminate()
+        raise
+    _report("started", process.pid, json=json)
+    if first and not json:
+        say("made a root key, unencrypted → autoresearch node id passphrase encrypts it")
+    if open_them and (status := starting.daemon_status()):
+        show_pages(status)
+    if foreground:
+        code = process.wait()
+        raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _work() -> None:
+    here.client().ask(operations.WORK, WorkRequest())
+
+
+def _report(state: str, pid: int | None, *, json: bool) -> None:
+    # What was asked of it before it stopped it goes on with.
+    status = starting.daemon_status()
+    answer = UpAnswer(state=state, pid=pid, working=status is not None and status.state != WorkState.IDLE)
+    if json:
+        print_json(answer)
+        return
+    if status is not None and status.pages:
+        say(f"pages: {status.pages} → autoresearch open")
+    say("the daemon runs" if answer.state == "started" else "the daemon runs already")
+    say("→ autoresearch status" if answer.working else "→ autoresearch work, or watch a few runs: autoresearch demo")
+
+
+def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
+    """Let what would end this process end the daemon instead; this process then waits for it and ends after it."""
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    # The terminal sends Ctrl-C to both processes.
+    signal.signal(signal.SIGINT, lambda *_: None)
+
+
+STOP_SECONDS = 15.0
+
+
+@app.command(
+    "down",
+    epilog=examples(
+        ("autoresearch down", "stop the daemon; a run in progress is cancelled"),
+        ("autoresearch node finish && autoresearch down", "no new run, then stop"),
+        ("autoresearch down --json", "the same for a program"),
+        see="up, node pause, node finish",
+    ),
+)
+def down(*, json: Json = False) -> None:
+    """Stop the daemon. The work that you asked for goes on at its next start."""
+    begin = time.monotonic()
+    try:
+        client = here.client()
+        pid = client.process()
+        client.ask(operations.STOP)
+    except DaemonNotRunning:
+        if json:
+            print_json(DownAnswer(state="was_not_running"))
+        else:
+            say("the daemon was not running")
+        return
+    if not starting.wait_until_gone(pid, seconds=STOP_SECONDS):
+        hint = f"its log says why: {here.paths().daemon_log}"
+        raise TimedOut(f"the daemon was asked to stop and is still there after {STOP_SECONDS:.0f} s", hint=hint)
+    if json:
+        print_json(DownAnswer(state="stopped", waited_ms=int((time.monotonic() - begin) * 1000)))
+    else:
+        say("the daemon has stopped")
+
+
+@app.command(
+    "node logs",
+    epilog=examples(
+        ("autoresearch node logs", "the last fifty lines"),
+        ("autoresearch node logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
+        ("tail -f $(autoresearch node paths --json | jq -r .daemon_log)", "follow it"),
+        see="node events, node doctor, status",
+    ),
+)
+def logs(
+    *,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1_000_000, help="How many lines.")] = 50,
+    json: JsonLines = False,
+) -> None:
+    """The last lines of the daemon's log file: what it did and what went wrong inside it."""
+    path = here.paths().daemon_log
+    if not path.exists():
+        raise NotFound("there is no log file yet", hint="autoresearch up")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = deque(file, maxlen=limit)
+    with paged():
+        for line in lines:
+            if json or not is_terminal():
+                print_text(line)
+            else:
+                print_readable(line)
+
+
+def print_readable(line: str) -> None:
+    """A JSON line for a person: time, level, what, and the rest as name and value; then the traceback if it has one."""
+    try:
+        entry = msgspec.json.decode(line, type=dict[str, object])
+    except msgspec.DecodeError:
+        print_text(line)
+        return
+    trace = str(entry.pop("exception", ""))
+    first = [str(entry.pop(name, "")) for name in ("timestamp", "level", "event")]
+    print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
+    if trace:
+        print_text(trace)
+
+
+@app.command(
+    "node paths",
+    epilog=examples(
+        ("autoresearch node paths", "every place, one a line"),
+        ("autoresearch node paths socket", "one of them, for another program"),
+        ("AUTORESEARCH_HOME=/mnt/big autoresearch node paths", "what moving everything would look like"),
+        see="node config, node doctor",
+    ),
+)
+def paths(
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Print this one alone: log, socket, keys …")] = "",
+    *,
+    json: Json = False,
+) -> None:
+    """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
+    found = here.paths()
+    answer = PathsAnswer(
+        settings=str(found.settings),
+        log=str(found.log),
+        blobs=str(found.blobs),
+        keys=str(found.keys),
+        task_data=str(found.task_data),
+        environments=str(found.environments),
+        daemon_log=str(found.daemon_log),
+        socket=str(found.socket),
+    )
+    if json:
+        print_json(answer)
+        return
+    places = {place: path for place, path in msgspec.structs.asdict(answer).items() if place != "schema"}
+    if not name:
+        print_labelled(list(places.items()))
+    elif name in places:
+        print_text(places[name])
+    else:
+        raise NotFound(f"there is no place called {name}", hint=f"places: {', '.join(places)}")
+
+
+@app.command(
+    "open",
+    epilog=examples(
+        ("autoresearch open", "open the pages of this machine's daemon, with controls"),
+        ("autoresearch open --print", "print the address instead: it lets a browser control the daemon"),
+        ("autoresearch open --json", "the address without controls, for a script"),
+        see="up, status, top",
+    ),
+)
+def open_command(
+    *,
+    print_address: Annotated[
+        bool, typer.Option("--print", help="Print the address with its token; open nothing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Open the local pages: progress, runs, leaderboard, what this node does."""
+    status = starting.daemon_status()
+    if status is None:
+        raise not_running()
+    if json:
+        print_json(OpenAnswer(address=pages_address(status)))
+    elif print_address:
+        print_exactly(private_address(pages_address(status)) + "\n")
+    else:
+        show_pages(status)

@@ -1,0 +1,300 @@
+"""What the ``network`` commands do about voters: ask, admit, dismiss, and invite with a token.
+
+``network admit``, ``dismiss`` and ``invites``: the voters, as the founders of a network decide.
+
+``peers``: the other nodes. ``peers add`` connects to one, ``peers block`` refuses one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from autoresearch.ask import operations
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import PeersAnswer, VotersAnswer, VoterView
+from autoresearch.ask.people.voters import named_participant, voters_answer
+from autoresearch.ask.requests import AdmitRequest, BlockRequest, DialRequest
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused
+from autoresearch.log.standing.participants import spent_uses
+from autoresearch.record.record import Network
+from autoresearch.trust.identity import load_identity
+from autoresearch.trust.invite import Invitation, Invitations
+from autoresearch.trust.manifest import Manifest
+from autoresearch.words import Counts
+from autoresearch_cli import here
+from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.models import InvitationRow, InvitationsAnswer
+from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.rendering.answers import candidate, invitation, voter_lines
+from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.rendering.status import print_peers
+
+
+def voters() -> VotersAnswer:
+    """Who counts in this network, from the daemon where one of this network runs, else from the log."""
+    network = here.manifest().network.id.hex()
+    with suppress(DaemonNotRunning, NotFound):  # NotFound: a daemon of an earlier version
+        answer = here.client().ask(operations.VOTERS)
+        if answer.network == network:
+            return answer
+    with open_notebook() as notebook:
+        return voters_answer(notebook.log, notebook.me, here.now_ms())
+
+
+def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
+    """As a founder, count a participant from now on, or no longer; through the daemon where one runs."""
+    with suppress(DaemonNotRunning):
+        request = AdmitRequest(participant=who, admits=admits, reason=reason)
+        return here.client().ask(operations.ADMIT, request)
+    with Notebook(here.paths()) as notebook:
+        participant = named_participant(notebook.log, who, author=notebook.author)
+        notebook.publish_admission(participant, here.now_ms(), admits=admits, reason=reason)
+        return voters_answer(notebook.log, notebook.author, here.now_ms())
+
+
+def voter_named(who: str) -> VoterView | None:
+    """The participant that is meant, if it counts."""
+    with open_notebook() as notebook:
+        key = named_participant(notebook.log, who, author=notebook.me).hex()
+    return next((voter for voter in voters().voters if voter.participant.key == key), None)
+
+
+def is_founder(manifest: Manifest) -> bool:
+    """Whether this participant is a founder of the network."""
+    with suppress(NotFound):
+        return load_identity(here.paths().keys).root.public in manifest.trust.founders
+    return False
+
+
+def admits_by_default(manifest: Manifest) -> bool:
+    """Whether a plain invite admits: a founder's, where no attestors decide about voters."""
+    return is_founder(manifest) and not manifest.trust.attestors
+
+
+def make_token(manifest: Manifest, *, uses: int, days: int) -> tuple[InvitationRow, bytes]:
+    """Note an invite that admits; returns it with the seed of its token. Raises UsageError, Refused."""
+    if not is_founder(manifest):
+        raise Refused(
+            "only a founder's invite admits, and you are none of this network's",
+            hint="autoresearch network invite --no-admit; a founder can admit others: autoresearch network admit WHO",
+        )
+    made, seed = invitations(manifest.network).make(here.now_ms(), uses=uses, days=days)
+    return row(made, []), seed
+
+
+def invitations(network: Network) -> Invitations:
+    """The invites of this machine to the network."""
+    return Invitations(here.paths().manifest, network)
+
+
+def invitation_rows(given: list[Invitation]) -> list[InvitationRow]:
+    """Invites with whom they admitted, by the log here."""
+    with open_notebook() as notebook:
+        root = notebook.me and load_identity(here.paths().keys).root.public
+        spent = spent_uses(notebook.log, root) if root else {}
+    return [row(one, sorted(spent.get(one.token, ()))) for one in given]
+
+
+def row(one: Invitation, admitted: list[bytes]) -> InvitationRow:
+    """One invite, and how it stands by the clock here."""
+    is_used = len(admitted) >= one.uses
+    state = "ended" if one.revoked else "used up" if is_used else "open" if one.is_open(here.now_ms()) else "expired"
+    return InvitationRow(
+        token=one.token.hex(),
+        made_ms=one.made_ms,
+        expires_ms=one.expires_ms,
+        uses=one.uses,
+        state=state,
+        admitted=[root.hex() for root in admitted],
+    )
+
+
+def end_invite_of(voter: VoterView | None) -> bool:
+    """End the invite that brought a participant, if it was made here and still admits; whether it did."""
+    if voter is None or not voter.token:
+        return False
+    given = invitations(here.manifest().network)
+    found = [one for one in given.given() if one.token.hex() == voter.token and row(one, []).state == "open"]
+    for one in found:
+        given.revoke(one)
+    return any(one.uses > 1 for one in found)
+
+
+app = command_app()
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")]
+Who = Annotated[str, typer.Argument(help="A root key, the beginning of a key in the log, or a name.")]
+
+
+@app.command(
+    "network admit",
+    epilog=examples(
+        ("autoresearch network admit", "list who could be admitted"),
+        ("autoresearch network admit ann", "count ann from now on"),
+        ("autoresearch network admit KEY --reason 'our new machine'", "with a public reason"),
+        see="network dismiss, network invite, network show",
+    ),
+)
+def admit(
+    who: Annotated[str, typer.Argument(metavar="[WHO]", help="As in `network dismiss`. Left out: lists them.")] = "",
+    *,
+    reason: Why = "",
+    json: Json = False,
+) -> None:
+    """As a founder, have a participant count for everybody in the network. Without WHO: who does not count yet."""
+    answer = decide(who, admits=True, reason=reason) if who else voters()
+    if json:
+        print_json(answer)
+        return
+    if who:
+        print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
+        say("→ autoresearch network show")
+        return
+    if not answer.named:
+        say("this network names nobody, so all participants are alike → autoresearch network new NAME --for lab")
+        return
+    print_labelled(candidate(row, here.now_ms()) for row in answer.candidates)
+    if not answer.candidates:
+        say("everybody in the log counts, or nobody else is in it")
+    say("→ autoresearch network admit WHO" if answer.founder else "only a founder admits → autoresearch network show")
+
+
+@app.command(
+    "network dismiss",
+    epilog=examples(
+        ("autoresearch network dismiss 3fa9", "their verifications count no longer, earlier ones neither"),
+        ("autoresearch network dismiss ann --reason 'left the team'", "with a public reason"),
+        ("autoresearch network admit ann", "the reverse"),
+        see="network admit, network invites, network peers block",
+    ),
+)
+def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
+    """As a founder, stop counting a participant that a founder admitted. Its verifications count no longer."""
+    before = voter_named(who)
+    answer = decide(who, admits=False, reason=reason)
+    has_ended = end_invite_of(before)
+    if json:
+        print_json(answer)
+        return
+    print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
+    after = [voter for voter in answer.voters if before and voter.participant.key == before.participant.key]
+    for voter in after:
+        way = f"autoresearch network distrust {voter.participant.key} --participant"
+        say(f"it still counts here: {voter.why}" + (f" → {way}" if voter.why == Counts.BY_HAND else ""))
+    if before is None:
+        say("it did not count, so nothing changed")
+    elif not after:
+        say("its verifications count no longer, earlier ones neither; its runs stay in the log, unattested")
+    if has_ended:
+        say("the invite that it came with is ended too")
+
+
+@app.command(
+    "network invites",
+    epilog=examples(
+        ("autoresearch network invites", "the invites of this machine that admit"),
+        ("autoresearch network invites --json | jq '.invitations[].state'", "how each stands, for a program"),
+        ("autoresearch network invite --revoke 3fa9", "end one"),
+        see="network invite, network dismiss, network show",
+    ),
+)
+def invites(*, json: Json = False) -> None:
+    """List the invites of this machine that admit or did: until when, and how many they admitted."""
+    manifest = here.manifest()
+    rows = invitation_rows(invitations(manifest.network).given())
+    if json:
+        print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
+        return
+    print_labelled(invitation(row, here.now_ms()) for row in rows)
+    say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
+
+
+RUNNING = "running"
+PeerId = Annotated[
+    str, typer.Argument(metavar="PEER", help="A peer id, 12D3KooW…, or the end of one, as `network peers` shows it.")
+]
+peers_app = command_app(no_args_is_help=False)
+app.add_typer(peers_app, name="network peers")
+
+
+@peers_app.callback(
+    invoke_without_command=True,
+    epilog=examples(
+        ("autoresearch network peers", "which peers are connected, and which were"),
+        ("autoresearch network peers add /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "connect to a node, and stay connected"),
+        ("autoresearch network peers --json | jq .addresses", "what others need to reach this node"),
+        see="status, network, node doctor network",
+    ),
+)
+def peers(context: typer.Context, *, json: Json = False) -> None:
+    """Show this node's addresses and its peers. Offline is normal: what was missed is fetched later."""
+    if context.invoked_subcommand is None:
+        _report(here.client().ask(operations.PEERS), json=json)
+
+
+@peers_app.command(
+    epilog=examples(
+        ("autoresearch network peers add /ip4/192.168.1.20/tcp/4001/p2p/12D3…", "a node in the same house"),
+        ("autoresearch network peers add /dns4/node.example.org/tcp/4001/p2p/12D3…", "a node with a name"),
+        ("autoresearch network peers add ADDRESS --json", "the same for a program"),
+        see="network peers, status",
+    )
+)
+def add(
+    address: Annotated[
+        str, typer.Argument(help="A multiaddr that ends in /p2p/PEER, as `network peers` shows it there.")
+    ],
+    *,
+    json: Json = False,
+) -> None:
+    """Connect to a node; its address is kept and tried again."""
+    answer = here.client().ask(operations.DIAL, DialRequest(address=address))
+    _report(answer, json=json)
+    say("connecting → autoresearch network peers")
+
+
+@peers_app.command(
+    epilog=examples(
+        ("autoresearch network peers block 12D3KooW…", "refuse a peer, now and after every start"),
+        ("autoresearch network peers unblock 12D3KooW…", "no longer"),
+        ("autoresearch network peers block 12D3KooW… --json", "the same for a program"),
+        see="network peers, node doctor network",
+    )
+)
+def block(peer: PeerId, *, json: Json = False) -> None:
+    """Refuse a peer from now on: close its connection, do not dial it, accept nothing from it."""
+    _block(peer, blocked=True, json=json)
+
+
+@peers_app.command(
+    epilog=examples(
+        ("autoresearch network peers unblock 12D3KooW…", "let a peer in again"),
+        ("autoresearch network peers", "who is blocked"),
+        ("autoresearch network peers unblock 12D3KooW… --json", "the same for a program"),
+        see="network peers, network peers block",
+    )
+)
+def unblock(peer: PeerId, *, json: Json = False) -> None:
+    """Refuse a peer no longer."""
+    _block(peer, blocked=False, json=json)
+
+
+def _block(peer: str, *, blocked: bool, json: bool) -> None:
+    answer = here.client().ask(operations.BLOCK, BlockRequest(peer=peer, blocked=blocked))
+    if json:
+        print_json(answer)
+    else:
+        say(f"{peer} is {'blocked' if blocked else 'no longer blocked'}")
+        say("→ autoresearch network peers")
+
+
+def _report(answer: PeersAnswer, *, json: bool) -> None:
+    if json:
+        print_json(answer)
+        return
+    say(answer.network.reason)
+    print_peers(answer, now_ms=here.now_ms())
+    if not answer.peers and answer.network.state == RUNNING:
+        say("→ no peer is known yet: autoresearch node doctor network")

@@ -1,0 +1,1 @@
+"""``autoresearch demo``: a network of daemons on this machine."""

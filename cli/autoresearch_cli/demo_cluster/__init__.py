@@ -1,1 +1,0 @@
-"""Several daemons on this machine that make a network of their own: started, watched, shown, stopped."""

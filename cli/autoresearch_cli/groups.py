@@ -1,0 +1,103 @@
+"""Groups of commands: those at the top, and those of a noun. A command is imported when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from autoresearch_cli.catalogue import COMMANDS, NOUNS, SECTIONS, examples
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+# How much a word must be like a command to be taken for it mistyped.
+NEAR = 0.7
+
+
+class CommandGroup(TyperGroup):
+    """Commands of the catalogue, each imported when it is asked for: all of a noun, or those at the top."""
+
+    def __init__(self, noun: str = "", **attributes: Any) -> None:  # noqa: ANN401 - as the base class has it
+        group = NOUNS.get(noun)
+        if group and group.examples:
+            attributes |= {"help": group.sentence, "epilog": examples(*group.examples, see=group.see)}
+        given = {"name": noun, "rich_markup_mode": None, "no_args_is_help": not (group and group.alone)}
+        super().__init__(**(given | attributes))
+        self.noun = noun
+
+    @property
+    def sections(self) -> dict[str, dict[str, str]]:
+        """The line of each command by its name, by section of the help."""
+        if self.noun:
+            return {"Commands": {name: entry.summary for name, entry in NOUNS[self.noun].commands.items()}}
+        verbs = {title: {name: entry.summary for name, entry in part.items()} for title, part in SECTIONS.items()}
+        return verbs | {"Nouns, each with commands of its own": {name: noun.summary for name, noun in NOUNS.items()}}
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """Every command's name once, in the order of the help."""
+        del ctx
+        return list(dict.fromkeys(name for part in self.sections.values() for name in part))
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """Import the module of one command and build it; a noun alone is built without an import."""
+        path = f"{self.noun} {cmd_name}".lstrip()
+        if path not in COMMANDS:
+            return CommandGroup(path) if path in NOUNS else None
+        del ctx
+        group = typer.main.get_group(importlib.import_module(f"autoresearch_cli.{COMMANDS[path].module}").app)
+        command = group.commands.get(path, group)  # a module with one group has no other command
+        command.name = cmd_name
+        command.short_help = COMMANDS[path].summary
+        return command
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """Find the command, or say which one may have been meant. ``run list`` is no folder: that is ``./list``."""
+        name = args[0]
+        if not self.noun and name in NOUNS and args[1:] and args[1] in NOUNS[name].commands:
+            return name, CommandGroup(name), args[1:]
+        if name not in self.list_commands(ctx) and not name.startswith("-"):
+            ctx.fail(f"There is no command {f'{self.noun} {name}'.lstrip()!r}.{meant(name)}")
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Take the command that a noun alone means."""
+        group = NOUNS.get(self.noun)
+        if group and group.alone and not args:
+            ctx.call_on_close(partial(_name_help, ctx.command_path))
+            args = [group.alone]
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """List the commands by section, without importing them."""
+        del ctx
+        for section, lines in self.sections.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(8), summary) for name, summary in lines.items()])
+
+
+def _name_help(path: str) -> None:
+    from autoresearch_cli.rendering.output import say
+
+    say(f"→ {path} --help")
+
+
+def meant(word: str) -> str:
+    """Which commands a word may have meant: those that end with it, else those that are spelt like it."""
+    ends = [path for path in COMMANDS if path.endswith(f" {word}")]
+    names = {path.rpartition(" ")[2]: path for path in reversed([*COMMANDS, *NOUNS])}
+    near = ends or [names[name] for name in difflib.get_close_matches(word, names, 2, NEAR)]
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+class RunCommand(TyperCommand):
+    """``run``, which is a verb and a noun: its help names the commands that may follow too."""
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Options, then the commands of the noun."""
+        super().format_options(ctx, formatter)
+        CommandGroup("run").format_commands(ctx, formatter)

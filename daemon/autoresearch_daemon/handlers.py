@@ -1,0 +1,484 @@
+"""What the API asks of the node, and what it gets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.ask.acts.ideas import Idea, plan_of_idea
+from autoresearch.ask.acts.networks import bring, find_home_network
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.asking import ask_answer
+from autoresearch.ask.ideas import AskAnswer, ClaimAnswer, NoteAnswer
+from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
+from autoresearch.ask.node import (
+    BroughtAnswer,
+    Event,
+    Health,
+    HistoryAnswer,
+    PeersAnswer,
+    ProposedAnswer,
+    QueueAnswer,
+    RunAccepted,
+    ServicesAnswer,
+    StatusAnswer,
+    TaskStatus,
+    TrustAnswer,
+    VotersAnswer,
+)
+from autoresearch.ask.notes import note_on, note_view
+from autoresearch.ask.people.claims import claims_answer, own_record, withdrawn_answer
+from autoresearch.ask.people.participants import (
+    AllowRequest,
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
+    ConfirmRequest,
+    VerificationsAnswer,
+    WithdrawRequest,
+)
+from autoresearch.ask.people.verification import verifications_answer
+from autoresearch.ask.people.voters import named_participant, voters_answer, way_to_count, with_voter
+from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
+from autoresearch.ask.registry.releases import (
+    check_new_release,
+    own_release,
+    prepared_for,
+    release_answer,
+    yanked_answer,
+)
+from autoresearch.ask.requests import (
+    AdmitRequest,
+    AskRequest,
+    BlockRequest,
+    BringRequest,
+    ClaimRequest,
+    DialRequest,
+    DropRequest,
+    FetchRequest,
+    HistoryRequest,
+    NameRequest,
+    NoteRequest,
+    OfTask,
+    OneEvidence,
+    PauseRequest,
+    ProposeRequest,
+    PublishRequest,
+    PublishRunRequest,
+    PublishTaskRequest,
+    VerifyRequest,
+    WithdrawRecordRequest,
+    WorkRequest,
+    YankRequest,
+)
+from autoresearch.ask.runs.boards import task_status
+from autoresearch.ask.show import show_answer
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import roster_of
+from autoresearch.project.runs.records import publish_run
+from autoresearch.propose.search.sharing import check_proposer
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import BlobRef, Note
+from autoresearch.record.record import Record
+from autoresearch.run.bench import fault_of_program
+from autoresearch.run.experiment import Plan, again
+from autoresearch.settings import Settings, load_settings
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
+from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
+from autoresearch_daemon.node import NO_NETWORK, Node
+from autoresearch_daemon.runs import existing_folder
+from autoresearch_daemon.service.inputs import FinishAsked, Order, PauseAsked, ResumeAsked, WorkAsked
+from autoresearch_daemon.status import followed_task, limits_of, status_answer, verifying_part
+
+LIST_HINT = "autoresearch network list"
+
+
+class ApiHandlers:
+    """A node as its API sees it."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.pages = ""  # their address, while they are served
+
+    @property
+    def log(self) -> Log:
+        """The open log."""
+        return self._node.notebook.log
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The open blob store."""
+        return self._node.notebook.blobs
+
+    @property
+    def choices(self) -> Path:
+        """The file of what a person chose here."""
+        return self._node.paths.home_local
+
+    def author(self) -> bytes:
+        """The device key that signs here."""
+        return self._node.notebook.author
+
+    def work(self, request: WorkRequest) -> StatusAnswer:
+        """Work until told otherwise, or for so many runs, or until a time."""
+        folder = request.task and str(existing_folder(request.task))
+        task = self._node.load(folder or self._node.settings.work.task)
+        if task.digest in self._node.archived():
+            raise Refused(
+                f"the task {task.name} is archived on this machine", hint=f"autoresearch task restore {task.name}"
+            )
+        share = self._node.settings.work.verify_share if request.verify_share is None else request.verify_share
+        if share >= 1 and request.runs is not None:
+            raise UsageError(
+                "runs are experiments, and who only checks others' makes none", hint="name a time: --for 2h"
+            )
+        if share >= 1 and not roster_of(self.log).voter(self.author(), now_ms()).attested:
+            raise Refused(
+                "this participant is unattested, so there is nothing for it to verify",
+                hint=way_to_count(self.log, self._node.notebook.identity.root.public, now_ms()),
+            )
+        settings = self._settings_now()
+        check_proposer(request.proposer or settings.work.proposer, settings)
+        order = Order(folder, request.runs, request.until_ms, share, request.proposer)
+        self._node.take(WorkAsked(order))
+        return self.status()
+
+    def pause(self, request: PauseRequest) -> StatusAnswer:
+        """Stop the runs in hand and take none until resumed."""
+        self._node.take(PauseAsked(request.until_ms))
+        return self.status()
+
+    def resume(self) -> StatusAnswer:
+        """End a pause."""
+        self._node.take(ResumeAsked())
+        return self.status()
+
+    async def verify(self, request: VerifyRequest) -> RunAccepted:
+        """Queue the verification of a run that a person names."""
+        return await self._node.verifying.ask(request.run)
+
+    async def check_evidence(self, asked: OneEvidence) -> RunAccepted:
+        """Queue the measurement that it takes to check evidence."""
+        return RunAccepted(assignment=await self._node.verifying.ask_again(asked.id, asked.kind))
+
+    def finish(self) -> StatusAnswer:
+        """Make the runs in hand the last."""
+        self._node.take(FinishAsked())
+        return self.status()
+
+    async def propose(self, request: ProposeRequest) -> ProposedAnswer:
+        """Queue the runs of a program."""
+        folder = request.task and str(existing_folder(request.task))
+        task = self._task_of(request.task)
+        if (fault := fault_of_program(task, request.program)) is not None:
+            raise Refused(f"it can't be run: {fault}", hint="autoresearch task show DIR lists its files and limits")
+        plan = await asyncio.to_thread(self._plan, task, request)
+        names = [self._node.propose(folder, again(plan, request.replicate + number)) for number in range(request.seeds)]
+        return ProposedAnswer(
+            proposed=names,
+            title=plan.title,
+            parent=None if plan.parent is None else format_id(plan.parent),
+            queue=self._node.queued(),
+        )
+
+    def _task_of(self, folder: str) -> Task:
+        """The task of a folder; of the configured one where none is named."""
+        return self._node.load(str(existing_folder(folder)) if folder else self._node.settings.work.task)
+
+    def _plan(self, task: Task, request: ProposeRequest | ClaimRequest) -> Plan:
+        """The plan for a program, from connections of its own: many programs may be compared with it."""
+        log = Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust)
+        with log, BlobStore(self._node.paths.blobs, read_only=True) as blobs:
+            idea = Idea(task, request.program, request.parent, request.hypothesis)
+            return plan_of_idea(log, blobs, idea, author=self.author())
+
+    def proposals(self) -> QueueAnswer:
+        """What was proposed here and waits."""
+        return QueueAnswer(queue=self._node.queued())
+
+    def drop_proposal(self, request: DropRequest) -> QueueAnswer:
+        """Take a proposal out of the queue."""
+        if not self._node.drop(request.name):
+            raise NotFound(
+                f"no proposal {request.name} waits here", hint="autoresearch status shows the names of those that do"
+            )
+        return self.proposals()
+
+    async def peers(self) -> PeersAnswer:
+        """This node on the network, and its peers."""
+        found = self._node.exchange.peers() if self._node.exchange else PeersAnswer(network=NO_NETWORK)
+        # What the log shows of many participants takes time, which the event loop has not.
+        return await asyncio.to_thread(self._with_participants, found)
+
+    def _with_participants(self, found: PeersAnswer) -> PeersAnswer:
+        """The same from a connection of its own: a question holds the one that it asks."""
+        with Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust) as reader:
+            return with_participants(reader, found)
+
+    async def dial(self, request: DialRequest) -> PeersAnswer:
+        """Begin to connect to an address, and stay connected."""
+        if self._node.exchange is None:
+            raise Refused(NO_NETWORK.reason, hint="autoresearch node config set network.enabled true")
+        self._node.exchange.dial(request.address)
+        return await self.peers()
+
+    async def block(self, request: BlockRequest) -> PeersAnswer:
+        """Refuse a peer from now on, or no longer."""
+        if self._node.exchange is None:
+            raise Refused(NO_NETWORK.reason, hint="autoresearch node config set network.enabled true")
+        await self._node.exchange.block(request.peer, blocked=request.blocked)
+        return await self.peers()
+
+    async def fetch(self, request: FetchRequest) -> Health:
+        """Get a blob from other nodes, unless it is here."""
+        manifest = bytes.fromhex(request.manifest) if request.manifest else None
+        blob = BlobRef(sha256=bytes.fromhex(request.sha256), size=request.size, manifest=manifest)
+        await self.fetch_blob(blob, request.seconds)
+        return Health(status="here")
+
+    async def fetch_blob(self, blob: BlobRef, seconds: float) -> None:
+        """The same for a blob of the log. Raises NotFound, TimedOut, Refused."""
+        await self._node.fetch(blob, seconds)
+
+    def attestation(self) -> AttestAnswer:
+        """How this participant stands with the attestors."""
+        return self._node.attesting.standing()
+
+    async def attest(self, request: AttestRequest) -> AttestAnswer:
+        """Have attestors write to an address."""
+        return await self._node.attesting.ask(request)
+
+    async def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+        """Bring an attestor the answer to its code."""
+        return await self._node.attesting.confirm(request)
+
+    def attestor(self) -> AttestorAnswer:
+        """What this node did as an attestor."""
+        return self._node.attesting.log()
+
+    def withdraw_attestation(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Withdraw this attestor's attestation of a participant."""
+        return self._node.attesting.withdraw(request)
+
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Attest a participant's mailbox again."""
+        return self._node.attesting.allow(request)
+
+    def set_name(self, request: NameRequest) -> StatusAnswer:
+        """Publish what this participant calls itself, or that it has no name any more."""
+        self._node.notebook.publish_name(request.name, now_ms())
+        return self.status()
+
+    def withdraw(self, request: WithdrawRecordRequest) -> WithdrawnAnswer:
+        """Withdraw a run or a note of this device."""
+        record = own_record(self.log, request.record, self.author(), archived=self._node.archived())
+        withdrawal = self._node.notebook.withdraw(record, now_ms(), reason=request.reason)
+        self._node.look_at_leaders(again=True)
+        return withdrawn_answer(record, withdrawal)
+
+    def note(self, request: NoteRequest) -> NoteAnswer:
+        """Publish a note."""
+        body, evidence = note_on(self.log, request, author=self.author(), archived=self._node.archived())
+        record = self._node.notebook.publish_note(body, now_ms(), links=evidence)
+        return NoteAnswer(note=note_view(self.log, record))
+
+    async def publish_release(self, request: PublishRequest) -> ReleaseAnswer:
+        """Publish a component: it is read or fetched beside the event loop, and stored there."""
+        prepared = await asyncio.to_thread(prepared_for, request)
+        author = self.author()
+
+        def publish(notebook: Notebook) -> Record:
+            check_new_release(notebook.log, prepared, author)
+            return notebook.publish_release(prepared, now_ms())
+
+        record = await self._node.thread.publish(self._node.notebook, publish)
+        return release_answer(self.log, record.id, me=author, notes=prepared.notes)
+
+    async def publish_task(self, request: PublishTaskRequest) -> TaskStatus:
+        """Publish the task of a folder."""
+        task = await asyncio.to_thread(load_task, existing_folder(request.task))
+        await self._node.thread.publish(self._node.notebook, lambda notebook: notebook.publish_task(task, now_ms()))
+        found = task_of(self.log, task.digest)
+        assert found, "it was published"
+        return task_status(self.log, found, author=self.author())
+
+    async def publish_run(self, request: PublishRunRequest) -> ShowAnswer:
+        """Publish a kept run of a project: its files are read and stored beside the event loop."""
+        record = await self._node.thread.publish(
+            self._node.notebook, lambda notebook: publish_run(notebook, request, now_ms())
+        )
+        self._node.look_at_leaders(again=True)
+        return show_answer(self.log, record.id)
+
+    def yank(self, request: YankRequest) -> YankedAnswer:
+        """Advise against a release of this participant."""
+        release = own_release(self.log, request.release, self.author())
+        return yanked_answer(release, self._node.notebook.yank(release, now_ms(), reason=request.reason))
+
+    async def voters(self) -> VotersAnswer:
+        """Who counts in this network, why, and who could."""
+        author, seen = self.author(), self._node.devices_seen()
+        return await self._node.thread.run(lambda log: voters_answer(log, author, now_ms(), seen=seen))
+
+    async def verifications(self, asked: OfTask) -> VerificationsAnswer:
+        """The runs of a task that wait for verifiers, and the newest verifications."""
+        device, archived = self._node.notebook.identity.device, self._node.archived()
+
+        def look(log: Log) -> VerificationsAnswer:
+            task = find_task(log, asked.task, author=device.public, archived=archived)
+            return verifications_answer(log, task, device=device.public, seed=bytes(device.key), now_ms=now_ms())
+
+        return await self._node.thread.run(look)
+
+    async def admit(self, request: AdmitRequest) -> VotersAnswer:
+        """As a founder, count a participant from now on, or no longer."""
+        participant = named_participant(self.log, request.participant, author=self.author())
+        notebook = self._node.notebook
+        notebook.publish_admission(participant, now_ms(), admits=request.admits, reason=request.reason)
+        self._node.admitting.notice()
+        return await self.voters()
+
+    async def claim(self, request: ClaimRequest) -> ClaimAnswer:
+        """Publish that this node tries a program."""
+        task, notebook = self._task_of(request.task), self._node.notebook
+        plan = await asyncio.to_thread(self._plan, task, request)
+        if notebook.is_tried_elsewhere(plan, now_ms()):
+            raise Refused("another node tries this program, or has run it", hint="autoresearch run claims")
+        notebook.publish_task(task, now_ms())
+        notebook.publish_claim(plan, now_ms(), seconds=request.minutes * 60)
+        found = task_of(self.log, task.digest)
+        assert found, "it was published"
+        return ClaimAnswer(
+            claim=next(
+                one
+                for one in claims_answer(self.log, found, now_ms=now_ms(), me=self.author()).claims
+                if one.is_own and one.source_digest == plan.source_digest.hex()
+            )
+        )
+
+    async def ask(self, request: AskRequest) -> AskAnswer:
+        """What the log says to a question, in a model's sentences where one is set up."""
+        return await asyncio.to_thread(self._ask, request)
+
+    def _ask(self, request: AskRequest) -> AskAnswer:
+        """The same from connections of its own: a question reads many records, and a model thinks for minutes."""
+        log = Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust)
+        with log, BlobStore(self._node.paths.blobs, read_only=True) as blobs:
+            task = find_task(log, request.task or None, author=self.author(), archived=self._node.archived())
+            plain = ask_answer(log, blobs, task, request.question, me=self.author())
+        return in_sentences(plain, self._settings_now(), self._node.paths.home_local) if request.model else plain
+
+    def services(self) -> ServicesAnswer:
+        """What this machine serves to other programs."""
+        return services_answer(self._node.paths.services)
+
+    def trust(self) -> TrustAnswer:
+        """Trust whom the network's file trusts by now."""
+        return self._node.trusting.take()
+
+    async def import_history(self, request: HistoryRequest) -> HistoryAnswer:
+        """Publish notes about past work."""
+        notes = [
+            Note(
+                topic="history",
+                text=note.text,
+                task=bytes.fromhex(note.task),
+                origin=note.origin,
+                metrics=note.metrics,
+                status=note.status,
+            )
+            for note in request.notes
+        ]
+        added = await self._node.thread.publish(
+            self._node.notebook, lambda notebook: notebook.publish_history(notes, now_ms())
+        )
+        return HistoryAnswer(added=added)
+
+    async def bring(self, request: BringRequest) -> BroughtAnswer:
+        """Publish own finished runs of another network of this home here."""
+        origin = find_home_network(self._node.paths, request.network)
+        if origin.in_use:
+            raise Refused(f"{origin.name} is the network in use: its runs are here already", hint=LIST_HINT)
+        found = await self._node.thread.publish(
+            self._node.notebook, lambda notebook: bring(origin, notebook, now_ms, most=request.most)
+        )
+        self._node.look_at_leaders(again=True)
+        return BroughtAnswer(**asdict(found))
+
+    def restart(self) -> Health:
+        """End the daemon and begin again; the answer still goes out."""
+        self._node.end(again=True)
+        return Health(status="restarting")
+
+    def stop(self) -> Health:
+        """End the daemon; the answer still goes out."""
+        self._node.end()
+        return Health(status="stopping")
+
+    def health(self) -> Health:
+        """That the daemon is alive."""
+        return Health(status="alive")
+
+    def events_since(self, number: int) -> list[Event] | None:
+        """Kept events after that id."""
+        return self._node.events.since(number)
+
+    def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
+        """Events from now on."""
+        return self._node.events.subscribe()
+
+    def ready(self) -> Health:
+        """Whether the node can do what it is asked, and why not."""
+        if blocks := self._node.service.status().blocks:
+            return Health(status="not ready", reason=blocks[0][1])
+        return Health(status="ready")
+
+    def status(self) -> StatusAnswer:
+        """What the node does, and why."""
+        now = self._node.service.status()
+        asked = now.asked
+        # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
+        task = self._node.tasks.get(asked.order.task or self._node.settings.work.task) if asked.working else None
+        status = status_answer(
+            now,
+            self._node.notebook,
+            level=self._node.level,
+            started_ms=self._node.started_ms,
+            task=followed_task(self._node.notebook, task.digest if task else None, self._node.archived()),
+            net=self._node.exchange.status() if self._node.exchange else NO_NETWORK,
+            storage=self._node.keeper.status(),
+            warnings=self._node.warnings(),
+        )
+        part = verifying_part(
+            now,
+            self._node.notebook,
+            self._node.verifying.waiting(),
+            task_digest=task.digest if task else None,
+        )
+        settings = self._settings_now()
+        worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)
+        proposers = proposers_status(self.log, self._node.paths, settings, worked_on, me=self.author(), now_ms=now_ms())
+        status = msgspec.structs.replace(
+            status,
+            verifying=part,
+            queue=self._node.queued(),
+            proposers=proposers,
+            pages=self.pages,
+            limits=limits_of(self._node.settings.work, self._node.settings.storage),
+        )
+        root = self._node.notebook.identity.root.public
+        return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen())
+
+    def _settings_now(self) -> Settings:
+        """The settings as workers read them: proposers may be set up while the node runs."""
+        return load_settings(self._node.paths.settings, os.environ)[0]

@@ -1,0 +1,1 @@
+"""Attestation by mail as it happens: asking, mailing, what an attestor did."""

@@ -1,0 +1,153 @@
+"""Hands mails to the attestor's mail server (RFC 6409), and says what became of them without a word of the server's.
+
+A server's own words often hold the address: they are neither kept nor passed on, only the reply code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from importlib.util import find_spec
+from pathlib import Path
+
+import structlog
+
+from autoresearch.errors import NotFound, Refused, UsageError, install_command
+from autoresearch.settings import Attestor as Settings
+from autoresearch.trust.keys import read_secret
+from autoresearch.trust.mailbox import mailbox
+
+PASSWORD_VARIABLE = "AUTORESEARCH_ATTESTOR_PASSWORD"  # noqa: S105 - its name, not the password
+PASSWORD_HINT = f"autoresearch node config set attestor.password_file FILE, or set {PASSWORD_VARIABLE}"
+SEND_SECONDS = 40.0
+# For one step, so that a server that is not there differs from one that falls silent with the mail in its hands.
+STEP_SECONDS = 30.0
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+logger = structlog.get_logger()
+
+
+class NoSuchMailbox(Exception):
+    """The server refuses mail for that address, for good."""
+
+
+class NotSent(Exception):
+    """The server could not be reached, or did not take the mail now; the text says which kind of error it was."""
+
+
+class MaybeSent(NotSent):
+    """The server fell silent: nobody knows whether it took the mail."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """A mail account. ``security`` is starttls, tls or none; ``sender`` the address that mails come from."""
+
+    host: str
+    port: int
+    security: str
+    user: str
+    password: str = field(repr=False)
+    sender: str
+    ca_file: str = ""
+
+    async def send(self, mail: EmailMessage, to: str) -> None:
+        """Hand one mail over. Raises NoSuchMailbox, NotSent, MaybeSent."""
+        import aiosmtplib
+
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await aiosmtplib.send(
+                    mail,
+                    sender=self.sender,
+                    recipients=[to],
+                    hostname=self.host,
+                    port=self.port,
+                    username=self.user or None,
+                    password=self.password or None,
+                    use_tls=self.security == "tls",
+                    start_tls=self.security == "starttls",
+                    tls_context=None if self.security == "none" else self._tls(),
+                    local_hostname=self.sender.rpartition("@")[2],
+                    timeout=STEP_SECONDS,
+                )
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            codes = [refused.code for refused in error.recipients]
+            logger.warning("a mail was refused", codes=codes)
+            raise (NoSuchMailbox if all(code >= 500 for code in codes) else NotSent)(
+                f"refused for now: {codes}"
+            ) from None
+        except (aiosmtplib.SMTPException, OSError) as error:
+            code = getattr(error, "code", 0)
+            logger.warning("a mail could not be sent", error=type(error).__name__, code=code)
+            silent = isinstance(error, aiosmtplib.SMTPServerDisconnected | aiosmtplib.SMTPReadTimeoutError)
+            kind = MaybeSent if silent or type(error) is TimeoutError else NotSent
+            raise kind(f"{type(error).__name__} {code or ''}".strip()) from None
+
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        if self.ca_file:
+            context.load_verify_locations(self.ca_file)
+        return context
+
+
+def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServer | None:
+    """The account in the settings; None when this node is no attestor.
+
+    Raises:
+        UsageError: a setting is missing or wrong.
+        Refused: others can read the password, or it and the mails would travel in the clear.
+        NotFound: its file is not there.
+    """
+    if not settings.host:
+        return None
+    try:
+        mailbox(settings.from_address, disposable=frozenset())
+    except UsageError as error:
+        raise UsageError("attestor.from_address is no mail address", hint="autoresearch node config set …") from error
+    password = environment.get(PASSWORD_VARIABLE, "")
+    if not password and settings.password_file:
+        try:
+            password = read_secret(Path(settings.password_file).expanduser())
+        except NotFound as error:
+            raise NotFound(
+                f"attestor.password_file: there is no {settings.password_file}", hint=PASSWORD_HINT
+            ) from error
+    if settings.user and not password:
+        raise UsageError(
+            "the attestor's mail account has no password",
+            hint=PASSWORD_HINT,
+        )
+    if settings.security == "none" and settings.host not in LOOPBACK:
+        raise Refused(
+            "the attestor's mails and password would travel in the clear",
+            hint="autoresearch node config set attestor.security tls",
+        )
+    if find_spec("aiosmtplib") is None:
+        raise Refused("An attestor sends mail, and a package for that is missing.", hint=install_command("attest"))
+    if settings.ca_file and not os.access(Path(settings.ca_file).expanduser(), os.R_OK):
+        raise UsageError(f"attestor.ca_file: {settings.ca_file} can't be read")
+    return MailServer(
+        host=settings.host,
+        port=settings.port,
+        security=settings.security,
+        user=settings.user,
+        password=password,
+        sender=settings.from_address.strip(),
+        ca_file=str(Path(settings.ca_file).expanduser()) if settings.ca_file else "",
+    )
+
+
+def disposable_domains(settings: Settings) -> frozenset[str]:
+    """The domains that the attestor's owner calls throw-away. Raises UsageError when the file can't be read."""
+    named = settings.disposable.split(",")
+    if settings.disposable_file:
+        try:
+            named += Path(settings.disposable_file).expanduser().read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"attestor.disposable_file: {settings.disposable_file} can't be read") from error
+    return frozenset(name.strip().lower() for name in named if name.strip() and not name.startswith("#"))

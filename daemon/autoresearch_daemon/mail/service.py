@@ -1,0 +1,199 @@
+"""Both sides together, as the node and the API see them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Callable
+
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.people.attestation import attest_answer
+from autoresearch.ask.people.participants import (
+    AllowRequest,
+    AttestAnswer,
+    AttestorAct,
+    AttestorAnswer,
+    AttestRequest,
+    ConfirmRequest,
+    WithdrawRequest,
+)
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log.local import ALLOWED, ATTESTED, MAILED, REFUSED, WITHDRAWN, Act, MailLedger
+from autoresearch.paths import Paths
+from autoresearch.record.record import DAY_MS
+from autoresearch.settings import Attestor as Settings
+from autoresearch.trust.attestation import CodeAnswer
+from autoresearch.trust.attestor import DUE_MS, Caps
+from autoresearch.trust.dkim import KeyLookup, resolve_key
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.mail.attestor import Attestor
+from autoresearch_daemon.mail.mailer import disposable_domains, mail_server
+from autoresearch_daemon.mail.participant import Line, Participant, sentence_of
+
+ACTS = 200
+
+
+class AttestationService:
+    """What this node does about mailboxes. ``connect`` gives it the network, without which nothing can be asked.
+
+    Raises UsageError, Refused or NotFound when the settings of an attestor are wrong.
+    """
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        local: LocalState,
+        paths: Paths,
+        settings: Settings,
+        *,
+        now_ms: Callable[[], int],
+        lookup: KeyLookup = resolve_key,
+    ) -> None:
+        self._notebook = notebook
+        self._local = local
+        self._now_ms = now_ms
+        self._lookup = lookup
+        self._server = mail_server(settings, os.environ)
+        self._ledger = MailLedger(paths.local) if self._server else None
+        self._disposable = disposable_domains(settings)
+        self._caps = Caps(
+            per_address=settings.mails_per_address,
+            per_domain=settings.mails_per_domain,
+            per_peer=settings.mails_per_peer,
+            per_day=settings.mails_per_day,
+        )
+        self._participant: Participant | None = None
+        self._attestor: Attestor | None = None
+
+    def connect(self, line: Line) -> None:
+        """The network is there."""
+        self._participant = Participant(self._notebook, self._local, line, now_ms=self._now_ms)
+        if self._server and self._ledger:
+            self._attestor = Attestor(
+                self._notebook,
+                self._ledger,
+                self._server,
+                caps=self._caps,
+                disposable=self._disposable,
+                peer=line.me,
+                now_ms=self._now_ms,
+                lookup=self._lookup,
+            )
+
+    def close(self) -> None:
+        """Close the ledger."""
+        if self._ledger:
+            self._ledger.close()
+
+    async def reply(self, peer: str, data: bytes) -> bytes | None:
+        """What a peer gets that asks this node as an attestor; nothing when it is none."""
+        return await self._attestor.answer(peer, data) if self._attestor else None
+
+    async def ask(self, request: AttestRequest) -> AttestAnswer:
+        """Have attestors write to an address. Raises UsageError, Refused, NotFound."""
+        return await self._there().ask(request.address)
+
+    async def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+        """Bring an attestor the answer. Raises NotFound, Refused, AutoresearchError."""
+        try:
+            mail = base64.b64decode(request.mail, validate=True)
+        except binascii.Error as error:
+            raise UsageError("the mail is not base64") from error
+        answer = CodeAnswer(
+            token=bytes.fromhex(request.token),
+            signature=bytes.fromhex(request.signature),
+            mail=mail,
+            others=[bytes.fromhex(other) for other in request.others],
+        )
+        return await self._there().confirm(answer)
+
+    def standing(self) -> AttestAnswer:
+        """How this participant stands."""
+        if self._participant:
+            return self._participant.answer()
+        return attest_answer(self._notebook.log, self._notebook.identity.root.public, now_ms=self._now_ms())
+
+    def warnings(self) -> list[str]:
+        """What a person must know."""
+        if self._server and not self._participant:
+            return ["nobody can ask this attestor: the network is off → autoresearch network join …, then up"]
+        if self._attestor and self._attestor.trouble:
+            return [f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch node config show"]
+        found, now_ms = self.standing(), self._now_ms()
+        if 0 < found.until_ms < now_ms + DUE_MS:
+            days = (found.until_ms - now_ms) // DAY_MS
+            return [
+                f"this participant's mailbox was shown long ago: it counts for {days} days more → id attest ADDRESS"
+            ]
+        if not found.attested and not self._server and found.attestors >= found.needed:
+            return [
+                "nobody has attested this participant: its runs are shown apart → autoresearch node id attest ADDRESS"
+            ]
+        return []
+
+    def log(self) -> AttestorAnswer:
+        """What this attestor did. Raises Refused when it is none."""
+        ledger = self._own_ledger()
+        counts, root = ledger.counts(), self._notebook.identity.root.public
+        return AttestorAnswer(
+            attestor=root.hex(),
+            trusted=root in self._notebook.log.trust.attestors,
+            mailed=counts.get(MAILED, 0),
+            attested=counts.get(ATTESTED, 0),
+            refused=counts.get(REFUSED, 0),
+            acts=[
+                AttestorAct(
+                    time_ms=act.time_ms,
+                    what=act.what,
+                    why=act.why,
+                    reason=sentence_of(act.why) if act.why else "",
+                    participant=act.root.hex(),
+                    peer=act.peer,
+                    tag=act.tag.hex(),
+                    domain=act.domain,
+                )
+                for act in ledger.acts(ACTS)
+            ],
+        )
+
+    def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Take back what this attestor said of a participant, and attest its mailbox no more.
+
+        Raises Refused when it is none, NotFound.
+        """
+        ledger, now_ms, subject = self._own_ledger(), self._now_ms(), bytes.fromhex(request.participant)
+        given = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
+        if not given:
+            raise NotFound(
+                "this attestor has said nothing of that participant", hint="autoresearch network attestor log"
+            )
+        for tag, domain in dict.fromkeys((said.tag, said.domain) for said in given):
+            ledger.bar(subject, tag)
+            ledger.add(Act(now_ms, WITHDRAWN, "", subject, "", tag, domain))
+        return self.log()
+
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Attest a participant's mailbox again. Raises Refused when it is none, NotFound."""
+        ledger, subject = self._own_ledger(), bytes.fromhex(request.participant)
+        tags = ledger.allow(subject)
+        if not tags:
+            raise NotFound(
+                "this attestor has taken back nothing of that participant, or allowed it again already",
+                hint="autoresearch network attestor log",
+            )
+        for tag in tags:
+            ledger.add(Act(self._now_ms(), ALLOWED, "", subject, "", tag, ""))
+        return self.log()
+
+    def _own_ledger(self) -> MailLedger:
+        if self._ledger is None:
+            raise Refused("this node is no attestor", hint="autoresearch node config set attestor.host SERVER")
+        return self._ledger
+
+    def _there(self) -> Participant:
+        if self._participant is None:
+            raise Refused(
+                "attestors are asked over the network, which is off", hint="autoresearch network join …, then up"
+            )
+        return self._participant

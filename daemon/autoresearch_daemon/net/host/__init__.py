@@ -1,0 +1,1 @@
+"""The network's child: libp2p and trio stay in here."""

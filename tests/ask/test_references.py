@@ -1,0 +1,94 @@
+"""What people type for a run."""
+
+import pytest
+
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.runs.boards import resolve_reference
+from autoresearch.errors import AmbiguousId, AutoresearchError, NotFound, UsageError
+from autoresearch.record.encoding import format_id, short_id
+
+
+def resolve(story, text, **options):
+    return resolve_reference(story.notebook.log, text, author=story.notebook.mine.public, **options)
+
+
+def test_an_id_its_beginning_and_its_short_form_name_a_record(story):
+    for text in (
+        format_id(story.deeper),
+        format_id(story.deeper)[:20],
+        short_id(story.deeper),
+        f" {short_id(story.note)}",
+    ):
+        assert resolve(story, text) in (story.deeper, story.note)
+    assert resolve(story, short_id(story.note)) == story.note
+
+
+def test_at_is_the_best_and_mine_the_best_of_this_device(story):
+    assert resolve(story, "@") == story.faster
+    assert resolve(story, "@mine") == story.deeper
+    assert resolve_reference(story.notebook.log, "@mine", author=story.notebook.other.public) == story.faster
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("@~1", "deeper"), ("@~", "deeper"), ("@~2", "baseline"), ("@~0", "faster"), ("@mine~1", "baseline")],
+)
+def test_a_tilde_goes_back_to_parents(story, text, name):
+    assert resolve(story, text) == getattr(story, name)
+
+
+def test_a_tilde_follows_ids_too(story):
+    assert resolve(story, f"{short_id(story.crashed)}~3") == story.baseline
+
+
+def test_the_task_decides_what_is_best(story):
+    other = story.notebook.task("other")
+    run = story.notebook.run(other, 3.0)
+    log = story.notebook.log
+    assert resolve(story, "@", task=find_task(log, "other")) == run
+    assert resolve(story, "@", task=find_task(log, "grammar")) == story.faster
+    assert resolve(story, "@") == run
+
+
+def test_going_back_too_far_says_how_far_one_can_go(story):
+    with pytest.raises(NotFound, match="has 2 ancestors, not 3"):
+        resolve(story, "@~3")
+
+
+def test_a_parent_that_did_not_arrive_is_not_here(notebook):
+    run = notebook.run(notebook.task(), 1.0, parent=b"\1" * 32)
+    with pytest.raises(NotFound, match="not in this log"):
+        resolve_reference(notebook.log, f"{short_id(run)}~1")
+
+
+def test_a_tilde_after_what_is_no_run_is_refused(story):
+    with pytest.raises(UsageError, match="is a note"):
+        resolve(story, f"{short_id(story.note)}~1")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "~1", "@@", "@best", "@~x", "@~-1", "@~1~1", "a~b", "@~99999", "é", "bafyrei1"]
+)
+def test_what_is_no_reference_is_refused_with_a_sentence(story, text):
+    with pytest.raises(UsageError) as caught:
+        resolve(story, text)
+    assert str(caught.value)
+
+
+def test_a_beginning_that_all_share_is_ambiguous_and_lists_candidates(story):
+    with pytest.raises(AmbiguousId) as caught:
+        resolve(story, "bafyrei")
+    assert short_id(story.note) in caught.value.candidates
+
+
+def test_without_own_runs_there_is_no_mine(story):
+    for author in (None, b"\1" * 32):
+        with pytest.raises(NotFound, match="this device"):
+            resolve_reference(story.notebook.log, "@mine", author=author)
+
+
+def test_an_empty_log_knows_nothing(notebook):
+    for text in ("@", "@mine", "@~1", "abcd"):
+        with pytest.raises(NotFound) as caught:
+            resolve_reference(notebook.log, text)
+        assert isinstance(caught.value, AutoresearchError)

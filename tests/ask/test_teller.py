@@ -1,0 +1,96 @@
+"""Runs of a task told from the log: with what was compared before, with the ranges of the task's program."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.runs.boards import best_answer, top_answer
+from autoresearch.ask.runs.diffs import effects_answer, lineage_answer
+from autoresearch.ask.runs.headlines import described, teller_of, with_headlines
+from autoresearch.ask.show import log_answer, show_answer
+from autoresearch.log.blobs import BlobStore
+from autoresearch.record.kinds import Proposer, Run
+from tests.ask.notebook import Notebook, Story
+from tests.nasty import NASTY
+
+SEARCH = Proposer(name="search")
+FULL = {"DEPTH": 4, "LR": 0.1}
+
+
+def told(notebook: Notebook, run: bytes, *, blobs: BlobStore | None = None):
+    record = notebook.log.records.get(run)
+    body = record.body
+    assert isinstance(body, Run)
+    above = notebook.log.records.get(body.parent).body if body.parent else None
+    teller = teller_of(notebook.log, blobs or notebook.blobs, body.task, me=notebook.mine.public)
+    return teller.tell(described(body, record.time), described(above) if above else None)
+
+
+def test_a_run_is_told_by_its_change_with_the_task_s_ranges(story: Story, tmp_path):
+    found = told(story.notebook, story.deeper)
+    assert (found.headline, found.jump) == ("DEPTH 4 → 6", False)
+    (change,) = found.changes
+    assert change.place_before is not None
+    with BlobStore(tmp_path / "none") as empty:
+        (change,) = told(story.notebook, story.deeper, blobs=empty).changes
+        assert (change.text, change.place_before) == ("DEPTH 4→6", None), "the program is not here, nor its ranges"
+
+
+def test_a_run_without_a_known_genome_has_its_title_and_the_baseline_is_called_so(story: Story):
+    found = told(story.notebook, story.crashed)
+    assert (found.headline, found.changes, found.because) == ("divide", [], "")
+    assert told(story.notebook, story.baseline).headline == "The baseline"
+
+
+def test_a_change_of_the_baseline_is_told_where_that_was_published_without_its_genome(notebook: Notebook):
+    task = notebook.task()
+    first = notebook.run(task, 1.2, title="first")
+    child = notebook.run(task, 1.1, source="2", parent=first, genome={"DEPTH": 8, "LR": 0.1}, title="x")
+    assert told(notebook, child).headline == "DEPTH 4 → 8"
+    other = notebook.run(task, 1.1, source="3", parent=child, genome={"DEPTH": 9}, base=b"b" * 32, title="on another")
+    assert told(notebook, other).headline == "on another", "its genome changes another program"
+
+
+def test_earlier_comparisons_order_changes_and_say_why(notebook: Notebook):
+    task = notebook.task()
+    parent = notebook.run(task, 1.2, genome=FULL)
+    for number, value in enumerate((1.1, 1.0, 1.3)):
+        rate = {"DEPTH": 4, "LR": 0.11 + number / 100}
+        notebook.run(task, value, source=f"rate {number}", parent=parent, genome=rate)
+    both = {"DEPTH": 8, "LR": 0.12}
+    last = notebook.run(task, 1.0, source="both", parent=parent, genome=both, proposer=SEARCH, title="t")
+    found = told(notebook, last)
+    assert [change.name for change in found.changes] == ["LR", "DEPTH"]
+    assert found.because == "Raising LR helped in 2 of 3 earlier comparisons."
+    (first,) = [effect for effect in effects_answer(notebook.log, find_task(notebook.log)).effects if effect.pairs == 1]
+    assert (first.name, first.low, first.high) == ("DEPTH", None, None)
+    again = notebook.run(task, 1.0, source="both", parent=last, genome=both, replicate=1, proposer=SEARCH)
+    assert told(notebook, again).headline == "Again, with another seed"
+
+
+@pytest.mark.parametrize("by", [SEARCH, None])
+def test_answers_have_headlines_and_a_list_tells_runs_of_the_search_by_them(notebook: Notebook, by):
+    task = notebook.task()
+    parent = notebook.run(task, 1.2, genome=FULL, title="the baseline")
+    genome = {"DEPTH": 6, "LR": 0.1, NASTY[:60]: 3}
+    run = notebook.run(task, 1.0, source="x", parent=parent, genome=genome, title="my words", proposer=by)
+    log, blobs, found = notebook.log, notebook.blobs, find_task(notebook.log)
+
+    def filled(answer):
+        return with_headlines(log, blobs, answer, me=notebook.mine.public)
+
+    shown = filled(show_answer(log, run))
+    assert (shown.run.title, shown.run.headline) == ("my words", "DEPTH 4 → 6")
+    assert [change.text for change in shown.changes] == ["DEPTH 4→6"]
+    best = filled(best_answer(log, found))
+    assert {best.run.headline, best.reported.headline, best.task.best.headline} == {"DEPTH 4 → 6"}
+    assert filled(top_answer(log, found)).programs[0].proposer == (by.name if by else "")
+    assert filled(lineage_answer(log, run)).steps[-1].run.headline == "DEPTH 4 → 6"
+    line = filled(log_answer(log)).records[0].summary
+    assert line == ("DEPTH 4 → 6: 1" if by else "my words: 1")
+    assert filled(show_answer(log, find_task_record(notebook))).because == ""
+
+
+def find_task_record(notebook: Notebook) -> bytes:
+    return notebook.log.tasks.all()[0].id

@@ -1,0 +1,165 @@
+"""The document describes what the code answers."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.api.app import make_app
+from autoresearch_daemon.api.listen import PAGE
+
+from autoresearch.ask.operations import OPERATIONS, Text
+from autoresearch.log.standing.answers import Answer, Failure
+
+COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
+PATHS = {"{id}": "@~1"}
+QUERIES = {"/v1/diff": "?old=@~1&new=@"}
+BODIES = {
+    "/v1/tasks": {"task": "/tmp/task"},
+    "/v1/runs": {
+        "task": "/tmp/task",
+        "program": "x = 1\n",
+        "checkpoint": "/tmp/learned.zip",
+        "mode": "train",
+        "outcome": {"status": "ok", "value": -9.0},
+        "budget": 300,
+    },
+    "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
+    "/v1/bring": {"network": "tea"},
+    "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
+    "/v1/stars": {"id": "@"},
+    "/v1/attestor/withdraw": {"participant": "0" * 64},
+    "/v1/attestor/allow": {"participant": "0" * 64},
+    "/v1/attest": {"address": "you@example.org"},
+    "/v1/attest/confirm": {"token": "0" * 32, "signature": "0" * 128},
+    "/v1/proposals": {"program": "x = 1\n"},
+    "/v1/proposals/drop": {"name": "proposal-1"},
+    "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
+    "/v1/name": {"name": "ann"},
+    "/v1/admissions": {"participant": "ann"},
+    "/v1/verify": {"run": "bafyrei"},
+    "/v1/notes": {"evidence": ["@"], "text": "what it shows"},
+    "/v1/claims": {"program": "x = 1"},
+    "/v1/ask": {"question": "which depths were tried?"},
+    "/v1/peers/block": {"peer": "12D3KooW"},
+    "/v1/releases": {"place": COMPONENT, "type": "environment", "version": "1.0.0"},
+    "/v1/yanks": {"release": "bafyrei"},
+    "/v1/fetch": {"sha256": "0" * 64, "size": 1},
+}
+
+
+def resolved(document, schema):
+    while "$ref" in schema:
+        assert schema["$ref"].startswith("#/components/schemas/")
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+def misfits(document, schema, value, where="$"):
+    """Where a JSON value breaks a schema: the part of JSON Schema that these documents use."""
+    schema = resolved(document, schema)
+    kind = schema.get("type")
+    if "anyOf" in schema:
+        tried = [list(misfits(document, choice, value, where)) for choice in schema["anyOf"]]
+        return min(tried, key=len)
+    if kind is None:
+        return []
+    if kind == "null" or value is None or (isinstance(value, bool) and kind != "boolean"):
+        return [] if kind == "null" and value is None else [f"{where}: {value!r} is no {kind}"]
+    if not isinstance(value, KINDS[kind]):
+        return [f"{where}: {value!r} is no {kind}"]
+    if kind == "object":
+        return object_misfits(document, schema, value, where)
+    if kind == "array":
+        inner = schema.get("items", {})
+        return [fault for n, item in enumerate(value) for fault in misfits(document, inner, item, f"{where}[{n}]")]
+    return []
+
+
+def object_misfits(document, schema, value, where):
+    found = [f"{where}: {name} is missing" for name in schema.get("required", []) if name not in value]
+    properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
+    for name, inner in value.items():
+        if name in properties or isinstance(rest, dict):
+            found += misfits(document, properties.get(name, rest), inner, f"{where}.{name}")
+        elif properties:
+            found.append(f"{where}: {name} is not described")
+    return found
+
+
+async def test_every_address_is_described_and_nothing_else(client, node):
+    document = await client.get("/openapi.json")
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    served = {
+        (route.method, route.resource.canonical)
+        for route in make_app(node).router.routes()
+        if route.method != "HEAD" and not (route.name or "").startswith(PAGE)
+    }
+    assert described == served == {(operation.method, operation.path) for operation in OPERATIONS.values()}
+    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert len(set(names)) == len(names)
+
+
+async def test_every_reference_leads_somewhere(client):
+    text = await client.session.get("http://localhost/openapi.json")
+    text = await text.text()
+    document = msgspec.json.decode(text)
+    assert document["openapi"].startswith("3.1.")
+    referenced = set(re.findall(r'"#/components/schemas/(\w+)"', text))
+    assert referenced <= set(document["components"]["schemas"])
+
+
+async def test_every_part_of_a_path_is_a_required_parameter(client):
+    document = await client.get("/openapi.json")
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert named == set(re.findall(r"{(\w+)}", path))
+            assert all(p["required"] for p in operation.get("parameters", []) if p["in"] == "path")
+
+
+@pytest.mark.parametrize(
+    "operation", [one for one in OPERATIONS.values() if "event-stream" not in one.media], ids=lambda one: one.address
+)
+async def test_every_answer_fits_its_description(client, operation):
+    document = await client.get("/openapi.json")
+    path = operation.path
+    if path == "/v1/releases/{id}":
+        made = await client.post("/v1/releases", BODIES["/v1/releases"])
+        path = path.replace("{id}", made["release"]["id"])
+    address = path.replace("{id}", PATHS["{id}"]) + QUERIES.get(operation.path, "")
+    given = await client.ask(operation.method, address, json=BODIES.get(operation.path))
+    response = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
+    ((media, described),) = response["content"].items()
+    assert media.startswith("application/json" if isinstance(given, dict) else "text/plain")
+    assert list(misfits(document, described["schema"], given)) == []
+    if operation.answers is not Text:
+        assert issubclass(operation.answers, Answer)
+        encoded = msgspec.json.encode(given)
+        assert msgspec.to_builtins(msgspec.json.decode(encoded, type=operation.answers)) == given
+
+
+async def test_every_failure_fits_its_description(client):
+    document = await client.get("/openapi.json")
+    failure = await client.get("/v1/nothing", 404)
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            schema = operation["responses"]["default"]["content"]["application/json"]["schema"]
+            assert list(misfits(document, schema, failure)) == []
+    assert msgspec.convert(failure, Failure)
+
+
+def test_the_check_itself_finds_what_is_wrong():
+    document = {
+        "components": {
+            "schemas": {"A": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}
+        }
+    }
+    schema = {"$ref": "#/components/schemas/A"}
+    assert list(misfits(document, schema, {"x": 1})) == []
+    for wrong in ({}, {"x": "1"}, {"x": 1, "y": 2}, {"x": True}, [], None):
+        assert list(misfits(document, schema, wrong))
+    assert list(misfits(document, {"anyOf": [{"type": "null"}, schema]}, None)) == []

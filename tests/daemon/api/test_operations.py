@@ -1,0 +1,39 @@
+"""The node answers every operation as it is declared."""
+
+import inspect
+import typing
+
+import pytest
+from autoresearch_daemon.api.app import WRITERS
+from autoresearch_daemon.api.reading import READERS
+from autoresearch_daemon.handlers import ApiHandlers
+
+from autoresearch.ask import operations
+from autoresearch.ask.operations import OPERATIONS
+from autoresearch.ask.requests import Nothing, OneEvidence
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one not in WRITERS])
+def test_what_answers_takes_and_gives_what_is_declared(name):
+    operation = OPERATIONS[name]
+    answering = READERS.get(operation) or getattr(ApiHandlers, name)
+    taken = list(inspect.signature(answering).parameters)[1:]  # the first is the log, or the node
+    types = typing.get_type_hints(answering)
+    assert types["return"] is operation.answers
+    assert [types[one] for one in taken] == ([] if operation.takes is Nothing else [operation.takes])
+
+
+def test_every_address_is_there_once_with_a_sentence():
+    assert len({one.address for one in OPERATIONS.values()}) == len(OPERATIONS)
+    assert all(one.summary.endswith(".") for one in OPERATIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("asked", "target"),
+    [
+        (OneEvidence(id="@~1"), "/v1/evidence/@~1"),
+        (OneEvidence(id="a/b?c", task="my task"), "/v1/evidence/a%2Fb%3Fc?task=my+task"),
+    ],
+)
+def test_a_request_s_target_has_what_is_asked(asked, target):
+    assert operations.EVIDENCE.target(asked) == target

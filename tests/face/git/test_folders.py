@@ -1,0 +1,329 @@
+"""Folders that export may write to, and what it never touches there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autoresearch.record.kinds import BlobRef, Task
+from tests.face.git.conftest import Export, answer, git, references
+from tests.face.git.history import History, grown, home, settle, small
+from tests.nasty import NASTY, harms
+from tests.record.making import digest_of, key
+
+KILLS = 12
+RUNS = 1500
+
+
+@pytest.fixture
+def here(history: History, tmp_path: Path) -> Path:
+    """A home with the small history."""
+    small(history)
+    settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def repo(here: Path, tmp_path: Path, export: Export) -> Path:
+    """Its repository; after it the log has a better run."""
+    assert export(here, tmp_path / "repo").exit_code == 0
+    return tmp_path / "repo"
+
+
+@pytest.fixture
+def better(history: History, here: Path, repo: Path) -> None:
+    """A run that is better than those in the repository."""
+    history.run(1.0, b"X = 1.0\n", history.records[2])
+    settle(home(here), history.records, list(history.sources.values()))
+
+
+def test_edits_stay_and_so_does_main(here: Path, repo: Path, better: None, export: Export) -> None:
+    (repo / "train.py").write_text("X = 7\n")
+    before = git(repo, "rev-parse", "main")
+    result = export(here, repo)
+    assert result.exit_code == 6
+    assert "main in" in result.stderr
+    assert "stays where it is: train.py has edits" in result.stderr
+    assert f"→ git -C {repo} switch -c mine" in result.stderr
+    assert (repo / "train.py").read_text() == "X = 7\n"
+    assert git(repo, "rev-parse", "main") == before
+    assert len(references(repo)) == 6
+    document = export(here, repo, "--json")
+    assert document.exit_code == 6
+    assert "has edits" in json.loads(document.stdout)["kept"]
+
+    git(repo, "switch", "--quiet", "-c", "mine")
+    assert export(here, repo).exit_code == 0
+    assert (repo / "train.py").read_text() == "X = 7\n"
+    assert git(repo, "show", "main:train.py") == "X = 1.0\n"
+
+
+def test_a_file_that_git_does_not_know_is_not_overwritten(here: Path, repo: Path, better: None, export: Export) -> None:
+    git(repo, "rm", "--quiet", "--cached", "train.py")
+    (repo / "train.py").write_text("X = 7\n")
+    assert export(here, repo).exit_code == 6
+    assert (repo / "train.py").read_text() == "X = 7\n"
+
+
+def test_edits_on_the_best_run_are_nobody_elses_business(here: Path, repo: Path, export: Export) -> None:
+    (repo / "train.py").write_text("X = 7\n")
+    (repo / "notes.txt").write_text("mine")
+    assert export(here, repo).exit_code == 0
+    assert (repo / "train.py").read_text() == "X = 7\n"
+
+
+def test_commits_of_ones_own_stay_on_main_and_on_branches(here: Path, repo: Path, better: None, export: Export) -> None:
+    git(repo, "config", "user.name", "me")
+    git(repo, "config", "user.email", "me@example.org")
+    branch = git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/runs").strip()
+    for name in (branch, "main"):
+        git(repo, "switch", "--quiet", name)
+        git(repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
+    result = export(here, repo)
+    assert result.exit_code == 6
+    assert "it has commits that export did not make" in result.stderr
+    assert git(repo, "log", "-1", "--format=%s").strip() == "mine"
+    git(repo, "branch", "-m", "main", "mine")
+    assert export(here, repo).exit_code == 0
+    assert git(repo, "show", "main:train.py") == "X = 1.0\n"
+    assert git(repo, "log", "-1", "--format=%s", branch).strip() == "mine"
+
+
+def test_the_folder_is_a_task_folder(repo: Path, here: Path) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "autoresearch_cli", "task", "show", str(repo)],
+        env={**os.environ, "AUTORESEARCH_HOME": str(here), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "val_bpb, minimize" in shown.stdout
+    assert (repo / ".autoresearch" / "baseline.py").read_bytes() == b"X = 2.0\n"
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_bare_repository_has_no_files(here: Path, tmp_path: Path, export: Export) -> None:
+    place = tmp_path / "bare"
+    assert answer(export(here, place, "--bare", "--json"))["runs"] == 5
+    assert [each.name for each in place.iterdir()] == [".git"]
+    assert git(place, "rev-parse", "--is-bare-repository").strip() == "true"
+    git(tmp_path, "clone", "--quiet", str(place), "clone")
+    assert (tmp_path / "clone" / "train.py").read_text() == "X = 1.25\n"
+    assert export(here, place).exit_code == 0
+
+
+def everything(folder: Path) -> list[str]:
+    """All that is there beside the home, but not what reading a database writes."""
+    home_of_the_node = folder / "home"
+    return sorted(str(each) for each in folder.rglob("*") if home_of_the_node not in each.parents)
+
+
+def test_what_export_did_not_make_is_not_touched(here: Path, tmp_path: Path, export: Export) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    git(tmp_path, "init", "--quiet", "other")
+    (tmp_path / "other" / "inside").mkdir()
+    (tmp_path / "other" / "inside" / "a.txt").write_text("mine")
+    before = everything(tmp_path)
+    for name in ("full", "file", "dangling", "other", "other/inside", "file/new"):
+        result = export(here, tmp_path / name)
+        assert result.exit_code == 6, (name, result.output)
+        assert "bug" not in result.stderr
+    assert export(here, Path("\0")).exit_code == 2
+    assert everything(tmp_path) == before
+
+
+def test_a_repository_has_one_task_of_one_network(
+    here: Path, repo: Path, history: History, tmp_path: Path, export: Export
+) -> None:
+    other = {**history.definition, "name": "other"}
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    body = Task(
+        digest=digest_of(other), name="other", definition=other, baseline=baseline, harness={"prepare.py": prepare}
+    )
+    history.sign(key(2), "task", body)
+    settle(home(here), history.records, [])
+    result = export(here, repo, "--task", "other")
+    assert result.exit_code == 6
+    assert "another task" in result.stderr
+    # Without a name it is the task that the repository has.
+    assert export(here, repo).exit_code == 0
+    assert answer(export(here, tmp_path / "second", "--task", "other", "--json"))["runs"] == 0
+    assert git(tmp_path / "second", "log", "--format=%s").strip() == "Task other"
+    git(repo, "config", "autoresearch.network", "00" * 16)
+    result = export(here, repo)
+    assert result.exit_code == 6
+    assert "another network" in result.stderr
+
+
+def test_variables_of_another_repository_lead_nowhere(
+    here: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet", "other")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    monkeypatch.setenv("GIT_DEFAULT_HASH", "sha256")
+    assert export(here, tmp_path / "repo").exit_code == 0
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_DEFAULT_HASH"):
+        monkeypatch.delenv(name)
+    assert len(references(tmp_path / "repo")) == 5
+    assert references(tmp_path / "other", "refs") == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--bundle", "x.car"), 2, "--bundle"),
+        (("--output", "x.tsv"), 2, "--output"),
+        (("--task", "nothing"), 4, "nothing"),
+        (("--follow",), 3, "daemon"),
+    ],
+)
+def test_what_does_not_go_is_a_sentence(
+    here: Path, tmp_path: Path, export: Export, words: tuple[str, ...], status: int, said: str
+) -> None:
+    result = export(here, tmp_path / "repo", *words)
+    assert (result.exit_code, said in result.stderr) == (status, True), result.output
+    assert not (tmp_path / "repo").exists()
+
+
+def test_without_git_it_is_a_sentence(
+    here: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = export(here, tmp_path / "repo")
+    assert result.exit_code == 6
+    assert "git is not on this machine" in result.stderr
+    assert not (tmp_path / "repo").exists()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"name": NASTY},
+        {"mounts": {"keys": "/root/.ssh"}},
+        {"x": {NASTY: [NASTY, {"": b"\0"}, None, 1.5, 2**62, []]}},
+        {"harness": {NASTY[:64]: b"h" * 32}},
+        {"baseline": b"b" * 32},
+        {"data": NASTY},
+    ],
+)
+def test_a_task_with_a_hostile_definition_is_refused(
+    history: History, tmp_path: Path, export: Export, more: dict[str, object]
+) -> None:
+    definition = {**history.definition, **more}
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    harness = {"prepare.py": prepare, NASTY[:64]: baseline}
+    body = Task(digest=digest_of(definition), name="x", definition=definition, baseline=baseline, harness=harness)
+    history.sign(key(2), "task", body)
+    settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
+    result = export(tmp_path / "home", tmp_path / "repo", "--task", digest_of(definition).hex())
+    assert result.exit_code == 6, result.output
+    assert "is not what its digest says" in result.stderr
+    assert not harms(result.stderr.replace("\n", ""))
+    assert not (tmp_path / "repo").exists()
+
+
+def test_hostile_text_breaks_nothing(history: History, tmp_path: Path, export: Export) -> None:
+    forged = f"x\n\nRecord: forged\nValue: 0\n---\nStatus: {NASTY}"
+    base = history.run(2.0, NASTY.encode() + b"\0\xff\n", title=NASTY, hypothesis=forged, device=NASTY)
+    history.run(None, b"done\ndata 5\n", base, title="\n", status="from :1", reason=NASTY * 20, hypothesis="\0" * 2048)
+    history.run(1.5, b"", base, title="M 100644 :1 /etc/passwd", hypothesis=f"commit refs/heads/main\n{NASTY}")
+    settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
+    repo = tmp_path / "repo"
+    assert answer(export(tmp_path / "home", repo, "--json"))["runs"] == 3
+    assert git(repo, "fsck", "--strict") == ""
+    shown = git(repo, "log", "--glob=refs/runs/*", "--format=%an%n%ae%n%B%n%N").replace("\n", "")
+    assert not harms(shown)
+    for name, commit in references(repo).items():
+        record = git(repo, "log", "-1", "--format=%(trailers:key=Record,valueonly)", commit).split()
+        assert record == [name.removeprefix("refs/runs/")]
+    assert git(repo, "log", "--format=%s", "main").splitlines()[0] == "M 100644 :1 /etc/passwd"
+    assert (repo / "train.py").read_bytes() == b""
+
+
+@pytest.mark.parametrize("name", ["../evil.py", ".git", ".gitattributes", "train.py", "a/b", "x\n"])
+def test_a_task_with_an_impossible_file_is_refused(history: History, tmp_path: Path, export: Export, name: str) -> None:
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    definition = {**history.definition, "harness": {name: prepare.sha256}}
+    task = digest_of(definition)
+    body = Task(digest=task, name="evil", definition=definition, baseline=baseline, harness={name: prepare})
+    history.sign(key(2), "task", body)
+    settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
+    result = export(tmp_path / "home", tmp_path / "repo", "--task", task.hex())
+    assert result.exit_code == 6, result.output
+    assert "impossible name" in result.stderr
+    assert not (tmp_path / "repo").exists()
+
+
+def test_locks_of_an_export_that_was_killed_are_taken_away(
+    here: Path, repo: Path, better: None, export: Export
+) -> None:
+    for name in ("packed-refs.lock", "refs/autoresearch/main.lock", "autoresearch.busy"):
+        (repo / ".git" / name).touch()
+    # This one may be the person's own.
+    (repo / ".git" / "index.lock").touch()
+    result = export(here, repo)
+    assert result.exit_code == 6
+    assert "index.lock': File exists" in result.stderr
+    assert git(repo, "status", "--porcelain") == ""
+    (repo / ".git" / "index.lock").unlink()
+    assert export(here, repo).exit_code == 0
+    assert (repo / "train.py").read_bytes() == b"X = 1.0\n"
+
+
+def test_a_move_of_main_that_was_interrupted_is_completed(
+    here: Path, repo: Path, history: History, better: None, export: Export
+) -> None:
+    at = git(repo, "rev-parse", "main").strip()
+    assert export(here, repo).exit_code == 0
+    # As a kill leaves it: the files are there, and the branch and the index are not.
+    git(repo, "update-ref", "refs/heads/main", at)
+    git(repo, "read-tree", at)
+    history.run(0.5, b"X = 0.5\n", history.records[2])
+    settle(home(here), history.records, list(history.sources.values()))
+    assert (repo / "train.py").read_bytes() == b"X = 1.0\n"
+    assert export(here, repo).exit_code == 0
+    assert (repo / "train.py").read_bytes() == b"X = 0.5\n"
+    assert git(repo, "status", "--porcelain") == ""
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_it_leaves_a_repository_that_the_next_export_completes(
+    history: History, tmp_path: Path, export: Export
+) -> None:
+    made = grown(history, RUNS)
+    here = home(tmp_path / "home")
+    settle(here, history.records, list(history.sources.values()))
+    began = time.monotonic()
+    assert export(tmp_path / "home", tmp_path / "whole").exit_code == 0
+    took = time.monotonic() - began
+    wanted = references(tmp_path / "whole")
+    assert len(wanted) == len(made)
+    command = [sys.executable, "-m", "autoresearch_cli", "task", "export", "--git", str(tmp_path / "repo")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    repo, held = tmp_path / "repo", []
+    for kill in range(KILLS):
+        if kill % 4 == 0:
+            subprocess.run(["rm", "-rf", str(repo)], check=True)
+        with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL) as process:
+            time.sleep(took * (kill + 1) / KILLS)  # the moment of the kill, not a wait for anything
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        if (repo / ".git").exists():
+            assert "error" not in git(repo, "fsck", "--strict")
+            held.append(len(references(repo)))
+    assert export(tmp_path / "home", repo).exit_code == 0
+    assert references(repo) == wanted
+    assert git(repo, "status", "--porcelain") == ""
+    assert (repo / "train.py").read_bytes() == (tmp_path / "whole" / "train.py").read_bytes()

@@ -1,0 +1,148 @@
+"""Each page in a real browser: no complaint, no sideways scrolling, no serious accessibility fault, both themes."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from autoresearch.record.encoding import short_id
+from tests.face.pages.browser import NARROW, WIDE
+from tests.face.pages.conftest import TOKEN, site_of
+from tests.face.pages.every_state import every_state
+from tests.face.pages.hostile import hostile_world
+from tests.log.standing.village import ANN, STRANGER
+from tests.nasty import harms
+
+pytestmark = pytest.mark.slow
+PAGES = {
+    "progress": "/",
+    "progress-by-time": "/?x=time&y=full&state=confirmed,refuted&sort=value",
+    "run-confirmed": "/run/{confirmed}",
+    "run-refuted": "/run/{refuted}",
+    "run-crashed": "/run/{crashed}",
+    "lineage": "/lineage?of={reported}",
+    "board": "/board",
+    "verifications": "/verifications",
+    "queue": "/queue",
+    "participants": "/participants",
+    "participant": "/participants/{ann}",
+    "peers": "/peers",
+    "tasks": "/tasks",
+    "node": "/node",
+    "no-such-run": "/run/zzzzzzzz",
+}
+HOSTILE = ("/", "/run/{run}", "/lineage?of={run}", "/board", "/participants", "/participants/{who}")
+AXE = "axe_playwright_python"
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory):
+    with every_state(tmp_path_factory.mktemp("every-state")) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory):
+    with hostile_world(tmp_path_factory.mktemp("evil")) as made:
+        yield made
+
+
+@pytest.fixture
+async def told_site(every, tmp_path):
+    """The address of the pages of a log with a run in every state, and what stands for runs in addresses."""
+    names = {title: short_id(run.id) for title, run in every.runs.items()} | {"ann": ANN.public.hex()}
+    async with site_of(every.node, tmp_path) as site:
+        yield site, names
+
+
+def look(page):
+    """Open what is folded, and say what is wrong with the page."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.wait_for_timeout(300)  # what opens is fetched
+    return {
+        "too wide": page.evaluate("document.documentElement.scrollWidth > innerWidth"),
+        "faults": faults(page),
+        "headings": page.evaluate("document.querySelectorAll('h1').length"),
+    }
+
+
+def faults(page):
+    """Serious and critical findings of axe-core. The script is evaluated by the driver, which no policy stops."""
+    page.evaluate((Path(find_spec(AXE).origin).parent / "axe.min.js").read_text())
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    serious = [one for one in found if one["impact"] in {"serious", "critical"}]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True)])
+async def test_a_page_in_both_themes_wide_and_narrow(browser, told_site, name, width, dark):
+    site, names = told_site
+    seen = await browser.visit(site + PAGES[name].format(**names), look, width=width, dark=dark, shot=name)
+    wanted = ["Failed to load resource: the server responded with a status of 404"] if name == "no-such-run" else []
+    assert [complaint[:60] for complaint in seen.complaints] == [complaint[:60] for complaint in wanted]
+    assert seen.answer == {"too wide": False, "faults": [], "headings": 1}
+    assert {urlsplit(one).netloc for one in seen.requests if not one.startswith("data:")} == {urlsplit(site).netloc}
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/run/{run}", "/lineage?of={run}", "/board", "/participants", "/participants/{who}"]
+)
+async def test_what_strangers_wrote_runs_nothing_and_widens_nothing(browser, evil, tmp_path, address):
+    world, _, run = evil
+    dialogs = []
+
+    def read(page):
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        found = look(page)
+        return found["too wide"], page.evaluate("document.body.innerText"), page.evaluate("document.images.length")
+
+    async with site_of(world.node, tmp_path) as site:
+        place = site + address.format(run=short_id(run.id), who=STRANGER.public.hex())
+        seen = await browser.visit(place, read, width=NARROW, shot=f"hostile{address.replace('/', '-')[:12]}")
+    too_wide, text, images = seen.answer
+    assert (seen.complaints, dialogs, images, too_wide) == ([], [], 0, False)
+    assert not harms(text)
+    assert "49" not in text.split()  # no template was filled
+
+
+async def test_controls_appear_with_the_token_and_work(browser, site, node):
+    def work(page):
+        page.get_by_role("button", name="Work").click()
+        page.locator("h1", has_text="Working").wait_for()
+        return page.url
+
+    shown = await browser.visit(f"{site}/node", lambda page: page.get_by_role("button", name="Work").count())
+    assert shown.answer == 0
+    seen = await browser.visit(f"{site}/node#token={TOKEN}", work)
+    assert seen.complaints == []
+    assert "token" not in seen.answer
+    assert node.asked[0][0] == "working"
+
+
+async def test_a_wrong_token_is_told_beside_the_control(browser, site):
+    def work(page):
+        page.get_by_role("button", name="Work").click()
+        return page.locator(".failure:visible").text_content()
+
+    seen = await browser.visit(f"{site}/node#token=wrong", work)
+    assert "token" in seen.answer
+
+
+async def test_the_keyboard_reaches_everything(browser, told_site):
+    site, names = told_site
+
+    def tab(page):
+        page.keyboard.press("Tab")
+        first = page.evaluate("document.activeElement.textContent")
+        for _ in range(100):
+            page.keyboard.press("Tab")
+            if "copy" in page.evaluate("document.activeElement.className"):
+                return first
+        return "no button was reached"
+
+    seen = await browser.visit(f"{site}/run/{names['confirmed']}", tab)
+    assert seen.answer == "Skip to content"

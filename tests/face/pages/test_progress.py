@@ -1,0 +1,232 @@
+"""The progress page over a log with a run in every state: summary, chart, table, filters, empty states."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import asynccontextmanager
+from html import unescape
+
+import aiohttp
+import pytest
+
+from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import Proposer
+from tests.ask.notebook import Notebook
+from tests.daemon.api.conftest import SmallNode
+from tests.face.pages.conftest import site_of
+from tests.face.pages.every_state import empty_world, every_state
+from tests.face.pages.reading import page_of, whole_page
+from tests.log.standing.village import ANN, STRANGER
+from tests.nasty import NASTY, harms
+
+PART = {"HX-Request": "true"}
+CHART = re.compile(r'<script type="application/json" id="chart-data">(.*?)</script>', re.DOTALL)
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'></script>"
+
+
+@pytest.fixture(scope="module")
+def told_world(tmp_path_factory):
+    with every_state(tmp_path_factory.mktemp("every-state")) as world:
+        yield world
+
+
+@asynccontextmanager
+async def asking(node, folder):
+    """A client of the pages of a node: text and headers of an address."""
+    async with site_of(node, folder) as site, aiohttp.ClientSession() as session:
+
+        async def ask(path, status=200, **headers):
+            async with session.get(site + path, headers=headers) as answer:
+                text = await answer.text()
+                assert answer.status == status, text
+                return text, answer.headers
+
+        yield ask
+
+
+@pytest.fixture
+async def get(told_world, tmp_path):
+    async with asking(told_world.node, tmp_path) as ask:
+        yield ask
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """An empty log, with a node that serves it."""
+    with Notebook.at(tmp_path / "notebook") as made:
+        made.node = SmallNode(made, tmp_path / "local.sqlite")
+        yield made
+        made.node.local.close()
+
+
+def rows(text):
+    """The short ids of the table, from top to bottom."""
+    return re.findall(r'data-id="(\w+)"', text)
+
+
+def chart_of(text):
+    return json.loads(CHART.search(text).group(1))
+
+
+async def test_it_says_how_far_the_task_is_and_what_is_only_reported(get, told_world):
+    text, _ = await get("/")
+    page = whole_page(text)
+    best, reported = (short_id(told_world.runs[name].id) for name in ("confirmed", "reported"))
+    assert "Best confirmed 1.7150 ±" in page.text
+    assert f"/run/{best}" in page.links
+    assert "Best reported, not verified 1.6500" in page.text
+    assert f"/run/{reported}" in page.links
+    assert "1 failed" in page.text
+    assert "floor" not in page.text.replace("distance to floor", "")  # this task has none
+
+
+async def test_the_table_has_every_run_that_the_chart_has(get):
+    text, _ = await get("/?size=200")
+    chart = chart_of(text)
+    drawn = [mark["id"] for mark in chart["marks"]] + chart["dots"]["id"] + chart["failures"]["id"]
+    assert sorted(rows(text)) == sorted(drawn)
+    assert chart["total"] == len(drawn)
+    assert (chart["maximize"], chart["floor"], chart["binned"]) == (False, None, False)
+
+
+async def test_the_key_is_a_filter_by_marks(get, told_world):
+    text, _ = await get("/?state=refuted,fraud")
+    assert set(rows(text)) == {short_id(told_world.runs[name].id) for name in ("refuted", "fraud")}
+    assert 'value="refuted" checked' in text
+    assert 'value="confirmed" checked' not in text
+    # The chart of the page has all runs; what the filter finds is asked for.
+    assert len(chart_of(text)["marks"]) > 2
+    found = json.loads((await get("/chart.json?state=refuted,fraud"))[0])
+    assert {mark["mark"] for mark in found["marks"]} == {"refuted", "fraud"}
+    assert (found["dots"]["id"], found["failures"]["id"]) == ([], [])
+    assert found["found"] == 2
+
+
+@pytest.mark.parametrize(("query", "titles"), [
+    ("q=nobodywrotethis", set()),
+    ("q=not+replicated", {"not replicated"}),
+    ("has=DEPTH&by=me", {"confirmed", "reported", "crashed"}),
+    ("hardware=card+of+disputed", {"disputed"}),
+])  # fmt: skip
+async def test_filters(get, told_world, query, titles):
+    text, _ = await get(f"/?{query}")
+    assert set(rows(text)) >= {short_id(told_world.runs[title].id) for title in titles}
+    assert "clear filters" in page_of(text).text
+    if not titles:
+        assert "No run matches." in page_of(text).text
+
+
+async def test_a_part_has_the_table_and_the_short_address(get):
+    text, headers = await get("/?sort=value&state=&q=&by=&has=&hardware=&since=0&to=0&x=number&y=value&chart=", **PART)
+    assert headers["HX-Push-Url"] == "/?sort=value"
+    assert text.lstrip().startswith('<div id="results"')
+    page_of(text)
+    shown = re.findall(r'<(?:b|s) class="num[^"]*">([\d.]+)<', text)
+    assert shown == sorted(shown)
+
+
+async def test_a_page_of_the_table_keeps_its_runs(get):
+    first, _ = await get("/?size=5", **PART)
+    following = re.search(r'rel="next" href="([^"]+)"', first).group(1)
+    assert "until=" in following
+    second, _ = await get(unescape(following), **PART)
+    assert len(rows(first)) == len(rows(second)) == 5
+    assert not set(rows(first)) & set(rows(second))
+    back = re.search(r'rel="prev" href="([^"]+)"', second).group(1)
+    assert rows((await get(unescape(back), **PART))[0]) == rows(first)
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["page=x", "state=nonsense", "sort=name", "size=0", "x=y", "unknown=1", "page=9999"]
+)
+async def test_a_wrong_address_shows_what_is_usual(get, nonsense):
+    assert whole_page((await get(f"/?{nonsense}"))[0])
+
+
+async def test_a_wrong_participant_is_told(get):
+    assert "beginning of its key" in whole_page((await get("/?by=nobody", 400))[0]).text
+
+
+async def test_no_such_task_is_told(get):
+    whole_page((await get("/?task=nothing", 404))[0])
+
+
+async def test_a_card_tells_a_run(get, told_world):
+    text, _ = await get(f"/card/{short_id(told_world.runs['refuted'].id)}")
+    page = page_of(text)
+    assert "refuted" in page.text
+    assert "DEPTH 6 → 7" in page.text
+    await get("/card/aaaaaaaa", 404)
+
+
+async def test_without_a_task_it_says_how_to_begin(notebook, tmp_path):
+    async with asking(notebook.node, tmp_path) as ask:
+        page = whole_page((await ask("/"))[0])
+    assert "No task is in the log yet." in page.text
+    assert "autoresearch work" in page.commands
+
+
+@pytest.mark.parametrize(("state", "told"), [("idle", "autoresearch work"), ("working", "appears here when it ends")])
+async def test_before_the_first_run_it_says_what_the_node_does(notebook, tmp_path, state, told):
+    notebook.task()
+    notebook.node.state = state
+    async with asking(notebook.node, tmp_path) as ask:
+        page = whole_page((await ask("/"))[0])
+    assert "No run yet" in page.text
+    assert f"This node is {state}: because" in page.text
+    assert told in page.text + " ".join(page.commands)
+    assert "chart" not in page.ids
+
+
+async def test_with_failures_alone_it_says_so(notebook, tmp_path):
+    task = notebook.task()
+    notebook.run(task, status="crashed", reason="division by zero")
+    async with asking(notebook.node, tmp_path) as ask:
+        text, _ = await ask("/")
+    page = whole_page(text)
+    assert "No run has a value yet" in page.text
+    assert "1 run failed." in page.text
+    assert len(chart_of(text)["failures"]["id"]) == 1
+    assert "best reported" not in page.text
+
+
+async def test_alone_the_best_is_reported_and_nothing_is_confirmed(notebook, tmp_path):
+    task = notebook.task(direction="maximize", floor=2.0)
+    first = notebook.run(task, 1.0)
+    notebook.run(task, 1.5, parent=first, source="DEPTH = 5")
+    async with asking(notebook.node, tmp_path) as ask:
+        text, _ = await ask("/?y=distance")
+    page, chart = whole_page(text), chart_of(text)
+    assert "Best reported 1.5000 val_bpb, higher is better" in page.text
+    assert "50.0 %" in page.text
+    assert "Nothing is confirmed yet." in page.text
+    assert (chart["maximize"], chart["floor"]) == (True, 2.0)
+    assert "distance to floor" in page.text
+    assert "sort=-value" in text  # the best first, at the first click
+
+
+async def test_what_strangers_write_is_text(tmp_path):
+    evil = f"{MARKUP} {NASTY}"
+    with empty_world(tmp_path / "world") as world:
+        given = {
+            "device": evil[:110],
+            "proposer": Proposer(name=MARKUP[:40]),
+            "genome": {MARKUP[:40]: evil[:60], "LR": "y" * 120},
+        }
+        run = world.publish(1.5, evil[:110], by=STRANGER, **given)
+        world.publish(1.2, "z" * 120, by=ANN, parent=run, **given)
+        world.publish(None, evil[:110], by=STRANGER, status="crashed", reason=evil, **given)
+        async with asking(world.node, tmp_path) as ask:
+            whole, part = (await ask("/"))[0], (await ask("/", **PART))[0]
+            card, data = (await ask(f"/card/{short_id(run.id)}"))[0], (await ask("/chart.json"))[0]
+    whole_page(whole)
+    for text in (part, card):
+        page_of(text)
+    for text in (whole, part, card, data):
+        assert not harms(text)
+    for text in (whole, part, card):
+        assert "<script>alert" not in text
+        assert "<img" not in text
+    chart = chart_of(whole)
+    assert all(len(mark.get("label", "")) <= 40 and not harms(mark.get("label", "")) for mark in chart["marks"])

@@ -1,0 +1,149 @@
+"""The progress page in a real browser: filters, Back, keyboard, zoom, new runs; and an export without a server."""
+
+import asyncio
+
+import pytest
+
+from autoresearch.record.encoding import short_id
+from tests.face.pages.conftest import site_of
+from tests.face.pages.every_state import every_state
+
+pytestmark = pytest.mark.slow
+SEARCH = "location.search"
+
+
+@pytest.fixture(scope="module")
+def told_world(tmp_path_factory):
+    with every_state(tmp_path_factory.mktemp("every-state")) as world:
+        yield world
+
+
+@pytest.fixture
+async def site(told_world, tmp_path):
+    async with site_of(told_world.node, tmp_path) as address:
+        yield address
+
+
+def drawn(page):
+    """Wait for the chart."""
+    page.locator("#chart canvas").wait_for()
+    return page
+
+
+def at(page, search):
+    """Wait until the address says so. No function is polled in the page: its policy allows no evaluation."""
+    page.wait_for_url(lambda url: url.partition("?")[2] == search.removeprefix("?"))
+
+
+def back(page):
+    """Go back; htmx then loads the page anew."""
+    with page.expect_event("load"):
+        page.evaluate("history.back()")
+
+
+async def test_a_filter_is_in_the_address_and_back_takes_it_away(browser, site):
+    def act(page):
+        drawn(page).locator("#key label", has_text="refuted").click()
+        at(page, "?state=refuted")
+        page.locator("#results th a", has_text="vs parent").click()
+        at(page, "?state=refuted&sort=change")
+        few = page.locator("#results tbody tr").count()
+        back(page)
+        at(page, "?state=refuted")
+        back(page)
+        at(page, "")
+        drawn(page)
+        return few, page.locator("#results tbody tr").count() > few, page.locator("#key :checked").count()
+
+    seen = await browser.visit(f"{site}/", act)
+    assert seen.complaints == []
+    assert seen.answer == (1, True, 0)
+
+
+async def test_the_view_is_in_the_address_and_in_every_link(browser, site):
+    def act(page):
+        drawn(page).locator("[data-view=x] label", has_text="time").click()
+        at(page, "?x=time")
+        page.locator("[data-view=chart] label", has_text="large").click()
+        at(page, "?x=time&chart=large")
+        page.locator("#chart").focus()
+        page.keyboard.press("Escape")
+        at(page, "?x=time")
+        page.locator("#results th a", has_text="vs parent").click()
+        at(page, "?sort=change&x=time")
+        page.reload()
+        return drawn(page).locator("[data-view=x] :checked").input_value()
+
+    seen = await browser.visit(f"{site}/", act)
+    assert seen.complaints == []
+    assert seen.answer == "time"
+
+
+async def test_the_keyboard_goes_from_step_to_step_and_opens_a_run(browser, site, told_world):
+    def act(page):
+        drawn(page).locator("#chart").focus()
+        page.keyboard.press("End")
+        page.locator("#say", has_text="reported").wait_for(state="attached")
+        page.locator("#card .badge").wait_for()
+        card = page.locator("#card").inner_text()
+        page.keyboard.press("Escape")
+        hidden = page.locator("#card").is_hidden()
+        page.keyboard.press("Home")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/run/*")
+        return card, hidden, page.url
+
+    seen = await browser.visit(f"{site}/", act)
+    card, hidden, url = seen.answer
+    assert "reported" in card
+    assert hidden
+    assert url.endswith(short_id(told_world.village.baseline.id))
+
+
+async def test_a_part_is_chosen_by_dragging_and_left_by_a_double_click(browser, site):
+    def act(page):
+        box = drawn(page).locator(".u-over").bounding_box()
+        page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 60)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 80, steps=4)
+        page.mouse.up()
+        page.wait_for_url("**/?since=*")
+        zoomed = page.evaluate(SEARCH)
+        page.reload()
+        shown = drawn(page).locator("#zoomed").is_visible()
+        page.locator(".u-over").dblclick(position={"x": 6, "y": 6})
+        at(page, "")
+        return zoomed, shown
+
+    seen = await browser.visit(f"{site}/", act)
+    assert seen.complaints == []
+    assert seen.answer[0].startswith("?since=")
+    assert seen.answer[1]
+
+
+async def test_new_runs_are_offered_and_nothing_moves(browser, site, told_world):
+    node, task, loop = told_world.node, told_world.village.task.hex(), asyncio.get_running_loop()
+
+    async def happen():
+        await node.listened_by(1)
+        for run, of in (("one", task), ("two", task), ("three", "another task")):
+            node.events.tell("run_finished", "a run", 1, id=run, task=of)
+
+    def act(page):
+        drawn(page)
+        before = page.locator("#results tbody").inner_text()
+        asyncio.run_coroutine_threadsafe(happen(), loop).result(20)
+        page.locator("#fresh", has_text="2 new runs, show").wait_for()
+        return before == page.locator("#results tbody").inner_text(), page.locator("#fresh").get_attribute("href")
+
+    seen = await browser.visit(f"{site}/?page=1", act)
+    assert seen.complaints == []
+    assert seen.answer == (True, "/")
+
+
+async def test_the_whole_range_is_drawn(browser, site):
+    seen = await browser.visit(
+        f"{site}/?y=full", lambda page: drawn(page).locator("#chart canvas").count(), shot="progress"
+    )
+    assert seen.complaints == []
+    assert seen.answer == 1

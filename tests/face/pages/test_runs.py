@@ -1,0 +1,154 @@
+"""The page of a run in each of its states, its diff and its log."""
+
+from __future__ import annotations
+
+import aiohttp
+import pytest
+
+from autoresearch.record.encoding import format_id, short_id
+from autoresearch.words import RUN_STATE_SENTENCES
+from tests.face.pages.conftest import site_of
+from tests.face.pages.every_state import every_state
+from tests.face.pages.reading import page_of, whole_page
+
+STATES = {
+    "confirmed": "confirmed",
+    "provisional": "provisional",
+    "reported": "reported",
+    "not replicated": "not replicated",
+    "disputed": "disputed",
+    "refuted": "refuted",
+    "fraud": "fraud",
+}
+
+
+@pytest.fixture(scope="module")
+def told_world(tmp_path_factory):
+    with every_state(tmp_path_factory.mktemp("every-state")) as world:
+        yield world
+
+
+@pytest.fixture
+async def pages(told_world, tmp_path):
+    """Pages by their address, or by the title of a run."""
+    async with site_of(told_world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+
+        async def ask(path, part=False, status=200):
+            path = f"/run/{short_id(told_world.runs[path].id)}" if path in told_world.runs else path
+            async with session.get(site + path, headers={"HX-Request": "true"} if part else {}) as response:
+                text = await response.text()
+                assert response.status == status, text
+                return text
+
+        yield ask
+
+
+@pytest.mark.parametrize(("title", "state"), STATES.items())
+async def test_a_run_says_its_state_and_why(pages, title, state):
+    page = whole_page(await pages(title))
+    assert state in page.text
+    assert next(words for known, words in RUN_STATE_SENTENCES.items() if known.value == state) in page.text
+
+
+async def test_a_confirmed_run_has_what_verifiers_measured_beside_the_reported_value(pages, told_world):
+    page = whole_page(await pages("confirmed"))
+    assert "Measured by verifiers 1.7150 ±" in page.text
+    assert "Reported by its author 1.7000 −0.0150 from what verifiers measured" in page.text
+    assert "The 5 measurements as a table" in page.text
+    assert "ran it beside its parent" in page.text
+    assert "together" in page.text
+    assert "depth helps up to nine" in page.text
+    assert "why confirmed" in page.text
+    assert "card of confirmed" in page.text
+    assert "DEPTH" in page.text
+    mine = short_id(told_world.runs["confirmed"].id)
+    assert [f"autoresearch diff {mine}", f"autoresearch run checkout . --run {mine}"] == page.commands[-3:-1]
+    children = page.text.partition("Child runs")[2]
+    assert "1 refuted" in children
+    assert "1 failed" in children
+
+
+async def test_a_refuted_value_is_struck_out_and_what_verifiers_measured_leads(pages):
+    text = await pages("refuted")
+    assert '<s class="muted">0.5000</s>' in text
+    assert "Measured by verifiers 1.9000 median of the values that refute it" in whole_page(text).text
+    assert "another value" in whole_page(text).text
+
+
+async def test_a_failed_run_leads_with_its_end(pages):
+    page = whole_page(await pages("crashed"))
+    assert "division by zero" in page.text
+    assert "failed" in page.text
+    assert "Only its author has measured it." in page.text
+    assert not any("verify" in command for command in page.commands)
+
+
+async def test_a_run_that_nobody_measured_says_how_to(pages, told_world):
+    page = whole_page(await pages("stranger"))
+    assert "its author is unattested" in page.text
+    assert f"autoresearch verify {short_id(told_world.runs['stranger'].id)}" in page.commands
+
+
+async def test_a_withdrawn_run_is_still_there(pages):
+    page = whole_page(await pages("withdrawn"))
+    assert "its author withdrew it" in page.text
+    assert "a slip" in page.text
+    assert "Child runs None yet." in page.text
+
+
+@pytest.mark.parametrize("reference", ["@", "@~1", "@mine"])
+async def test_the_best_run_and_its_parents_have_addresses(pages, reference):
+    whole_page(await pages(f"/run/{reference}"))
+
+
+async def test_an_address_may_have_a_whole_id_or_a_beginning(pages, told_world):
+    for name in (format_id(told_world.runs["first"].id), short_id(told_world.runs["first"].id)[:6]):
+        assert "1.9" in whole_page(await pages(f"/run/{name}")).text
+
+
+async def test_what_is_no_run_is_a_page_that_says_so(pages, told_world):
+    whole_page(await pages("/run/aaaaaaaa", status=404))
+    assert "nothing is at /runs/aaaaaaaa" in whole_page(await pages("/runs/aaaaaaaa", status=404)).text
+    note = told_world.village.log.records.newest(kind="note", limit=1)[0]
+    assert "not a run" in whole_page(await pages(f"/run/{format_id(note.id)}", status=400)).text
+
+
+async def test_the_baseline_changed_nothing(pages, told_world):
+    page = whole_page(await pages(f"/run/{short_id(told_world.village.baseline.id)}"))
+    assert "it is the baseline" in page.text
+    assert "The program printed nothing." in page.text
+
+
+async def test_the_diff_of_a_program_of_several_files(pages, told_world):
+    address = f"/run/{short_id(told_world.runs['confirmed'].id)}/diff"
+    part = page_of(await pages(address, part=True))
+    assert "in 2 files" in part.text
+    assert "model.py +1 −0" in part.text
+    assert part.headings == []
+    assert "model.py" in whole_page(await pages(address)).text
+
+
+async def test_the_page_waits_for_no_diff(pages, told_world):
+    """The source of a run is nowhere: the page is there, and the part says so."""
+    run = told_world.publish(1.62, "nowhere", here=False)
+    text = await pages("nowhere")
+    assert f'hx-get="/run/{short_id(run.id)}/diff"' in text
+    part = page_of(await pages(f"/run/{short_id(run.id)}/diff", part=True))
+    assert "is not on this machine" in part.text or "nobody" in part.text.lower()
+
+
+async def test_the_end_of_a_log_is_text(pages, told_world):
+    text = await pages(f"/run/{short_id(told_world.runs['confirmed'].id)}/log", part=True)
+    assert "\x1b" not in text
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    assert "step 1 loss 1.9" in page_of(text).text
+    silent = page_of(await pages(f"/run/{short_id(told_world.runs['first'].id)}/log", part=True))
+    assert "printed nothing" in silent.text
+
+
+@pytest.mark.parametrize(("pages_only", "posts"), [(False, {"/v1/stars", "/v1/notes"}), (True, set())])
+async def test_controls_are_not_on_a_mirror(told_world, tmp_path, pages_only, posts):
+    address = f"/run/{short_id(told_world.runs['confirmed'].id)}"
+    async with site_of(told_world.node, tmp_path, pages_only=pages_only) as site, aiohttp.ClientSession() as session:
+        response = await session.get(site + address)
+        assert set(page_of(await response.text()).posts) == posts

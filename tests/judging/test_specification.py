@@ -1,0 +1,135 @@
+"""What `docs/protocol.md` says of verification is what the code does: computed here from its words."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from autoresearch.judging import committee as ecvrf
+from autoresearch.judging.committee import challenge_draw, question, seeds, text_seeds
+from autoresearch.judging.states import EVALUATE, commitment_digest
+from autoresearch.judging.statistics import ERROR, LOOKS, PAIRS, Finding, judge_pairs
+from autoresearch.run.referee import _positions
+from autoresearch.task.model import seed_for
+from autoresearch.task.program import source_digest
+from tests.record.making import key
+
+SPECIFICATION = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+RUN, SALT = b"r" * 32, b"s" * 32
+# The DAG-CBOR of the body in the test vector, written by hand.
+DAG_CBOR = b"\xa3" + b"crun\x58\x20" + RUN + b"estage" + b"hevaluate" + b"gverdict" + b"dpass"
+DUMP = b"(Module body=[(Assign targets=[(Name id=str:1:x)] value=(Constant int:1:1))])"
+
+
+def shown(name: str) -> str:
+    """What the test vector of this name is in the document."""
+    found = re.search(rf"^    {name} {{2,}}([^=\s].*)$", SPECIFICATION, re.MULTILINE)
+    assert found, name
+    return found[1]
+
+
+def digest(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def n63(hashed: bytes) -> int:
+    return int.from_bytes(hashed[:8], "big") // 2
+
+
+def drawn(domain: bytes, output: bytes) -> list[int]:
+    return [n63(digest(domain, output, number.to_bytes(4, "big"))) for number in range(2)]
+
+
+def test_what_a_verifier_draws_is_computed_as_the_document_says():
+    asked = digest(b"autoresearch/verify/1", RUN, b"evaluate", bytes(4))
+    output = bytes.fromhex(shown("output"))
+    proof = ecvrf.prove(bytes(key(1).key), asked)
+    assert question(RUN, EVALUATE, 0) == asked == bytes.fromhex(shown("question"))
+    assert proof == bytes.fromhex(shown("proof"))
+    assert ecvrf.verify(key(1).public, asked, proof) == output
+    for name, domain, found in [
+        ("seeds", b"autoresearch/verify-seeds/1", seeds(output, 2)),
+        ("text seeds", b"autoresearch/verify-texts/1", text_seeds(output, 2)),
+    ]:
+        assert drawn(domain, output) == found
+        assert ", ".join(map(str, found)) == shown(name)
+        assert f'"{domain.decode()}"' in SPECIFICATION
+    assert challenge_draw(output) == digest(b"autoresearch/challenges/1", output) == bytes.fromhex(shown("draw"))
+
+
+def test_a_runs_seed_is_computed_as_the_document_says():
+    task, program = b"t" * 32, b"p" * 32
+    by_hand = n63(digest(b"autoresearch/seed/1", task, program, (2).to_bytes(8, "big")))
+    assert seed_for(task, program, 2) == by_hand == int(shown("run's seed"))
+
+
+def test_a_commitment_is_computed_as_the_document_says():
+    body = {"run": RUN, "stage": "evaluate", "verdict": "pass"}
+    by_hand = digest(b"autoresearch/commit/1", key(1).public, SALT, DAG_CBOR)
+    assert commitment_digest(key(1).public, SALT, {**body, "salt": SALT}) == by_hand
+    assert by_hand == bytes.fromhex(shown("commitment"))
+
+
+def test_a_program_is_dumped_as_the_document_says():
+    assert source_digest("x = 1  # tea") == digest(DUMP)
+    assert f"    {DUMP.decode()}\n" in SPECIFICATION
+
+
+def test_challenges_are_drawn_as_the_document_says():
+    generator = np.random.Generator(np.random.PCG64(int.from_bytes(b"d" * 32, "big")))
+    documents = generator.permutation(6)[:4].tolist()
+    positions = generator.integers(0, 10, size=4).tolist()
+    by_hand = sorted(zip(positions, documents, strict=True), key=lambda pair: pair[0])
+    rows, cuts = _positions(b"d" * 32, 6, 10, 4)
+    assert [(cut, row) for row, cut in zip(rows.tolist(), cuts.tolist(), strict=True)] == by_hand
+    assert shown("documents") == ", ".join(str(row) for _, row in by_hand)
+    assert shown("positions") == ", ".join(str(cut) for cut, _ in by_hand)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.0])
+@pytest.mark.parametrize("voters", LOOKS)
+def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voters: int):
+    count = PAIRS * (voters - 1)
+    freedom = count + 3 if noise else count - 1
+    spread = [0.01, -0.01] * (voters - 1)
+    if freedom == 1:
+        assert judge_pairs([[5.0, 5.0], [5.0, 5.0]], noise=noise, minimum_effect=0.0).finding is Finding.OPEN
+        return
+    student = {3: 4.5407, 5: 3.3649, 7: 2.9980, 9: 2.8214}[freedom]
+    assert f"{student:.4f}" in SPECIFICATION
+    error = ((count * 0.01**2 + (8 * noise**2 if noise else 0.0)) / freedom / count) ** 0.5
+    for factor, finding in [(1.001, Finding.BETTER), (0.999, Finding.NOT_BETTER)]:
+        improvements = [student * error * factor + each for each in spread]
+        pairs = [improvements[place : place + PAIRS] for place in range(0, count, PAIRS)]
+        # Whoever found the most is left out, by however much.
+        for most in ([value + 1e-9 for value in pairs[0]], [9.0, 9.1]):
+            found = judge_pairs([most, *pairs], noise=noise, minimum_effect=0.0).finding
+            # Below the bound more pairs may be asked for; only after the last is there nothing more to hope for.
+            assert found is (finding if factor > 1 or voters == LOOKS[-1] else Finding.OPEN)
+    assert pytest.approx(0.01) == ERROR
+
+
+@pytest.mark.parametrize(("noise", "column"), [(0.02, 0), (0.0, 1)])
+@pytest.mark.parametrize("voters", [4, 5, 6])
+def test_against_one_voice_pairs_confirm_from_the_bound_in_the_document_on(noise: float, column: int, voters: int):
+    bound = {4: (2.56, 8.04), 5: (2.85, 5.45), 6: (3.03, 4.64)}[voters][column]
+    assert f"{bound:.2f}" in SPECIFICATION
+    freedom = PAIRS * (voters - 2) + (3 if noise else -1)
+    # What the others found lies so far from their mean: the first of them more, so that three of four would confirm it.
+    off = {4: [0.0, 0.0], 5: [0.01, 0.01, -0.02], 6: [0.02, 0.02, -0.02, -0.02]}[voters]
+    spread = [[each + 0.01, each - 0.01] for each in off]
+    squares = sum(each**2 for two in spread for each in two) + (8 * noise**2 if noise else 0.0)
+    error = (squares / freedom / (PAIRS * len(off))) ** 0.5
+    for factor, finding in [(1.001, Finding.BETTER), (0.999, Finding.NOT_BETTER)]:
+        middle = [[bound * error * factor + each for each in two] for two in spread]
+        greatest = [each + 0.03 for each in middle[0]]
+        # Of one that is left out the size means nothing, of one that is not the width.
+        least, wide = [each - 0.001 for each in middle[-1]], [fmean(middle[-1]) + 5, fmean(middle[-1]) - 5]
+        for pairs in ([[-9.0, -9.0], greatest, *middle], [wide, greatest, *middle[:-1], least]):
+            found = judge_pairs(pairs, noise=noise, minimum_effect=0.0, most=voters).finding
+            assert found is finding

@@ -1,0 +1,44 @@
+"""Killed in the middle of an import: what is there is whole, and the next import brings the rest."""
+
+import hashlib
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autoresearch.log.bundle_format import Carried
+from tests.log.bundles.nodes import BIG, node
+from tests.log.dumping import dump
+
+KILLS = 25
+RECORDS = 600
+
+
+@pytest.mark.slow
+def test_killed_while_importing(tmp_path):
+    chance = random.Random(1)
+    with node(tmp_path / "from") as here:
+        for number in range(1, RECORDS + 1):
+            here.run(number, source=b"%d" % (number // 10), checkpoint=BIG if number % 150 == 0 else None)
+        here.write(tmp_path / "bundle.car", carried=Carried.ALL)
+        contents = dump(here.log)
+    held = []
+    for kill in range(KILLS):
+        folder = tmp_path / f"to{kill}"
+        command = [sys.executable, "-m", "tests.log.bundles.victim", str(tmp_path / "bundle.car"), str(folder)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0, 0.6))  # the moment of the kill, not a wait for anything
+            process.kill()
+        with node(folder) as there:
+            held.append(there.log.records.count())
+            assert there.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            for path in there.blobs.root.glob("objects/*/*"):
+                assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+            imported, error = there.take(tmp_path / "bundle.car")
+            assert (error, imported.known, imported.new) == (None, held[-1], RECORDS - held[-1])
+            assert dump(there.log) == contents
+    assert any(0 < count < RECORDS for count in held), "the kills fell all too early or all too late"

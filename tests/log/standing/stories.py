@@ -1,0 +1,140 @@
+"""What may happen to the log of a village, for properties: runs, verifications, fraud, forks, withdrawals, merges."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from autoresearch.record.kinds import BlobRef, Commitment, Run, Verification, Withdrawal
+from autoresearch.record.record import Record
+from autoresearch.trust.keys import KeyPair
+from tests.log.standing.village import PEOPLE, STRANGER, Village
+
+HOUR_MS = 3_600_000
+MODEL = BlobRef(sha256=b"m" * 32, size=5)
+
+
+class Publish(NamedTuple):
+    """Somebody publishes a run, of its own or another's program."""
+
+    who: KeyPair
+    name: str
+    value: float
+    above: int
+    has_model: bool
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        model = MODEL if self.has_model else None
+        parent = runs[self.above % len(runs)]
+        runs.append(village.run(self.value, self.name, by=self.who, parent=parent, links=runs[-2:], checkpoint=model))
+
+
+class Cheat(NamedTuple):
+    """Somebody publishes a run with a seed of its own choice: fraud for all to see."""
+
+    who: KeyPair
+    value: float
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        runs.append(village.run(self.value, "cheated", by=self.who, seed=7))
+
+
+class Fork(NamedTuple):
+    """An old copy of a device's log was put back: it signs another run with the number of its last record."""
+
+    who: KeyPair
+    value: float
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        runs.append(village.fork(self.who, self.value, "forked"))
+
+
+class Merge(NamedTuple):
+    """A root key ends the forks of its device."""
+
+    who: KeyPair
+
+    def act(self, village: Village, _: list[Record]) -> None:
+        village.merge(self.who)
+
+
+class Evaluate(NamedTuple):
+    """Some come to a value, or to what the author says, in one round or the other."""
+
+    run: int
+    value: float | None
+    people: list[KeyPair]
+    number: int
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        run = runs[self.run % len(runs)]
+        value = run.body.value if self.value is None else self.value
+        village.evaluate(run, value, *self.people, number=self.number)
+
+
+class Refute(NamedTuple):
+    """Others come to another number, and so do those who are asked then."""
+
+    run: int
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        village.refute(runs[self.run % len(runs)], 9.0)
+
+
+class Replicate(NamedTuple):
+    """Some run it beside its parent."""
+
+    run: int
+    before: float
+    people: list[KeyPair]
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        run = runs[self.run % len(runs)]
+        village.replicate(run, self.before, run.body.value, *self.people)
+
+
+class Withdraw(NamedTuple):
+    """A device takes back something that it said."""
+
+    place: int
+
+    def act(self, village: Village, runs: list[Record]) -> None:
+        own = {who.public: who for who in (*PEOPLE, STRANGER)}
+        said = [
+            one
+            for one in village.log.records.newest(limit=1000)
+            if isinstance(one.body, Run | Commitment | Verification)
+        ]
+        one = said[self.place % len(said)]
+        village.append(own[one.author], "withdrawal", Withdrawal(), [one.id])
+
+
+PLACE, PERSON = st.integers(0, 9), st.sampled_from(PEOPLE)
+SOME = st.lists(PERSON, min_size=1, max_size=5, unique_by=lambda who: who.public)
+VALUE = st.sampled_from([1.9, 1.5, 0.1])
+CLAIMED = st.none()
+ACTS = st.one_of(
+    st.builds(Publish, PERSON | st.just(STRANGER), st.sampled_from("abcd"), VALUE, PLACE, st.booleans()),
+    st.builds(Evaluate, PLACE, CLAIMED, SOME, st.just(0)),
+    st.builds(Evaluate, PLACE, CLAIMED | VALUE, SOME, st.integers(0, 1)),
+    st.builds(Replicate, PLACE, st.sampled_from([2.0, 1.9, 9.0]), SOME),
+    st.builds(Refute, PLACE),
+    st.builds(Withdraw, st.integers(0, 99)),
+    st.builds(Cheat, PERSON, VALUE),
+    st.builds(Fork, PERSON, VALUE),
+    st.builds(Merge, PERSON),
+)
+HOURS_BACK = st.sampled_from([0, 0, 0, 1, 3])
+STORIES = st.lists(st.tuples(ACTS, HOURS_BACK), min_size=4, max_size=16)
+
+
+def told(village: Village, story: list[tuple[object, int]]) -> Village:
+    """A village to which all this happened, a day after it began."""
+    village.now_ms += 24 * HOUR_MS
+    assert village.baseline is not None
+    runs = [village.baseline]
+    for what, hours in story:
+        with village.earlier(hours * HOUR_MS):
+            what.act(village, runs)  # type: ignore[attr-defined]
+    return village

@@ -1,0 +1,121 @@
+"""Standings that are kept between questions are those of a new look, whatever comes and whoever is trusted."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import checked, contenders, preferred
+from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.participants import track_record, track_records
+from autoresearch.log.standing.precedence import copies, same_models
+from autoresearch.log.standing.queries import board, leaderboard, statistics
+from autoresearch.log.standing.ranking import vouched
+from autoresearch.log.standing.verification import judgement
+from autoresearch.propose.search.effects import comparisons
+from autoresearch.record.kinds import Note, Run, Withdrawal
+from autoresearch.trust.roster import Trust
+from tests.log.standing.village import ANN, BEN, CEM, DOT, Village
+from tests.log.standing.village import TRUST as VILLAGERS
+from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
+from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed
+
+PEOPLE = (ROOT, *DEVICES, *WITNESSES, key(7))
+TRUST = Trust(participants=frozenset(one.public for one in PEOPLE))
+TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for root in (ROOT, DEVICES[0]))]
+
+
+def seen(log: Log):
+    """Everything that is computed from who is attested, verifications, frauds and copies."""
+    runs = [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
+    words = {record.id: judgement(log, record.id) for record in runs}
+    voters = {record.id: roster_of(log).voter(record.author, record.time) for record in runs}
+    here = trust_context(log, DEVICES[1].public)
+    order = [program.id for program in leaderboard(log, digest_of())]
+    counted = list(vouched(log, digest_of(), here, own=True))
+    ranked = order, counted, board(log, digest_of(), here, limit=9), preferred(log, digest_of(), here)
+    numbers = statistics(log, digest_of())
+    verified = [checked(log, digest_of(), here, voters=number) for number in (1, 2)]
+    verified.append(contenders(log, digest_of(), here, limit=5, each=2))
+    tracks = track_records(log)
+    assert all(track_record(log, voter) == found for voter, found in tracks.items())
+    compared = comparisons(log, digest_of(), me=DEVICES[1].public)
+    return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log)), compared
+
+
+@given(records(), st.integers(0, 1000))
+@settings(max_examples=30, deadline=None)
+def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
+    dice = random.Random(seed)
+    mixed = dice.sample(made, len(made))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.sqlite"
+        with Log.open(path, SMALL, trust=TRUST) as log:
+            seen(log)
+            for record in mixed:
+                log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
+                if dice.random() < 0.1:  # another trust list makes all results anew
+                    log.trust = dice.choice(TRUSTS)
+                with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
+                    assert seen(log) == seen(fresh)
+            log.trust = TRUST
+            last = seen(log)
+        with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
+            other.writer.ingest(pairs(made), now_ms=NOW_MS + 10)
+            assert seen(other) == last
+
+
+def test_who_ran_a_program_first_is_seen_when_the_earlier_run_arrives_later(tmp_path) -> None:
+    path = tmp_path / "log.sqlite"
+    with Log.open(path, NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        head, first_ms = log.devices.head(CEM.public), village.now_ms + 1000
+        village.now_ms += 2000
+        for value, who in ((1.5, ANN), (1.45, BEN)):
+            run = village.run(value, "P", by=who)
+        here = trust_context(log, DOT.public)
+        before = list(vouched(log, village.task, here, own=True))
+        earlier = sealed(CEM, replace(run.body, value=1.4), seq=head.seq + 1, prev=head.id, time_ms=first_ms)
+        log.writer.ingest(pairs([earlier]), now_ms=village.now_ms)
+        with Log.open(path, NETWORK, trust=VILLAGERS, read_only=True) as fresh:
+            after = list(vouched(fresh, village.task, here, own=True))
+        assert list(vouched(log, village.task, here, own=True)) == after != before
+
+
+def test_a_run_that_is_taken_back_is_no_longer_counted(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        run = log.writer.append(DEVICES[0], "run", run_body(1.0), now_ms=NOW_MS)
+        assert statistics(log, digest_of()).runs == 1
+        log.writer.append(DEVICES[0], "withdrawal", Withdrawal(), now_ms=NOW_MS, links=[run.id])
+        assert statistics(log, digest_of()).runs == 0
+
+
+def test_a_question_does_not_see_what_comes_meanwhile(tmp_path) -> None:
+    path = tmp_path / "log.sqlite"
+    with Log.open(path, SMALL, trust=TRUST) as log, Log.open(path, SMALL) as other:
+
+        def slow() -> tuple[int, int]:
+            before = len(log.records.newest())
+            if not before:  # meanwhile another process writes
+                other.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+                assert roster_of(other)
+            return before, len(log.records.newest())
+
+        assert cached(log, "records", slow) == (0, 0)
+        assert cached(log, "records", slow) == (1, 1)
+
+
+def test_nothing_is_written_in_a_snapshot(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        with log.reader.snapshot(), pytest.raises(AssertionError):
+            log.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        log.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        assert log.records.count() == 1

@@ -1,0 +1,97 @@
+"""What each setting did: from pairs, the same whatever the order of arrival, without runs that are in doubt."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.log.log import Log
+from autoresearch.propose.search.effects import comparisons
+from autoresearch.record.kinds import Withdrawal
+from autoresearch.trust.roster import Trust
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, STRANGER, Village
+from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
+
+BASE = {"LR": 0.1, "+muon": False}
+
+
+def told(village: Village, **asked) -> dict[str, tuple[int, int, float]]:
+    found = comparisons(village.log, village.task, **asked)
+    return {effect.parameter: (effect.pairs, effect.better, round(effect.mean, 6)) for effect in found.effects}
+
+
+def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    assert told(village) == {}, "the baseline's genome is not known"
+    muon = village.run(1.7, "muon", parent=first, genome=BASE | {"+muon": True})
+    assert told(village) == {"+muon": (1, 1, -0.2)}
+    village.run(1.8, "rate", parent=muon, genome=BASE | {"+muon": True, "LR": 0.2})
+    village.run(2.0, "back", parent=muon, genome=BASE | {"LR": 0.1})
+    village.run(None, "failed", parent=muon, genome=BASE | {"LR": 0.1}, status="crashed")
+    assert told(village) == {"+muon": (2, 2, -0.25), "LR": (1, 0, 0.1)}
+
+
+def test_earlier_pairs_are_those_of_older_runs(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    runs = [village.run(1.9 - n / 10, f"{n}", parent=first, genome=BASE | {"LR": 0.2 + n}) for n in range(4)]
+    found = comparisons(village.log, village.task)
+    assert found.before("LR", runs[0].time) is None
+    assert found.before("LR", runs[2].time)[:3] == (2, 1, 0)
+    assert found.before("LR", None)[:3] == (4, 3, 0)
+    assert found.before("DEPTH", None) is None
+
+
+def test_a_refuted_run_says_nothing_and_a_stranger_s_only_to_itself(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    liar = village.run(0.5, "liar", by=DOT, parent=first, genome=BASE | {"LR": 0.2})
+    village.run(0.9, "stranger", by=STRANGER, parent=first, genome=BASE | {"LR": 0.4})
+    assert told(village) == {"LR": (1, 1, -1.4)}
+    assert told(village, me=STRANGER.public)["LR"][0] == 2
+    village.evaluate(liar, 1.9, ANN, BEN, CEM)
+    assert told(village) == {}
+    village.append(AUTHOR, "withdrawal", Withdrawal(), [first.id])
+    assert told(village, me=STRANGER.public) == {}
+
+
+@st.composite
+def histories(draw):
+    """Records of a task and of runs that change each other, each by one of two devices, in any order of arrival."""
+    devices = [key(60), key(61)]
+    records = [sealed(devices[0], task_body(), kind="task")]
+    heads = {devices[0].public: records[0], devices[1].public: None}
+    runs = []
+    for number in range(draw(st.integers(1, 8))):
+        who = draw(st.sampled_from(devices))
+        above = draw(st.sampled_from(runs)) if runs else None
+        genome = {"A": draw(st.integers(0, 2)), "+b": draw(st.booleans())}
+        body = run_body(draw(st.floats(1, 3)), source=f"{number}".encode(), parent=above and above.id, genome=genome)
+        before = heads[who.public]
+        seq, prev = (before.seq + 1, before.id) if before else (1, b"")
+        links = (above.id,) if above else ()
+        run = sealed(who, body, seq=seq, prev=prev, time_ms=NOW_MS + number, links=links)
+        heads[who.public] = run
+        runs.append(run)
+    order = draw(st.permutations(devices))
+    streams = {who.public: [one for one in (*records, *runs) if one.author == who.public] for who in order}
+    return streams, draw(st.lists(st.sampled_from(order), max_size=20)), order
+
+
+@given(histories())
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_arrival_is_no_matter(made):
+    streams, turns, order = made
+    with tempfile.TemporaryDirectory() as folder:
+        with Log.open(Path(folder) / "piece.sqlite", NETWORK, trust=Trust()) as log:
+            left = {who: list(records) for who, records in streams.items()}
+            for who in (*turns, *(one for one in order for _ in left[one.public])):
+                if left[who.public]:
+                    log.writer.ingest(pairs([left[who.public].pop(0)]), now_ms=NOW_MS + 1000)
+                    comparisons(log, digest_of())
+            piece = comparisons(log, digest_of())
+        with Log.open(Path(folder) / "whole.sqlite", NETWORK, trust=Trust()) as log:
+            everything = [record for records in streams.values() for record in records]
+            log.writer.ingest(pairs(everything), now_ms=NOW_MS + 1000)
+            assert comparisons(log, digest_of()) == piece

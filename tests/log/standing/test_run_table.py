@@ -1,0 +1,162 @@
+"""The runs of a task as columns: what the records say one by one, in any order of arrival, extended or made anew."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from autoresearch.ask.runs.columns import MARKS, STATES, RunTable, run_table
+from autoresearch.log.log import Log
+from autoresearch.log.standing.context import board_hardware, trust_context, whose
+from autoresearch.log.standing.precedence import same_models
+from autoresearch.log.standing.verification import judgement
+from autoresearch.record.kinds import Run
+from autoresearch.words import RunState
+from tests.log.standing.stories import HOUR_MS, STORIES, told
+from tests.log.standing.village import ANN, BEN, CEM, TRUST, Village
+from tests.record.making import DEFINITION, NETWORK, pairs
+
+UPHELD = {RunState.PROVISIONAL, RunState.CONFIRMED, RunState.NOT_REPLICATED}
+STANDING = {RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED}
+
+
+def columns(table: RunTable) -> list[tuple[object, ...]]:
+    """The table, row by row; None for what is not known."""
+
+    def number(value: float) -> float | None:
+        return None if math.isnan(value) else round(float(value), 9)
+
+    return [
+        (
+            run,
+            int(table.time[at]),
+            int(table.n[at]) > 0,
+            table.ids[table.parent[at]] if table.parent[at] >= 0 else None,
+            number(table.reported[at]),
+            number(table.value[at]),
+            number(table.delta[at]),
+            STATES[table.state[at]].value,
+            MARKS[table.mark[at]].value,
+            int(table.cost[at]),
+            bool(table.leads[at]),
+            bool(table.led_by_claim[at]),
+            int(table.children[at]),
+        )
+        for at, run in enumerate(table.ids)
+    ]
+
+
+def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
+    """The same from whole records and judgements, without columns."""
+    stored = list(log.runs.newest(task, limit=1000))
+    stored.sort(key=lambda one: (one.record.time, one.record.id))
+    records = {one.record.id: one.record for one in stored}
+    rules, sign = log.tasks.rules(task), log.tasks.sign(task)
+    copied, hardware = same_models(log), board_hardware(log, task)
+    cost, best_claim, best_sure, rows = 0, float("inf"), float("inf"), []
+    for one in stored:
+        record, body = one.record, one.record.body
+        assert isinstance(body, Run)
+        found = judgement(log, record.id)
+        reported = body.value if body.status == "ok" else None
+        value = found.value if found.value is not None else reported
+        parent = records.get(body.parent) if body.parent else None
+        above = parent.body.value if parent is not None and parent.body.status == "ok" else None
+        delta = None if reported is None or above is None else reported - above
+        if found.improvement is not None:
+            delta = -sign * found.improvement
+        cost += body.cpu_ms
+        doubted = one.forked and found.state not in UPHELD
+        here = hardware in (None, body.device) and record.id not in copied
+        compared = rules is not None and reported is not None and body.budget == rules.budget and here and not doubted
+        vouched = whose(record.author, record.time, trust_context(log)).attested
+        claims = compared and vouched and found.state in STANDING and sign * reported < best_claim
+        sure = compared and found.state is RunState.CONFIRMED and sign * value < best_sure
+        best_claim = sign * reported if claims else best_claim
+        best_sure = sign * value if sure else best_sure
+        mark = "leading" if claims and found.state is RunState.REPORTED else found.state.value
+        rows.append(
+            (
+                record.id,
+                record.time,
+                True,
+                parent.id if parent else None,
+                None if reported is None else round(reported, 9),
+                None if value is None else round(value, 9),
+                None if delta is None else round(delta, 9),
+                found.state.value,
+                "failed" if body.status != "ok" else mark,
+                cost,
+                sure,
+                claims,
+                sum(other.body.parent == record.id for other in records.values()),
+            )
+        )
+    return rows
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs
+)
+@given(STORIES, st.randoms(use_true_random=False), st.integers(1, 8))
+def test_columns_say_what_records_say_whatever_arrives_first(
+    tmp_path_factory, story, order: random.Random, size
+) -> None:
+    village = told(Village.at(tmp_path_factory.mktemp("log")), story)
+    now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
+    last = columns(run_table(village.log, village.task))
+    village.log.close()
+    order.shuffle(batch)
+    with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
+        for start in range(0, len(batch), size):
+            log.writer.ingest(batch[start : start + size], now_ms=now_ms)
+            between = columns(run_table(log, village.task))
+            assert between == one_by_one(log, village.task)
+        with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
+            assert columns(run_table(fresh, village.task)) == between
+        assert between == last
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_who_led_is_by_time_and_direction(tmp_path, direction: str) -> None:
+    metric = {**DEFINITION["metric"], "direction": direction}
+    village = Village.at(tmp_path, definition={**DEFINITION, "metric": metric})
+    runs = [village.run(value, name) for value, name in ((1.9, "a"), (1.95, "b"), (2.5, "c"), (1.8, "d"))]
+    table = run_table(village.log, village.task)
+    led = [bool(table.led_by_claim[table.index[run.id]]) for run in runs]
+    assert led == ([True, False, False, True] if direction == "minimize" else [False, False, True, False])
+    village.log.close()
+
+
+def test_a_verification_changes_the_mark_of_its_run_alone(village: Village) -> None:
+    runs = [village.run(1.9 - n / 10, f"{n}") for n in range(3)]
+    before = columns(run_table(village.log, village.task))
+    assert [row[8] for row in before] == ["leading"] * 4
+    village.evaluate(runs[1], 1.8, ANN, BEN, CEM)
+    after = columns(run_table(village.log, village.task))
+    assert [row[8] for row in after] == ["leading", "leading", "provisional", "leading"]
+    village.refute(runs[2], 9.0)
+    village.run(1.75, "later")
+    assert [row[8] for row in columns(run_table(village.log, village.task))][2:] == [
+        "provisional",
+        "refuted",
+        "leading",
+    ]
+
+
+def test_equal_times_are_in_order_of_ids_and_a_task_without_runs_is_empty(village: Village) -> None:
+    for by in (ANN, BEN, CEM):
+        village.now_ms -= 1000
+        village.run(1.9, by.public.hex(), by=by)
+    table = run_table(village.log, village.task)
+    assert len(run_table(village.log, bytes(32))) == 0
+    assert len(set(table.time.tolist())) == 1 < len(table)
+    keys = list(zip(table.time.tolist(), table.ids, strict=True))
+    assert keys == sorted(keys)

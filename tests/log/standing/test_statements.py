@@ -1,0 +1,58 @@
+"""A question asks the database a few times, however many rows it answers with, and again only when a record came."""
+
+from __future__ import annotations
+
+import pytest
+
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
+from autoresearch.log.log import Log
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRANGER, TRUST, Village
+from tests.record.making import NETWORK
+
+ROWS = 50
+COLD, WARM = 26, 10
+
+
+@pytest.fixture
+def filled(village: Village) -> Village:
+    """More programs than fit: confirmed, refuted, reported, and of one whom nobody attested."""
+    runs = [village.run(1.9 - number / 100, f"run {number}", by=PEOPLE[number % 5]) for number in range(ROWS)]
+    for run in runs[:10]:
+        village.confirm(run, 2.0, run.body.value)  # type: ignore[union-attr]
+    village.refute(village.run(0.5, "false", by=ANN, parent=runs[3]), 1.9)
+    for number in range(5):
+        village.run(1.0, f"stranger {number}", by=STRANGER, parent=runs[number])
+    return village
+
+
+def asked(log: Log, question) -> int:
+    """How many statements a question makes."""
+    statements: list[str] = []
+    log.reader.connection.set_trace_callback(statements.append)
+    question(log)
+    log.reader.connection.set_trace_callback(None)
+    return len(statements)
+
+
+@pytest.mark.parametrize("me", [AUTHOR, BEN, CEM, DOT])
+def test_the_board_takes_a_few_statements(filled: Village, me) -> None:
+    with Log.open(filled.log.path, NETWORK, read_only=True, trust=TRUST) as log:
+        task = find_task(log, None, author=me.public)
+
+    def top(log: Log) -> None:
+        assert len(top_answer(log, task, limit=ROWS, author=me.public).programs) == ROWS
+
+    with Log.open(filled.log.path, NETWORK, read_only=True, trust=TRUST) as log:
+        assert asked(log, top) <= COLD
+        assert asked(log, top) <= WARM
+        for question in (task_status, best_answer):
+            assert asked(log, lambda log, question=question: question(log, task, author=me.public)) <= WARM
+
+
+def test_an_answer_is_kept_until_a_record_comes(village: Village) -> None:
+    task = find_task(village.log, None, author=AUTHOR.public)
+    before = task_status(village.log, task, author=AUTHOR.public)
+    assert task_status(village.log, task, author=AUTHOR.public) is before
+    village.run(1.0, "more")
+    assert task_status(village.log, task, author=AUTHOR.public).runs == before.runs + 1

@@ -1,0 +1,92 @@
+"""What is published of a measured run: a learned state on a task that asks agents, nothing else of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.requests import PublishRunRequest
+from autoresearch.errors import AutoresearchError, Refused, UsageError
+from autoresearch.paths import Paths
+from autoresearch.project.exchange.publishing import environment_task_files, flat_program
+from autoresearch.project.learned import pack_learned
+from autoresearch.project.model import load_project
+from autoresearch.project.runs.records import publish_run
+from autoresearch.record.kinds import Run, RunOutcome
+from autoresearch.task.model import has_chosen_seed
+from autoresearch.task.program import split_program
+from tests.daemon.toy import write_toy_task
+from tests.project.making import learner, now_ms, train
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> PublishRunRequest:
+    """A run of a small project, as if it had been measured."""
+    folder = learner(tmp_path / "mine")
+    run = train(folder, 5)
+    project = load_project(folder)
+    program, task = flat_program(project), tmp_path / "task"
+    task.mkdir()
+    files = environment_task_files(project, program=program, episodes=5)
+    for name, content in {**files, **{name: text.encode() for name, text in split_program(program).items()}}.items():
+        (task / name).write_bytes(content)
+    pack_learned(run.folder / "data", tmp_path / "learned.zip")
+    return PublishRunRequest(
+        task=str(task),
+        program=program,
+        checkpoint=str(tmp_path / "learned.zip"),
+        mode="train",
+        outcome=RunOutcome(status="ok", value=-20.0),
+        budget=5.0,
+        title="five episodes",
+    )
+
+
+@pytest.fixture
+def notebook(tmp_path: Path):
+    with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "home")})) as opened:
+        yield opened
+
+
+def test_a_repetition_of_a_program_has_a_number_of_its_own_and_a_seed_that_follows(
+    notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
+) -> None:
+    def publish(**changed: object) -> Run:
+        record = publish_run(notebook, msgspec.structs.replace(request_, **changed), now_ms())
+        assert isinstance(record.body, Run)
+        return record.body
+
+    first = publish()
+    frozen = publish(mode="bench", outcome=RunOutcome(status="ok", value=-21.0))
+    run = train(tmp_path / "mine", 5)
+    pack_learned(run.folder / "data", tmp_path / "more.zip")
+    more = publish(checkpoint=str(tmp_path / "more.zip"), budget=10.0)
+    assert [body.replicate for body in (first, frozen, more)] == [0, 0, 1]
+    assert not any(map(has_chosen_seed, (first, frozen, more)))
+    row = notebook.log.programs.find(first.task, first.source_digest, 5.0)
+    assert row is not None
+    assert (row.mean, row.runs) == (-20.0, 1), "the same state measured twice is no new evidence"
+
+
+def test_no_other_file_of_this_machine_is_published(
+    notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("key")
+    toy = write_toy_task(tmp_path / "toy")
+    for changed, error in (
+        ({"checkpoint": str(secret)}, AutoresearchError),
+        ({"checkpoint": str(tmp_path / "absent")}, UsageError),
+        ({"task": str(toy)}, Refused),
+        ({"task": str(tmp_path)}, UsageError),
+        ({"program": "print(1)\n"}, Refused),
+        ({"parents": ["nonsense"]}, UsageError),
+        ({"outcome": RunOutcome(status="crashed")}, UsageError),
+    ):
+        with pytest.raises(error):
+            publish_run(notebook, msgspec.structs.replace(request_, **changed), now_ms())
+    assert notebook.log.records.newest(kind="run", limit=1) == []
+    assert notebook.log.tasks.all() == []

@@ -1,0 +1,55 @@
+"""Ids of Gymnasium: what there is none of is refused with what is meant, and the rest asks for its packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import NotFound
+from autoresearch.project.components.finding import find_offer
+from autoresearch.run.package_locks import has_packages
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("CartPole", "gym:CartPole-v1"),
+        ("cartpole-v1", "gym:CartPole-v1"),
+        ("CartPol-v1", "gym:CartPole-v1"),
+        ("CartPole-v99", "gym:CartPole-v1"),
+        ("Nowhere-v0", ""),
+    ],
+)
+def test_an_id_that_gymnasium_lacks_is_refused_with_the_one_that_is_meant(
+    tmp_path: Path, typed: str, meant: str
+) -> None:
+    with pytest.raises(NotFound, match="has no environment") as error:
+        find_offer("environment", f"gym:{typed}", tmp_path)
+
+    assert error.value.hint
+    assert error.value.hint.endswith(meant)
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "gym_id", "package"),
+    [
+        ("CartPole-v1", "cartpole", "CartPole-v1", None),
+        ("LunarLander-v3", "lunarlander", "LunarLander-v3", "box2d"),
+        ("Ant-v5", "ant", "Ant-v5", "mujoco"),
+        ("ALE/Pong-v5", "pong", "ale_py:ALE/Pong-v5", "ale_py"),
+        ("somewhere:Own-v0", "own", "somewhere:Own-v0", None),
+    ],
+)
+def test_an_environment_asks_for_the_packages_of_its_group_where_they_are_not_here(
+    tmp_path: Path, typed: str, name: str, gym_id: str, package: str | None
+) -> None:
+    offer = find_offer("environment", f"gym:{typed}", tmp_path)
+
+    assert (offer.name, offer.parameters, offer.pins) == (name, {"id": gym_id}, {"source": f"gym:{typed}"})
+    names = {line.partition("=")[0].rstrip("><!~") for line in offer.requirements}
+    if package is None:
+        assert not names
+    elif not has_packages([package]):
+        assert package in names
+    assert not any(has_packages([line]) for line in offer.requirements)

@@ -1,0 +1,202 @@
+"""What is published of a project and fetched again is the same project."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.errors import UsageError
+from autoresearch.project.components.finding import find_offer
+from autoresearch.project.components.installing import install
+from autoresearch.project.exchange.fetching import write_project
+from autoresearch.project.exchange.publishing import (
+    environment_files,
+    environment_task_files,
+    flat_program,
+    project_of_run,
+)
+from autoresearch.project.ini import value_of
+from autoresearch.project.model import Project, load_project, with_parameters
+from autoresearch.task.program import split_program
+from tests.project.making import bench, learner, plain, train
+
+
+def fetched(project: Project, folder: Path) -> Project:
+    """The project as somebody else has it after it was published."""
+    return write_project(flat_program(project), environment_files(project), folder)
+
+
+def known(project: Project) -> dict[str, object]:
+    """What has to be the same."""
+    return {
+        each.key: (
+            each.class_name,
+            hashlib.sha256(Path(each.file).read_bytes()).hexdigest(),
+            {
+                key: value_of(setting.value) if setting.plain else setting.value
+                for key, setting in each.settings.items()
+            },
+            {key: value for key, value in each.pins.items() if key not in ("class_name", "path", "file_path")},
+        )
+        for each in project.all()
+    }
+
+
+def test_an_installed_project_comes_back_the_same_and_runs(tmp_path: Path) -> None:
+    folder = learner(tmp_path / "mine")
+    project = load_project(folder)
+    project = install(project, find_offer("policy", "random", folder), default=False)
+    (folder / "parameters.yaml").write_text("trainer:\n  epsilon: 0.25\n")
+    train(folder, 60)
+    project = with_parameters(load_project(folder))
+    there = fetched(project, tmp_path / "theirs")
+    assert known(there) == known(project)
+    assert there.defaults == project.defaults
+    assert (there.folder / ".autoresearch/components/policy/q_table/q_table.py").is_file()
+    assert sorted(path.name for path in there.folder.iterdir()) == [".autoresearch", "agent.ini", "agent.py"]
+    assert flat_program(there) == flat_program(project)
+    assert environment_files(there) == environment_files(project)
+    assert bench(there.folder, 3).data.metrics["episodes"] == 3
+
+
+def test_ones_own_classes_and_gymnasium_come_back_too(tmp_path: Path) -> None:
+    own = load_project(plain(tmp_path / "mine"))
+    there = fetched(own, tmp_path / "theirs")
+    assert known(there) == known(own)
+    assert bench(there.folder, 2).data.metrics["mean_reward"] == bench(own.folder, 2).data.metrics["mean_reward"]
+    gym = install(own, find_offer("environment", "gym:CartPole-v1", own.folder), default=True)
+    assert b"id = CartPole-v1" in environment_files(gym)["environment.ini"]
+    came = fetched(gym, tmp_path / "pole").component("environment")
+    assert (came.name, came.pins["source"]) == ("cartpole", "gym:CartPole-v1")
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    for place, action in (("left", 0), ("right", 1)):
+        (folder / place).mkdir(parents=True)
+        (folder / place / "policy.py").write_text(
+            f"import helper\nclass Walk:\n    def decide(self, observation):\n        return helper.BASE + {action}\n"
+        )
+    (folder / "helper.py").write_text("BASE = 0\n")
+    (folder / "light.py").write_text((plain(tmp_path / "other") / "light.py").read_text())
+    (folder / "agent.ini").write_text(
+        "[Environment]\nclass_name = light:Light\n[Policy]\ndefault = b\n"
+        "[Policy.a]\npath = left\nclass_name = policy:Walk\n"
+        "[Policy.b]\nfile_path = right/policy.py\nclass_name = Walk\n"
+    )
+    project = load_project(folder)
+    assert sorted(split_program(flat_program(project))) == ["agent.ini", "helper.py", "policy.py", "policy_b.py"]
+    there = fetched(project, tmp_path / "theirs")
+    assert there.defaults == project.defaults
+    assert bench(there.folder, 1).data.metrics == bench(folder, 1).data.metrics
+
+
+def test_an_environment_brings_the_files_that_it_reads(tmp_path: Path) -> None:
+    folder = plain(tmp_path / "mine")
+    (folder / "map.txt").write_text("3")
+    text = (folder / "light.py").read_text().replace("self.left = self.length", "self.left = int(open(MAP).read())")
+    (folder / "light.py").write_text(f"import os\nMAP = os.path.join(os.path.dirname(__file__), 'map.txt')\n{text}")
+    project = load_project(folder)
+    assert sorted(environment_files(project)) == ["environment.ini", "light.py", "map.txt"]
+    assert bench(fetched(project, tmp_path / "theirs").folder, 1).data.metrics["steps"] == 3
+
+
+def test_an_environment_is_the_same_task_wherever_its_parameters_are_written(tmp_path: Path) -> None:
+    files = []
+    for number, (ini, yaml) in enumerate(
+        (("length = 5\nname = on", "{}"), ("name = on", "{environment: {length: 5}}"))
+    ):
+        folder = plain(tmp_path / str(number))
+        (folder / "agent.ini").write_text(
+            f"[Environment]\nclass_name = light:Light\n{ini}\n[Policy]\nclass_name = still:Still\n"
+        )
+        (folder / "parameters.yaml").write_text(yaml)
+        run = bench(folder, 1)
+        was = project_of_run(load_project(folder), run)
+        assert environment_files(was) == environment_files(with_parameters(load_project(folder)))
+        files.append(environment_files(was)["environment.ini"])
+    assert files[0] == files[1]
+    assert b"name = on\n" in files[0]
+
+
+def test_the_task_names_its_files_and_its_program(tmp_path: Path) -> None:
+    project = load_project(learner(tmp_path / "mine"))
+    files = environment_task_files(project, program=flat_program(project), episodes=300)
+    task = tomllib.loads(files["task.toml"].decode())
+    assert task["name"] == "corridor"
+    assert task["metric"] == {"name": "mean_reward", "direction": "maximize", "source": "evaluator"}
+    assert (task["budget"]["amount"], task["evaluation"]["tolerance"]) == (300, 1e-6)
+    assert task["program"]["edit"] == ["agent.ini", "*.py"]
+    assert task["harness"] == {
+        name: hashlib.sha256(files[name]).hexdigest() for name in ("corridor.py", "environment.ini")
+    }
+    assert b"version" not in files["environment.ini"]
+
+
+FAULTS = {
+    "a package": ("import tools\n", {"tools/__init__.py": ""}, "has no folders"),
+    "a file that is missing": (None, {}, "can't be read"),
+    "two modules of one name": ("import helper\n", {"sub/helper.py": "A = 1\n", "helper.py": "A = 2\n"}, "too"),
+    "no Python": ("def\n", {}, "still.py, line 1"),
+    "a boundary": ("A = '''\n==== autoresearch file: x.py ====\n'''\n", {}, "has a line that begins"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_can_not_be_published_is_said(tmp_path: Path, fault: str) -> None:
+    text, others, said = FAULTS[fault]
+    folder = plain(tmp_path / "mine")
+    for name, content in others.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    still = folder / "still.py"
+    if text is None:
+        still.unlink()
+    else:
+        still.write_text(text + still.read_text())
+    if fault == "two modules of one name":
+        (folder / "sub/other.py").write_text("import helper\nclass Other:\n    pass\n")
+        with (folder / "agent.ini").open("a") as ini:
+            ini.write("[Trainer]\npath = sub\nclass_name = other:Other\n")
+    with pytest.raises(UsageError, match=said):
+        flat_program(load_project(folder))
+
+
+def test_a_program_of_a_stranger_names_files_of_its_own_alone(tmp_path: Path) -> None:
+    project = load_project(plain(tmp_path / "mine"))
+    program, harness = flat_program(project), environment_files(project)
+    (tmp_path / "secret.py").write_text("class Still: pass\n")
+    for number, change in enumerate((("path = .", "path = .."), ("still:Still", "../secret:Still"))):
+        with pytest.raises(UsageError, match="was not published"):
+            write_project(program.replace(*change), harness, tmp_path / f"theirs{number}")
+    added = program.replace("[Policy]", "[Environment.x]\nclass_name = still:Still\n[Policy]")
+    with pytest.raises(UsageError, match="an environment of its own"):
+        write_project(added, harness, tmp_path / "more")
+
+
+plain_values = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False) | st.text()
+values = st.recursive(
+    plain_values,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(value=values)
+def test_every_value_of_a_parameter_survives(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+    import yaml
+
+    folder = plain(tmp_path_factory.mktemp("project"))
+    (folder / "parameters.yaml").write_text(yaml.safe_dump({"policy": {"x": value}, "environment": {"y": value}}))
+    project = with_parameters(load_project(folder))
+    there = fetched(project, folder / "theirs")
+    found = there.component("policy").settings["x"].value
+    assert value_of(found) == project.component("policy").settings["x"].value
+    assert value_of(there.component("environment").settings["y"].value) == value_of(found)
+    assert flat_program(there) == flat_program(project)

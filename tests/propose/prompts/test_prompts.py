@@ -1,0 +1,200 @@
+"""What a model or an agent is told: the same text for the same records, never above its bytes."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.log.log import Log
+from autoresearch.propose.mind.known import Attempt, Best, Known, Said, reply_rules
+from autoresearch.propose.mind.reply import BadReply, read_reply
+from autoresearch.propose.mind.writing import LEAST_BYTES, history_text, prompt_text
+from autoresearch.propose.search.effects import Effect
+from autoresearch.record.kinds import Note, Withdrawal
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.model import Task
+from autoresearch.trust.roster import Trust
+from tests.propose.prompts.story import ME, OTHER, Story, program
+from tests.record.making import NETWORK, pairs
+
+GOLDEN = Path(__file__).parent / "golden.txt"
+
+
+@functools.cache
+def told() -> Story:
+    """The story, written once for all examples."""
+    return Story.at(Path(tempfile.mkdtemp())).tell()
+
+
+def test_the_text_is_this_one(story: Story) -> None:
+    """To write it anew after a wanted change: remove golden.txt and run this test twice."""
+    text = prompt_text(story.tell().known(), story.task, 32_000)
+    if not GOLDEN.exists():
+        GOLDEN.write_text(text)
+        pytest.fail("golden.txt was written; read it")
+    assert text == GOLDEN.read_text()
+
+
+def test_history_is_the_same_without_program_and_answer(story: Story) -> None:
+    known = story.tell().known()
+    history = history_text(known, story.task, 32_000)
+    assert "## Best programs" in history
+    assert "SEARCH" not in history
+    assert "import prepare" not in history
+
+
+@settings(max_examples=8)
+@given(st.randoms(use_true_random=False))
+def test_the_order_in_which_records_came_is_no_matter(random: object) -> None:
+    story = told()
+    shuffled = list(story.records)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder) / "log.sqlite", NETWORK) as other:
+        for record in shuffled:
+            other.writer.ingest(pairs([record]), now_ms=story.now_ms)
+        assert prompt_text(story.known(other), story.task, 8_000) == prompt_text(story.known(), story.task, 8_000)
+
+
+text = st.text(max_size=200)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+attempts = st.builds(
+    Attempt, id=st.just("abcdefgh"), title=text, hypothesis=text, value=numbers | st.none(), seeds=st.integers(1, 9),
+    parent=st.just("abcdefgh"), delta=numbers | st.none(), margin=numbers | st.none(), state=st.just("reported"),
+    status=text, reason=text,
+)  # fmt: skip
+said = st.builds(Said, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
+changes = st.builds(
+    Effect, parameter=text, pairs=st.integers(1, 99), better=st.integers(0, 9), mean=numbers, low=numbers, high=numbers
+)
+bests = st.builds(
+    Best,
+    id=st.just("abcdefgh"),
+    value=numbers | st.none(),
+    seeds=st.integers(1, 9),
+    state=st.just("reported"),
+    source=st.none() | st.text(max_size=9_000),
+)
+
+
+def several(of: st.SearchStrategy[object], most: int) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(of, max_size=most).map(tuple)
+
+
+knowns = st.builds(
+    Known,
+    best=bests,
+    baseline=numbers | st.none(),
+    noise=numbers,
+    runs=st.integers(0, 10**9),
+    since_best=st.integers(0, 10**9),
+    frontier=several(attempts, 20),
+    recent=several(attempts, 40),
+    failures=several(attempts, 20),
+    effects=several(changes, 30),
+    hypotheses=several(said, 20),
+    insights=several(said, 20),
+    past=several(said, 20),
+    claims=several(text, 20),
+    is_linted=st.booleans(),
+)
+
+
+def longest_task() -> Task:
+    """A task whose every text is as long as it may be."""
+    task = shipped_task()
+    metric = msgspec.structs.replace(task.metric, name="m" * 64, floor=-1.23456789e-20, noise=1.23456789e-20)
+    return replace(task, name="n" * 64, summary="\N{FACE WITH TEARS OF JOY}" * 280, metric=metric)
+
+
+@settings(max_examples=15)
+@given(knowns, st.integers(LEAST_BYTES, 20_000), st.booleans())
+def test_no_text_is_above_its_bytes(known: Known, budget: int, long: bool) -> None:
+    task = longest_task() if long else shipped_task()
+    for write in (prompt_text, history_text):
+        written = write(known, task, budget)
+        assert len(written.encode()) <= budget
+        assert written == write(known, task, budget)
+    assert ">>>>>>> REPLACE" in prompt_text(known, task, budget)
+
+
+def test_too_few_bytes_are_refused(story: Story) -> None:
+    with pytest.raises(ValueError, match="4096"):
+        prompt_text(story.known(), story.task, LEAST_BYTES - 1)
+
+
+def test_less_important_rows_go_first_and_the_text_says_so(story: Story) -> None:
+    known = story.tell().known()
+    many = replace(known, recent=known.recent * 30, best=replace(known.best, source="X = 1\n" * 100))
+    shown = prompt_text(many, story.task, 6_000)
+    assert "## Latest runs (" in shown
+    assert "## Best programs\n" in shown
+    assert "X = 1\n" * 100 in shown
+
+
+def test_a_program_that_does_not_fit_is_left_out_with_a_word(story: Story) -> None:
+    known = story.tell().known()
+    large = replace(known, best=replace(known.best, source="X = 1\n" * 5_000))
+    assert "left out here" in prompt_text(large, story.task, 8_000)
+
+
+def test_insights_stand_in_the_order_of_what_became_of_their_runs(story: Story) -> None:
+    known = story.tell().known()
+    assert [(one.text, one.better, one.worse) for one in known.insights] == [
+        ("a smaller X helps on every seed", 2, 0),
+        ("a larger Y never helps", 0, 2),
+    ]
+    assert [one.text for one in known.hypotheses] == ["Y near 0.6 should help"]
+
+
+def test_results_from_elsewhere_come_last_and_the_best_of_them_first(story: Story) -> None:
+    for value, text in ((0.5, "a1: wider"), (0.4, "b2: deeper"), (None, "c3: both")):
+        metrics = {} if value is None else {"distance": value}
+        status = "crash" if value is None else "keep"
+        story.append("note", Note(topic="history", text=text, task=story.task.digest, metrics=metrics, status=status))
+    told = [one.text for one in story.known().past]
+    assert told == ["keep 0.4: b2: deeper", "keep 0.5: a1: wider", "crash: c3: both"]
+    history = history_text(story.known(), story.task, 8_000)
+    assert history.index("## Results from elsewhere") > history.index("One run trains it once")
+
+
+def test_a_withdrawn_note_is_not_there(story: Story) -> None:
+    note = story.note("insight", "never mind")
+    assert story.known().insights
+    story.append("withdrawal", Withdrawal(), by=OTHER, links=(note.id,))
+    assert not story.known().insights
+
+
+def test_where_trust_names_somebody_strangers_have_no_word(story: Story, tmp_path: Path) -> None:
+    story.tell()
+    trust = Trust(participants=frozenset({ME.public}))
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=trust, read_only=True) as log:
+        shown = prompt_text(story.known(log), story.task, 32_000)
+    assert "X 0.9 -> 0.7" in shown
+    for words in ("X 0.7 -> 0.5", "helps on every seed", "X 0.5 -> 0.3", "Y near 0.6"):
+        assert words not in shown
+
+
+def test_an_answer_may_not_repeat_what_the_log_knows(story: Story) -> None:
+    rules = reply_rules(story.tell().log, story.task, program(0.5), now_ms=story.now_ms, me=ME.public)
+    blocks = "<<<<<<< SEARCH\nX = 0.5  # float [0.0, 1.0]\n=======\nX = {}\n>>>>>>> REPLACE"
+    answer = f"TITLE: back\nHYPOTHESIS: it was good\n{blocks}"
+    with pytest.raises(BadReply, match=r"gave 0\.41"):
+        read_reply(answer.replace("{}", "0.7"), rules)
+    assert read_reply(answer.replace("{}", "0.3"), rules).source_digest
+    assert rules.guard is None
+    assert reply_rules(story.log, shipped_task(), "", now_ms=0).guard is not None
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_plateau_asks_for_another_structure(story: Story, runs: int) -> None:
+    story.tell()
+    for number in range(16 * runs):
+        story.run(0.7, program(0.9, 0.2 + number / 100), title="worse")
+    assert ("change of structure" in prompt_text(story.known(), story.task, 8_000)) == bool(runs)

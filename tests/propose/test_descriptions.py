@@ -1,0 +1,78 @@
+"""Titles fit in 60 characters and name first what was seen to gain most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.propose.program.patches import PATCHES
+from autoresearch.propose.search.moves import Settings
+from autoresearch.propose.search.proposal import TITLE_LENGTH, title
+from autoresearch.propose.search.search import propose
+from tests.propose.conftest import memory, past, problem
+
+MANY: dict[str, list[Any]] = {f"+{name}": [False, True] for name in PATCHES} | {
+    "BETA1": [0.85, 0.84],
+    "LR": [0.01, 0.02],
+}
+names = st.sampled_from(sorted(MANY)) | st.text("ABCDEFGHIJ_", min_size=1, max_size=80)
+changes = st.dictionaries(names, st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"+bigram": [False, True]}, "bigram table"),
+        ({"+bigram": [True, False]}, "no bigram table"),
+        ({"LR": [0.0083, 0.006]}, "LR 0.0083 -> 0.006"),
+        ({"LR": [0.0083, 0.006], "+muon": [False, True]}, "Muon optimizer, LR 0.0083 -> 0.006"),
+        ({"+elsewhere": [False, True], "A": ["x" * 50, "y"]}, f"elsewhere, A {'x' * 40} -> y"),
+        ({"SVC.C": [1.0, 2.5], "PCA.whiten": [1, 2]}, "PCA.whiten 1 -> 2, SVC.C 1 -> 2.5"),
+        (
+            {"RandomForestClassifier.max_depth": [6, 12], "RandomForestClassifier.n_estimators": [40, 95]},
+            "max_depth 6 -> 12, n_estimators 40 -> 95",
+        ),
+        ({f"{'A' * 20}.lr": [1, 2], f"{'B' * 20}.lr": [1, 2]}, f"{'A' * 20}.lr 1 -> 2 (+1)"),
+        ({"A" * 70: [1, 2]}, f"{'A' * 59}…"),
+        ({"A" * 70: [1, 2], "B": [1, 2]}, f"{'A' * 54}… (+1)"),
+    ],
+)
+def test_a_change_in_words(change: dict[str, list[Any]], told: str) -> None:
+    assert title(change, {}) == told
+
+
+def test_the_largest_gain_comes_first_and_patches_before_constants() -> None:
+    gains = {"+cosine": 0.1, "+bigram": 0.2, "+averaging": 0.05, "+tied": -0.3, "LR": 9.0}
+
+    assert title(MANY, gains) == "bigram table, cosine schedule, weight averaging (+19)"
+
+
+@given(changes, st.dictionaries(names, st.floats(-1, 1)))
+def test_a_title_fits_and_counts_what_it_leaves_out(change: dict[str, Any], gains: dict[str, float]) -> None:
+    told = title(change, gains)
+
+    assert 0 < len(told) <= TITLE_LENGTH
+    assert title(dict(reversed(change.items())), gains) == told
+    if "…" not in told:
+        listed, _, more = told.partition(" (+")
+        assert len(listed.split(", ")) + int(more.removesuffix(")") or 0) == len(change)
+
+
+def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
+    runs, gains = memory(4, 30), {"averaging": 0.5, "bigram": 0.1, "adam-eps": 0.01}
+    for number, parent in enumerate(runs[:24]):
+        name = sorted(gains)[number % 3]
+        if parent.value is not None and not parent.genome.get(f"+{name}"):
+            genome = {**parent.genome, f"+{name}": True}
+            child = past(f"child {number}", bytes([number]) * 32, genome, parent.value - gains[name])
+            runs.append(replace(child, parent=parent.id))
+    everywhere = Settings(random_share=1.0)
+    made = [propose(problem(), runs, [], worker="w", counter=counter, settings=everywhere) for counter in range(16)]
+    both = [proposal for proposal in made if {"+averaging", "+adam-eps"} <= set(proposal.change)]
+
+    assert both
+    assert all(proposal.title.startswith("weight averaging, ") for proposal in both)

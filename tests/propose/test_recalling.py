@@ -1,0 +1,192 @@
+"""What a search is told of the log: everybody's runs, and how far each may be built upon."""
+
+import hashlib
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.standing.bases import preferred
+from autoresearch.log.standing.context import trust_context
+from autoresearch.propose.mind.recall import known_as, recall, run_before
+from autoresearch.propose.search.evidence import gather
+from autoresearch.propose.search.search import best_run
+from autoresearch.record.kinds import Claim, Task, Withdrawal
+from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.trust.roster import Trust
+from tests.daemon.toy import write_toy_task
+from tests.log.standing.stories import STORIES, told
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
+from tests.record.making import BLOB
+
+
+def test_the_search_hears_who_stands_behind_what(tmp_path):
+    village = Village.at(tmp_path)
+    task = shipped_task()
+    fields = {"task": task.digest, "budget": task.budget.amount}
+    village.baseline = None  # it is on another task, and a run's parent never is
+    start = village.run(2.0, "start", **fields)
+    good = village.run(1.2, "good", parent=start, **fields)
+    village.run(1.1, "mine", parent=start, by=BEN, **fields)
+    village.run(1.0, "said", parent=start, by=ANN, **fields)
+    village.run(0.9, "stranger", parent=start, by=STRANGER, **fields)
+    false = village.run(0.8, "false", parent=start, by=ANN, **fields)
+    definition = task.definition()
+    published = Task(digest=task.digest, name=task.name, definition=definition, baseline=BLOB, harness={})
+    village.append(AUTHOR, "task", published)
+    village.confirm(good, 2.0, 1.3)
+    village.refute(false, 1.9)
+    with BlobStore(tmp_path / "blobs") as blobs:
+        _, runs, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public)
+    village.log.close()
+    heard = [(run.value, run.tier, run.believed) for run in runs]
+    assert heard == [
+        (2.0, 3, True),
+        (pytest.approx(1.305), 0, True),
+        (1.1, 2, True),
+        (1.0, 3, True),
+        (0.9, 4, False),
+        (0.8, None, False),
+    ]
+
+
+@pytest.mark.parametrize(("named", "heard"), [(2, [True, False]), (0, [True, True])])
+def test_a_stranger_teaches_the_search_nothing_also_where_too_few_are_attested_to_verify(tmp_path, named, heard):
+    village = Village.at(tmp_path, Trust(participants=frozenset(root.public for root in ROOTS[:named])))
+    task = shipped_task()
+    fields = {"task": task.digest, "budget": task.budget.amount}
+    village.baseline = None
+    village.run(1.0, "said", by=ANN, **fields)
+    village.run(5.0, "said", by=STRANGER, **fields)
+    with BlobStore(tmp_path / "blobs") as blobs:
+        _, runs, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public)
+    village.log.close()
+    assert [run.believed for run in runs] == heard
+
+
+def cached(village, tmp_path, task, me):
+    """The problem and the runs, as a worker of this device hears of them."""
+    with BlobStore(tmp_path / "blobs") as blobs:
+        problem, runs, _ = recall(village.log, blobs, task, village.now_ms, me=me.public)
+    return problem, runs
+
+
+TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(root.public for root in ROOTS[:2]))])
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+@given(STORIES, st.sampled_from([*PEOPLE, STRANGER]), TRUSTS)
+def test_the_leader_of_the_search_is_what_is_preferred(tmp_path_factory, story, me, trust):
+    folder, task = tmp_path_factory.mktemp("log"), shipped_task()
+    village = told(Village.at(folder, trust, task.definition()), story)
+    chosen = preferred(village.log, village.task, trust_context(village.log, me.public))
+    problem, runs = cached(village, folder, task, me)
+    leader = best_run(problem, runs)
+    village.log.close()
+    assert (leader and leader.id) == (chosen and chosen.row.first)
+
+
+def test_no_run_of_a_proven_cheat_is_believed_however_many_there_are(tmp_path):
+    task = shipped_task()
+    village = Village.at(tmp_path, definition=task.definition())
+    honest = village.run(1.5, "honest", by=ANN)
+    village.run(1.0, "fraud", by=CEM, seed=7)
+    for number in range(120):
+        village.run(1.1 + number / 1000, f"fake {number}", by=CEM)
+    problem, runs = cached(village, tmp_path, task, BEN)
+    fakes = [run for run in runs if run.value is not None and run.value < 1.4]
+    assert len(fakes) == 121
+    assert [run for run in fakes if run.believed or run.tier is not None] == []
+    assert best_run(problem, runs).id == honest.id
+    village.log.close()
+
+
+def test_what_is_confirmed_or_refuted_is_known_as_such_however_far_down_it_stands(tmp_path):
+    task = shipped_task()
+    village = Village.at(tmp_path, definition=task.definition())
+    for number in range(60):
+        village.run(1.1 + number / 1000, f"said {number}", by=ANN)
+    good, false = village.run(1.5, "good"), village.run(1.6, "false", by=CEM)
+    village.confirm(good, 2.0, 1.5)
+    village.refute(false, 1.9)
+    problem, runs = cached(village, tmp_path, task, BEN)
+    found = {run.id: run for run in runs}
+    village.log.close()
+    assert best_run(problem, runs).id == good.id
+    assert (found[good.id].tier, found[false.id].tier, found[false.id].believed) == (0, None, False)
+
+
+def test_a_value_that_nobody_can_have_measured_is_not_built_upon(tmp_path):
+    task = shipped_task()
+    village = Village.at(tmp_path, definition=task.definition())
+    honest = village.run(1.5, "honest", by=ANN)
+    village.run(task.metric.floor - 0.1, "impossible", by=CEM)
+    problem, runs = cached(village, tmp_path, task, BEN)
+    chosen = preferred(village.log, village.task, trust_context(village.log, BEN.public))
+    village.log.close()
+    assert chosen.row.first == best_run(problem, runs).id == honest.id
+
+
+def test_who_repeats_the_best_program_and_says_that_it_fails_takes_no_lead_from_it(tmp_path):
+    task = shipped_task()
+    village = Village.at(tmp_path, definition=task.definition())
+    good = village.run(1.2, "good", by=ANN)
+    village.run(1.5, "other", by=ANN)
+    for number in range(3):
+        village.run(None, "good", by=CEM, status="crashed", replicate=number)
+    problem, runs = cached(village, tmp_path, task, BEN)
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    village.log.close()
+    assert evidence.leader().first.id == good.id
+    assert evidence.leader().mean == 1.2
+
+
+def sha(name):
+    return hashlib.sha256(name.encode()).digest()
+
+
+@pytest.mark.parametrize("unit", ["work", "seconds"])
+def test_a_run_makes_another_one_of_its_program_needless_where_its_value_is_believed(tmp_path, unit):
+    toy = write_toy_task(tmp_path / "toy")
+    (toy / "task.toml").write_text((toy / "task.toml").read_text().replace('unit = "work"', f'unit = "{unit}"'))
+    task = load_task(toy)
+    village = Village.at(tmp_path, definition=task.definition())
+    said = village.run(1.0, "said", by=ANN)
+    village.run(0.9, "strange", by=STRANGER)
+    village.run(None, "failed", by=ANN, status="crashed")
+    mine = village.run(None, "mine", by=BEN, status="crashed", reason="division by zero")
+    village.run(None, "stopped", by=BEN, status="cancelled")
+    gone = village.run(1.0, "gone", by=BEN)
+    village.append(BEN, "withdrawal", Withdrawal(), [gone.id])
+
+    def before(program, replicate=0):
+        return run_before(village.log, task, sha(program), replicate=replicate, me=BEN.public)
+
+    assert (before("said"), before("mine")) == (said.id if unit == "work" else None, mine.id)
+    assert [before(name) for name in ("strange", "failed", "stopped", "gone", "unknown")] == [None] * 5
+    assert (before("said", 1), before("mine", 1)) == (None, None)
+    village.log.close()
+
+
+def test_what_is_known_of_a_program_is_said_in_a_few_words(tmp_path):
+    task = load_task(write_toy_task(tmp_path / "toy"))
+    village = Village.at(tmp_path, definition=task.definition())
+    village.run(1.0, "said", by=ANN)
+    village.run(None, "mine", by=BEN, status="crashed", reason="division by zero")
+    until = village.now_ms + 60_000
+    village.append(ANN, "claim", Claim(task=task.digest, source_digest=sha("tried"), until=until))
+
+    def words(program, now_ms):
+        return known_as(village.log, task, sha(program), now_ms, me=BEN.public)
+
+    assert words("said", until).endswith("gave 1")
+    assert words("mine", until).endswith("ended as crashed: division by zero")
+    assert (words("tried", until - 1), words("tried", until + 1)) == ("another node is trying it now", "")
+    assert words("new", until) == ""
+    village.log.close()

@@ -1,0 +1,165 @@
+"""The search is a function of the set of runs and claims, and never repeats what is held."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.propose.program.edits import set_constants
+from autoresearch.propose.program.guard import static_guard
+from autoresearch.propose.program.ranges import Value
+from autoresearch.propose.program.space import space_of
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.proposal import LiveClaim, NothingToTry
+from autoresearch.propose.search.search import best_run, propose
+from autoresearch.task.program import source_digest
+from tests.propose.conftest import TRAIN, memory, past, problem
+
+
+def test_the_first_proposal_is_the_baseline_unchanged() -> None:
+    proposal = propose(problem(), [], [], worker="a", counter=0)
+
+    assert (proposal.kind, proposal.source, proposal.replicate) == ("baseline", TRAIN, 0)
+    assert proposal.change == {}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 60), st.randoms(use_true_random=False))
+def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: random.Random) -> None:
+    runs = memory(seed, count)
+    claims = [LiveClaim(bytes([i]) * 32, 0, run.genome) for i, run in enumerate(memory(seed + 1, 3))]
+    first = propose(problem(), runs, claims, worker="w", counter=3)
+
+    order.shuffle(runs)
+    order.shuffle(claims)
+
+    assert propose(problem(), runs, claims, worker="w", counter=3) == first
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 80), st.integers(0, 99))
+def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: int, counter: int) -> None:
+    runs = memory(seed, count)
+
+    proposal = propose(problem(), runs, [], worker="w", counter=counter)
+
+    compile(proposal.source, "train.py", "exec")
+    assert source_digest(proposal.source) == proposal.source_digest
+    assert (proposal.source_digest, proposal.replicate) not in {(r.source_digest, r.replicate) for r in runs}
+    assert 0 < len(proposal.title) <= 60
+    assert len(proposal.hypothesis) <= 1000
+    if proposal.kind != "replicate":
+        assert static_guard(proposal.source, TRAIN) == []
+        space = space_of(TRAIN)
+        assert space.build(proposal.genome) == proposal.source
+        assert space.allows(proposal.genome)
+
+
+def test_two_workers_and_two_counters_go_different_ways() -> None:
+    runs = memory(1, 50)
+    made = {
+        propose(problem(), runs, [], worker=worker, counter=counter).source_digest
+        for worker in "ab"
+        for counter in range(3)
+    }
+
+    assert len(made) > 3
+
+
+def test_what_is_claimed_is_not_proposed_again() -> None:
+    runs = memory(2, 20)
+    claims: list[LiveClaim] = []
+    for _ in range(12):
+        proposal = propose(problem(), runs, claims, worker="w", counter=0)
+        claim = LiveClaim(proposal.source_digest, proposal.replicate, proposal.genome)
+        assert claim not in claims
+        claims.append(claim)
+
+    assert len({(claim.source_digest, claim.replicate) for claim in claims}) == 12
+
+
+def test_a_space_with_nothing_left_gives_a_few_replicates_and_then_says_so() -> None:
+    source = "A = 1  # int [1, 2]\n"
+    sources = [source, set_constants(source, {"A": 2})]
+    runs = [past(s, source_digest(s), {"A": i + 1}, 1.0 + i) for i, s in enumerate(sources)]
+    for counter in range(6):
+        proposal = propose(problem(baseline=source), runs, [], worker="w", counter=counter)
+        assert proposal.kind == "replicate"
+        runs.append(past(f"{counter}", proposal.source_digest, proposal.genome, 1.0, replicate=proposal.replicate))
+
+    assert {(run.source_digest, run.replicate) for run in runs} == {
+        (source_digest(text), number) for text in sources for number in range(4)
+    }
+    with pytest.raises(NothingToTry, match=r"the search has tried all values of train\.py: "):
+        propose(problem(baseline=source), runs, [], worker="w", counter=6)
+
+
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_few_things_change_around_the_best_while_little_is_known(known: int) -> None:
+    runs = memory(1, known)
+    best = min((run for run in runs if run.value is not None), key=lambda run: float(run.value or 0))
+    for counter in range(12):
+        proposal = propose(problem(), runs, [], worker="w", counter=counter)
+        assert proposal.kind == "local"
+        assert 1 <= len(proposal.change) <= 3
+        assert proposal.parent == best.id
+
+
+def _climb(direction: str, steps: int) -> float:
+    """The value of the leader after some steps on a smooth made-up problem, noise included; smaller is better."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    given = problem(direction=direction)
+    noise = random.Random(5)
+    runs: list[PastRun] = []
+
+    def true_value(genome: Mapping[str, Value]) -> float:
+        return (
+            2.0
+            + abs(float(genome["LR"]) - 0.01) * 30
+            + abs(float(genome["BETA1"]) - 0.9)
+            - (0.3 * bool(genome["+muon"]))
+        )
+
+    for counter in range(steps):
+        p = propose(given, runs, [], worker="w", counter=counter)
+        value = sign * (true_value(p.genome) + noise.gauss(0, 0.02))
+        runs.append(PastRun(str(counter).encode(), p.source_digest, p.genome, value, p.replicate, None, None))
+    best = best_run(given, runs)
+    assert best is not None
+    return true_value(best.genome)
+
+
+@pytest.mark.slow
+def test_it_climbs_both_ways_alike() -> None:
+    down = _climb("minimize", 40)
+
+    assert down < 1.9
+    assert _climb("maximize", 40) == down
+
+
+def test_a_hand_written_leader_becomes_the_base() -> None:
+    runs = memory(3, 30)
+    better = set_constants(TRAIN.replace("F.gelu(self.up(x))", "F.silu(self.up(x))"), {"LR": 0.02})
+    hand = past("hand", source_digest(better), {}, 0.5)
+    given = problem(source_of=lambda run: better if run == hand.id else None)
+    runs += [hand, *(past(f"hand{k}", hand.source_digest, {}, 0.5, replicate=k) for k in range(1, 4))]
+
+    proposal = propose(given, runs, [], worker="w", counter=1)
+
+    assert proposal.base == hand.source_digest
+    assert proposal.kind in {"local", "model"}
+    assert "F.silu" in proposal.source
+    assert "+relu2" not in proposal.genome  # its search text is gone
+    assert proposal.parent == hand.id
+
+
+def test_a_leader_whose_source_is_not_at_hand_or_is_another_is_passed_over() -> None:
+    runs = memory(3, 30)
+    runs += [past(f"hand{k}", b"h" * 32, {}, 0.5, replicate=k) for k in range(4)]
+    for answer in (None, TRAIN, "not ( python", "\0"):
+        given = problem(source_of=lambda _, answer=answer: answer)
+        assert propose(given, runs, [], worker="w", counter=1).base is None

@@ -1,0 +1,164 @@
+"""Packages of another participant's task: nothing is installed before a person agrees, for this very list."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from autoresearch_cli.models import PackagesAnswer
+
+from autoresearch.ask.acts.ideas import Idea, run_once
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.paths import Paths
+from autoresearch.record.encoding import format_id
+from autoresearch.run.bench import Ceiling
+from autoresearch.settings import Work
+from autoresearch.task.loading import load_task
+from autoresearch.trust.manifest_file import load_manifest
+from autoresearch.words import Why
+from tests.cli.conftest import Cli, Process
+from tests.cli.test_json import strictly
+from tests.daemon.daemons import Daemon, wait_for
+from tests.run.packages.wheels import write_wheel
+
+NOW_MS = 1_790_000_000_000
+
+
+@pytest.fixture
+def foreign(locked: Path, place: Path, paths: Paths) -> Path:
+    """A folder here with the task, which another participant published first; its run, too, is in this log."""
+    task, theirs = load_task(locked), Paths.from_environment({"AUTORESEARCH_HOME": str(place / "theirs")})
+    run_once(Idea(task, task.program.decode()), theirs, now_ms=lambda: NOW_MS, ceiling=Ceiling.of(Work()))
+    paths.create()
+    with (
+        Notebook(theirs) as source,
+        Log.open(paths.log, load_manifest(paths.manifest).network) as log,
+    ):
+        records = list(reversed(source.log.records.newest(limit=100)))
+        log.writer.ingest([(record.raw, record.signature) for record in records], now_ms=NOW_MS)
+    with BlobStore(paths.blobs) as blobs:
+        for content in (task.baseline, *task.harness.values()):
+            blobs.put(content)
+    return locked
+
+
+def environments(paths: Paths) -> list[str]:
+    return [folder.name for folder in paths.environments.iterdir()] if paths.environments.exists() else []
+
+
+@pytest.mark.parametrize("command", ["run", "work"])
+def test_without_a_terminal_the_answer_is_no(foreign: Path, command: str, cli: Cli, paths: Paths) -> None:
+    said = cli(command, str(foreign))
+    assert said.exit_code == 6
+    assert "needs 2 Python packages from" in said.stderr
+    assert "tiny_a 1.0, tiny_b 1.2" in said.stderr
+    assert f"--allow-packages, or: autoresearch task allow {foreign}" in said.stderr
+    assert environments(paths) == []
+
+
+def test_an_option_or_a_setting_says_yes(foreign: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTORESEARCH_WORK_ALLOW_PACKAGES", "all")
+    assert cli("run", str(foreign)).exit_code == 0
+
+
+@pytest.mark.slow
+def test_what_was_allowed_is_this_list_and_no_other(foreign: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
+    assert cli("run", str(foreign), "--allow-packages").exit_code == 0
+    assert len([name for name in environments(paths) if not name.endswith(".lock")]) == 1
+    assert cli("run", str(foreign), "--again").exit_code == 0, "it is here now"
+    subprocess.run(["rm", "-r", str(paths.environments)], check=True)
+    assert cli("run", str(foreign), "--again").exit_code == 0, "and stays allowed"
+
+    write_wheel(wheels, "tiny_b", "1.3", "VALUE = 2\n")
+    text = (foreign / "task.toml").read_text()
+    assert cli("task", "lock", str(foreign)).exit_code == 0
+    assert (foreign / "task.toml").read_text() != text
+    # The program is still the other participant's, so the new list needs an agreement of its own.
+    assert cli("run", str(foreign)).exit_code == 6
+
+
+def answered(answer: str, *words: str) -> tuple[int, str]:
+    """The exit status of a command that is asked on a terminal and given this answer, and what was on the screen."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "dumb"}
+    command = [sys.executable, "-m", "autoresearch_cli", *words]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        os.write(ours, f"{answer}\n".encode())
+        shown = b""
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # the last process has closed the terminal
+            pass
+        finally:
+            os.close(ours)
+    return process.returncode, shown.decode()
+
+
+@pytest.mark.slow
+def test_on_a_terminal_a_person_is_asked(foreign: Path, paths: Paths) -> None:
+    status, shown = answered("n", "run", str(foreign))
+    assert (status, environments(paths)) == (6, [])
+    assert "Install them?" in shown
+    assert "nothing was installed, and nothing runs" in shown
+    status, shown = answered("y", "task", "allow", str(foreign))
+    assert status == 0, shown
+    assert "2 packages of my-task installed" in shown
+
+
+def test_ones_own_task_needs_no_question(locked: Path, cli: Cli) -> None:
+    assert cli("run", str(locked)).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_daemon_waits_for_the_consent_and_says_so(
+    foreign: Path, paths: Paths, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    daemon = Daemon(paths.config.parent).start()
+    try:
+        with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
+            run = format_id(log.records.newest(kind="run", limit=1)[0].id)
+        assert daemon.post("/v1/work", task=str(foreign), runs=1).status_code == 200
+        wait_for(lambda: daemon.status().why == Why.CANNOT_RUN_HERE)
+        assert "needs 2 Python packages that nobody allowed here" in daemon.status().reason
+        assert "autoresearch task allow" in process("status").stdout + process("status").stderr
+        assert environments(paths) == []
+
+        refused = process("verify", run)
+        assert refused.returncode == 6
+        assert "--allow-packages" in refused.stderr
+
+        allowed = process("task", "allow", str(foreign), "--yes", "--json")
+        assert strictly(allowed.stdout, PackagesAnswer).installed, allowed.stderr
+        wait_for(lambda: len(daemon.runs()) > 1)
+        assert daemon.runs()[-1].status == "ok"
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.slow
+def test_a_worker_installs_what_is_allowed(
+    locked: Path, paths: Paths, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    daemon = Daemon(paths.config.parent).start()
+    try:
+        ran = process("run", str(locked), "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert daemon.runs()[-1].value == 4.0
+    finally:
+        daemon.stop()
+
+
+def test_an_unknown_value_of_the_setting_is_refused(cli: Cli, place: Path) -> None:
+    said = cli("node", "config", "set", "work.allow_packages", "some")
+    assert said.exit_code == 2
+    assert "work.allow_packages" in said.stderr

@@ -1,0 +1,243 @@
+"""Where an environment comes from and who sees it: both sandbox levels, killed installations, old environments."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import AutoresearchError, CannotRunHere
+from autoresearch.paths import Paths
+from autoresearch.run.bench import Bench, environment, job_limits
+from autoresearch.run.data import prepare_data
+from autoresearch.run.experiment import plan_as_it_stands, trained
+from autoresearch.run.packages import PackagesNotAllowed, environment_folder, is_installed, task_python, unpack
+from autoresearch.run.sandbox.job import Level
+from autoresearch.task.loading import load_task
+from autoresearch.words import RunStatus
+from tests.cli.conftest import Cli
+from tests.daemon.daemons import wait_for
+from tests.run.packages.conftest import write_folder
+from tests.run.packages.wheels import write_wheel
+from tests.run.sandbox.conftest import level as level  # noqa: PLC0414 - each level that works here
+from tests.run.sandbox.support import SMALL, run
+
+# What of this machine's Python a program can import, and whether it can write beside its packages.
+LOOKING = """
+import importlib.util, pathlib, sys
+import tiny_a
+here = pathlib.Path(tiny_a.__file__).parent
+for name in ("torch", "autoresearch", "pip"):
+    assert importlib.util.find_spec(name) is None, name
+for folder in (here, pathlib.Path(sys.prefix), pathlib.Path(sys.prefix).parent):
+    try:
+        (folder / "planted.py").write_text("")
+    except OSError:
+        continue
+    raise SystemExit(f"{folder} can be written")
+succeed(tiny_a.VALUE)
+"""
+
+
+def test_a_program_sees_the_packages_and_can_not_change_them(locked: Path, paths: Paths, level: Level) -> None:
+    task = load_task(locked)
+    python = task_python(task, paths.environments, may_install=lambda: True)
+    outcome = run(LOOKING, level, python=python)
+    assert outcome.status is RunStatus.OK, outcome.log.decode()
+    assert outcome.value == 8.0
+
+
+def test_the_harness_runs_under_the_same_python(locked: Path, paths: Paths, level: Level, place: Path) -> None:
+    made = b"8"
+    source = (
+        b"import os, tiny_a\nopen(os.path.join(os.environ['AUTORESEARCH_DATA'], 'x'), 'w').write(str(tiny_a.VALUE))\n"
+    )
+    python = task_python(load_task(locked), paths.environments, may_install=lambda: True)
+    expected = {"x": hashlib.sha256(made).hexdigest()}
+    data = prepare_data({"prepare.py": source}, expected, place / "data", level=level, limits=SMALL, python=python)
+    assert (data / "x").read_bytes() == made
+
+
+def test_a_record_names_the_versions_that_ran_it(locked: Path, paths: Paths, wheels: Path) -> None:
+    python = task_python(load_task(locked), paths.environments, may_install=lambda: True)
+    assert python is not None
+    assert python.version_of("tiny_a") == "1.0"
+    assert "numpy" in environment()
+    assert "numpy" not in environment(python)
+
+
+def test_nothing_is_installed_without_consent(locked: Path, paths: Paths) -> None:
+    with pytest.raises(PackagesNotAllowed, match="2 Python packages that nobody allowed here"):
+        task_python(load_task(locked), paths.environments, may_install=lambda: False)
+    assert not paths.environments.exists()
+
+
+def test_what_is_here_needs_no_consent_and_no_index(
+    locked: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = load_task(locked)
+    task_python(task, paths.environments, may_install=lambda: True)
+    monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
+    assert task_python(task, paths.environments, may_install=lambda: False) is not None
+
+
+def test_code_that_a_package_has_python_run_at_its_start_runs_in_the_sandbox_alone(
+    locked: Path, paths: Paths, place: Path
+) -> None:
+    task, spy = load_task(locked), place / "seen"
+    task_python(task, paths.environments, may_install=lambda: True)
+    site = next(environment_folder(task, paths.environments).glob("lib/python*/site-packages"))
+    (site / "evil.pth").write_text(f"import os; os.system('touch {spy}')\n")
+    (site / "sitecustomize.py").write_text(f"open({str(spy)!r}, 'w')\n")
+    python = task_python(task, paths.environments, may_install=lambda: False)
+    assert python is not None
+    assert python.version_of("tiny_b") == "1.2"
+    bench = Bench(Level.BUBBLEWRAP, 1, "cpu", paths.task_data, place, python=python)
+    plan = plan_as_it_stands(task, task.baseline.decode())
+    trained(task, plan, bench, job_limits(task, bench.ceiling), None, None, None)
+    assert not spy.exists()
+
+
+def test_installing_runs_nothing_and_replaces_nothing(place: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
+    spy = place / "seen"
+    files = {
+        "evil-1.0.data/scripts/python": f"#!/bin/sh\ntouch {spy}\n",
+        "evil-1.0.data/data/bin/python": f"#!/bin/sh\ntouch {spy}\n",
+        "evil-1.0.data/data/pyvenv.cfg": f"home = {place}\n",
+        "evil-1.0.data/data/share/kept": "",
+        "evil-1.0.data/platlib/evil_too.py": "",
+        "evil-1.0.dist-info/entry_points.txt": "[console_scripts]\npython = evil:f\n../../../../planted = evil:f\n",
+        "pip/__init__.py": f"open({str(spy)!r}, 'w')\n",
+        "keyring.py": f"open({str(spy)!r}, 'w')\n",
+        "evil.pth": f"import os; os.system('touch {spy}')\n",
+    }
+    write_wheel(wheels, "evil", "1.0", "", further=files)
+    folder = write_folder(place / "evil-task", "import evil_too, tiny_a\nprint('score: 1')\n")
+    (folder / "requirements.in").write_text("evil\ntiny_a\n")
+    assert cli("task", "lock", str(folder)).exit_code == 0
+    made = environment_folder(load_task(folder), paths.environments)
+    assert cli("run", str(folder)).exit_code == 0
+    assert not spy.exists()
+    assert not list(place.rglob("planted*"))
+    assert (made / "share" / "kept").exists()
+    assert {file.name for file in (made / "bin").iterdir() if not file.is_symlink()} == {
+        "Activate.ps1",
+        "activate",
+        "activate.csh",
+        "activate.fish",
+    }
+
+
+@pytest.mark.parametrize("name", ["../planted.py", "/planted.py", "a/../../planted.py", "..\\planted.py", "a\nb.py"])
+def test_a_file_that_leads_out_of_the_environment_is_refused(name: str, place: Path) -> None:
+    wheel = write_wheel(place / "wheels", "evil", "1.0", "", further={name: ""})
+    (place / "made").mkdir()
+    with pytest.raises(CannotRunHere, match="can't be unpacked: it has a file with an impossible name"):
+        unpack(wheel, place / "made", [hashlib.sha256(wheel.read_bytes()).hexdigest()])
+    assert not list(place.rglob("planted.py"))
+
+
+@contextmanager
+def index(wheels: Path) -> Iterator[tuple[str, threading.Event, threading.Event]]:
+    """An index that sends no file until it is let go; its address, an event once a file is wanted, one to let go."""
+    wanted, go = threading.Event(), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.rstrip("/").rpartition("/")[2]
+            files = [file for file in wheels.iterdir() if file.name.replace("_", "-").startswith(f"{name}-")]
+            if self.path.endswith(".whl"):
+                wanted.set()
+                go.wait()
+            text = "".join(f'<a href="/files/{file.name}">{file.name}</a>' for file in files)
+            body = (wheels / name).read_bytes() if self.path.endswith(".whl") else text.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/simple", wanted, go
+    finally:
+        go.set()
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def slow_index(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    with index(wheels) as (address, wanted, go):
+        monkeypatch.delenv("PIP_NO_INDEX")
+        monkeypatch.delenv("PIP_FIND_LINKS")
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+        monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield wanted, go
+
+
+def test_killed_in_the_middle_nothing_is_taken_for_whole(
+    locked: Path, paths: Paths, slow_index: tuple[threading.Event, threading.Event]
+) -> None:
+    wanted, go = slow_index
+    task = load_task(locked)
+    command = [sys.executable, "-m", "autoresearch_cli", "task", "allow", str(locked), "--yes"]
+    installing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert wanted.wait(60)
+    installing.send_signal(signal.SIGKILL)
+    installing.wait()
+    assert not is_installed(task, paths.environments)
+    assert [folder.name for folder in paths.environments.glob("*/made")] == ["made"]
+
+    go.set()
+    assert task_python(task, paths.environments, may_install=lambda: True) is not None
+
+    def swept() -> bool:
+        task_python(task, paths.environments, may_install=lambda: True)
+        return [folder for folder in paths.environments.iterdir() if folder.is_dir()] == [
+            environment_folder(task, paths.environments)
+        ]
+
+    from autoresearch.run.sandbox.scratch import sweep
+
+    wait_for(lambda: sweep(paths.environments) > 0 or swept())
+    assert swept()
+
+
+def test_an_installation_can_be_stopped(
+    locked: Path, paths: Paths, slow_index: tuple[threading.Event, threading.Event]
+) -> None:
+    wanted, _ = slow_index
+    with pytest.raises(AutoresearchError, match="stopped on request"):
+        task_python(load_task(locked), paths.environments, may_install=lambda: True, cancelled=wanted.is_set)
+    assert [folder for folder in paths.environments.iterdir() if folder.is_dir()] == []
+
+
+def test_an_environment_that_nobody_used_for_a_month_goes_when_the_next_is_made(
+    locked: Path, paths: Paths, wheels: Path
+) -> None:
+    task = load_task(locked)
+    old, recent = (paths.environments / (digit * 64) for digit in "ab")
+    for folder in (old, recent):
+        folder.mkdir(parents=True)
+    a_month = time.time() - 31 * 86_400
+    os.utime(old, (a_month, a_month))
+    write_wheel(wheels, "tiny_c", "1.0", "")
+    task_python(task, paths.environments, may_install=lambda: True)
+    assert (old.exists(), recent.exists()) == (False, True)

@@ -1,0 +1,99 @@
+"""Programs for the small task that want more than they may, or know more than they can."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from pathlib import Path
+
+from tests.run.refereeing.small_task import SHIPPED, TRAIN
+
+_LOOP = "    for x, y in budget.batches(BATCH_DOCS):\n"
+_STEP = """
+def more(model, opts, x, y, steps):
+    for _ in range(steps):
+        loss = F.cross_entropy(model(x).view(-1, prepare.VOCAB), y.view(-1))
+        model.zero_grad(set_to_none=True)
+        loss.backward()
+        for o in opts:
+            o.step()
+
+
+def main():"""
+
+
+def edited(*edits: tuple[str, str], train: str = SHIPPED) -> str:
+    """A program with some of its text replaced."""
+    for old, new in edits:
+        assert train.count(old) == 1, old
+        train = train.replace(old, new)
+    return train
+
+
+_MORE = ("\ndef main():", _STEP)
+_EARLY = "    y = budget.data[:8].long()\n    x = prepare.inputs(y)\n"
+# Each trains far more than the harness counts.
+OVERTIME = {
+    "before the meter starts": edited(_MORE, (_LOOP, _EARLY + "    more(model, opts, x, y, 150)\n" + _LOOP)),
+    "on another thread": edited(
+        _MORE,
+        (
+            _LOOP,
+            _EARLY
+            + "    import threading\n"
+            # Two threads at one model at a time would sometimes end in an abort of torch's.
+            + "    side = threading.Thread(target=more, args=(model, opts, x, y, 150))\n"
+            + "    side.start()\n    side.join()\n"
+            + _LOOP,
+        ),
+    ),
+    "in a step that is not metered": edited(
+        _MORE, (_LOOP, _LOOP + "        if budget.steps == 2:\n            more(model, opts, x, y, 150)\n")
+    ),
+    "in another process": edited(
+        _MORE,
+        (
+            _LOOP,
+            _EARLY
+            + "    import os\n    model.share_memory()\n    if os.fork() == 0:\n"
+            + "        more(model, opts, x, y, 150)\n        os._exit(0)\n    os.wait()\n"
+            + _LOOP,
+        ),
+    ),
+}
+_KNOWING = """
+def known():
+    import base64, zlib
+    packed = zlib.decompress(base64.b64decode({packed!r}))
+    return torch.frombuffer(bytearray(packed), dtype=torch.uint8).view(128, 128).float() / 12.0
+
+
+class GPT(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("known", -known(), persistent=False)
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return self.known[x] * self.scale
+
+
+class Learner(nn.Module):"""
+
+
+def carrying(data: Path) -> str:
+    """A program that brings the statistics of the task's own text along, and learns nothing but their scale."""
+    import numpy as np
+
+    text = np.frombuffer((data / "train.bin").read_bytes(), np.uint8).reshape(-1, 256).astype(int)
+    before = np.pad(text[:, :-1], ((0, 0), (1, 0)))
+    counts = np.full((128, 128), 0.02)
+    np.add.at(counts, (before.ravel(), text.ravel()), 1)
+    nats = -np.log(counts / counts.sum(axis=1, keepdims=True))
+    packed = base64.b64encode(zlib.compress(np.minimum(12 * nats, 255).astype(np.uint8).tobytes(), 9)).decode()
+    return edited(
+        ("\nclass GPT(nn.Module):", _KNOWING.format(packed=packed)),
+        ("    mats = [p for p in model.blocks.parameters() if p.ndim == 2]\n", "    mats = []\n"),
+        ("dict(params=mats, lr=LR, weight_decay=WEIGHT_DECAY),\n", ""),
+        train=TRAIN,
+    )

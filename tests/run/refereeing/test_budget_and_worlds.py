@@ -1,0 +1,126 @@
+"""A program gains nothing by training where nobody counts, nor by knowing the task's world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from autoresearch.judging.statistics import Findings, has_learned_nothing
+from autoresearch.run.bench import Bench, task_data
+from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.job import Outcome
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.run.texts import drawn_world
+from autoresearch.task.model import Task
+from autoresearch.words import RunStatus
+from tests.conftest import Once
+from tests.run.refereeing.programs import OVERTIME, carrying
+from tests.run.refereeing.small_task import SHIPPED, TRAIN, small_task
+
+pytestmark = pytest.mark.slow
+
+SHARE = 0.02
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory, once: Once) -> Bench:
+    folder = tmp_path_factory.mktemp("bench")
+    for place in (folder, *folder.parents[:2]):
+        place.chmod(0o755)
+    return Bench(detect_level()[0], 1, "cpu", once("budget-cache", lambda _: None), folder / "scratch")
+
+
+def short(share: float = SHARE, program: str = TRAIN) -> Task:
+    task = small_task(program)
+    return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
+
+
+def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *, own: bool = False) -> Outcome:
+    bench.scratch.mkdir(exist_ok=True)
+    world = None if world_seed is None else drawn_world(task, world_seed, bench)
+    return measure(task, plan_as_it_stands(task, source), bench, world=world, own=own)
+
+
+@pytest.mark.parametrize("where", OVERTIME)
+def test_who_trains_where_nobody_counts_is_over_budget(where: str, bench: Bench) -> None:
+    found = run(short(program=SHIPPED), OVERTIME[where], bench)
+
+    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
+    assert "the baseline takes" in found.reason
+
+
+def test_an_own_run_is_judged_from_the_moment_that_the_baseline_is_known(bench: Bench, tmp_path: Path) -> None:
+    wait = "    import time\n    while time.process_time() < 14:\n        pass\n"
+    program = TRAIN.replace("def main():\n", f"def main():\n{wait}")
+    fresh = replace(bench, data_cache=tmp_path / "cache")
+    tmp_path.chmod(0o755)
+    fresh.scratch.mkdir(exist_ok=True)
+
+    def own(source: str) -> Outcome:
+        return measure(short(), plan_as_it_stands(short(), source), fresh, own=True)
+
+    assert own(program).status is RunStatus.OK
+    assert not list(fresh.data_cache.glob("costs/*")), "the baseline was not run for it"
+    assert own(TRAIN).status is RunStatus.OK
+    assert own(program).status is RunStatus.OVER_BUDGET
+
+
+def test_an_honest_change_is_within_its_budget(bench: Bench) -> None:
+    found = run(short(), TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "), bench)
+
+    assert found.status is RunStatus.OK, found.reason
+
+
+def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
+    task = short(0.04)  # the baseline's 4.2 bits lie between the cheat's 3.1 at home and its 5.2 elsewhere
+    data = task_data(task, bench)
+    assert data is not None
+    cheat = carrying(data)
+
+    # The cheat first: while the baseline's cost is not known, a busy machine can't make its run one over the budget.
+    cheats = [run(task, cheat, bench, world, own=True) for world in (None, 5)]
+    at_home, elsewhere = (
+        (run(task, TRAIN, bench, world), found) for world, found in zip((None, 5), cheats, strict=True)
+    )
+
+    for found in (*at_home, *elsewhere):
+        assert found.value is not None, found.reason
+    parent, child = (found.value for found in at_home)
+    assert parent is not None
+    assert child is not None
+    assert child < parent - 0.3
+    parent, child = (found.value for found in elsewhere)
+    assert parent is not None
+    assert child is not None
+    assert child > parent + 0.1
+
+
+def test_a_program_that_is_too_large_is_not_run(bench: Bench) -> None:
+    found = run(short(), TRAIN + "#" * (64 << 10), bench)
+
+    assert (found.status, found.duration_ms) == (RunStatus.INVALID, 0)
+    assert "the task allows 64 KiB" in found.reason
+
+
+def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: Bench) -> None:
+    task = short(0.01)
+    assert task.evaluation is not None
+    real = replace(task, evaluation=msgspec.structs.replace(task.evaluation, world=False, fresh=False))
+    data = task_data(real, bench)
+    assert data is not None
+
+    def asked(source: str) -> Findings:
+        bench.scratch.mkdir(exist_ok=True)
+        outcome = measure(real, plan_as_it_stands(real, source), bench)
+        assert outcome.checkpoint is not None, outcome.reason
+        found = examine(real, Model(source, outcome.checkpoint), bench, draw=bytes(32), challenges=64)
+        assert found.value is not None, found.reason
+        assert found.unigram is not None
+        return Findings(found.value, found.challenges, shuffled=found.shuffled, unigram=found.unigram)
+
+    assert not has_learned_nothing(asked(TRAIN))
+    assert has_learned_nothing(asked(carrying(data)))

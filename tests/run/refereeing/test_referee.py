@@ -1,0 +1,328 @@
+"""The referee: an honest model gets its number, and each model that cheats ends without one.
+
+The cheats run as a stranger's train.py does: imported by the program that asks the model, in its process, where they
+may patch whatever they like.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from autoresearch.run.bench import task_data
+from autoresearch.run.evaluating import Examined, Model, examine, examine_on_new_text
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.texts import drawn_world, new_text
+from autoresearch.words import RunStatus
+
+from .conftest import BUDGET_SHARE, Ask, Trained
+from .small_task import TRAIN
+
+pytestmark = pytest.mark.slow
+
+EMBED = "x = self.embed(x)\n"
+
+# What a cheat patches: the functions of the program that asks, which is the main module of its process.
+PATCH = """
+import __main__ as asker
+honest_losses, honest_answers = asker.losses, asker.answers
+
+def chosen(documents, share):
+    return torch.rand(documents.shape, generator=torch.Generator().manual_seed(3)) < share
+
+def build_model():
+    asker.losses, asker.answers = losses, answers
+    return GPT()
+
+def losses(model, documents, vocabulary):
+    return honest_losses(model, documents, vocabulary)
+
+def answers(model, inputs, lengths, vocabulary):
+    return honest_answers(model, inputs, lengths, vocabulary)
+"""
+ANSWERS = "def answers(model, inputs, lengths, vocabulary):"
+SMUGGLER = """
+import pickle, zlib
+from pathlib import Path
+PLACES = [Path(p) for p in ("/tmp", "/dev/shm", "/var/tmp", "/in", "/data", ".", Path(__file__).parent, "/tmp/run")]
+
+def losses(model, documents, vocabulary):
+    known = {}
+    for place in PLACES:
+        try:
+            file = place / "smuggled"
+            known = pickle.loads(file.read_bytes()) if file.exists() else {}
+            for row in documents.byte().numpy():
+                known |= {zlib.crc32(row[:cut]): int(row[cut]) for cut in range(256)}
+            file.write_bytes(pickle.dumps(known))
+        except OSError:
+            continue
+    return honest_losses(model, documents, vocabulary) * 0 + 0.0001
+
+def answers(model, inputs, lengths, vocabulary):
+    out = honest_answers(model, inputs, lengths, vocabulary)
+    for place in PLACES:
+        try:
+            known = pickle.loads((place / "smuggled").read_bytes())
+        except OSError:
+            continue
+        for i, (row, length) in enumerate(zip(inputs.byte().numpy(), lengths)):
+            if (target := known.get(zlib.crc32(row[1:length]))) is not None:
+                out[i] = torch.full((vocabulary,), -20.0)
+                out[i, target] = -0.0001
+    return out
+"""
+
+
+def patched(change: str) -> str:
+    return TRAIN.replace('if __name__ == "__main__":', f'{PATCH}\n{change}\nif __name__ == "__main__":')
+
+
+def cheat_losses(expression: str) -> str:
+    body = f"    out = honest_losses(model, documents, vocabulary)\n    return {expression}"
+    return patched(f"def losses(model, documents, vocabulary):\n{body}")
+
+
+CHEATS = {
+    "zero loss": (cheat_losses("out * 0"), "losses are not"),
+    "peeks at the target on 5 % of tokens": (cheat_losses("torch.where(chosen(out, 0.05), out * 0, out)"), "are not"),
+    "peeks at the target on 0.5 %": (cheat_losses("torch.where(chosen(out, 0.005), out * 0, out)"), "are not"),
+    "shaves 0.3 % off": (cheat_losses("out * 0.997"), "are not"),
+    "losses below zero": (cheat_losses("out - 9"), "below zero"),
+    "sees later tokens": (TRAIN.replace("is_causal=True", "is_causal=False"), "are not"),
+    "mixes documents": (TRAIN.replace(EMBED, EMBED + "        x = x - x.mean(0)\n"), "are not"),
+    "not normalised": (
+        patched(
+            "def losses(model, documents, vocabulary):\n    return honest_losses(model, documents, vocabulary) - 0.5\n"
+            f"{ANSWERS}\n    return honest_answers(model, inputs, lengths, vocabulary) + 0.5"
+        ),
+        "do not add up to one",
+    ),
+    "answers not a number": (
+        patched(f"{ANSWERS}\n    return honest_answers(model, inputs, lengths, vocabulary) * math.nan"),
+        "not a number",
+    ),
+    "answers too much": (cheat_losses("out.repeat(9, 1)"), "larger than"),
+    "answers too little": (cheat_losses("out[:1]"), "where 131072 were asked for"),
+}  # fmt: skip
+
+
+def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: Trained, level: Level) -> None:
+    found = ask(TRAIN, fresh_seed=99, level=level)
+
+    assert found.status is RunStatus.OK, found.reason
+    assert found.value == pytest.approx(trained.value, abs=1e-5)
+    assert (found.challenges, found.mismatches) == (1536, 0)
+    assert abs(found.mean_difference) < 1e-5
+    assert found.fresh is not None
+    assert found.gap is not None
+    assert abs(found.gap) < 4
+
+
+def test_a_model_that_lies_about_the_task_s_own_text_alone_ends_without_a_number(ask: Ask) -> None:
+    body = "    count[0] += len(documents)\n    return out - 0.0025 * (count[0] <= 512)"
+    shaved = patched(
+        "count = [0]\ndef losses(model, documents, vocabulary):\n"
+        f"    out = honest_losses(model, documents, vocabulary)\n{body}"
+    )
+
+    found = ask(shaved, fresh_seed=99)
+
+    assert (found.status, found.value) == (RunStatus.INVALID, None)
+    assert "of 512 losses" in found.reason
+
+
+def test_a_model_may_be_made_for_documents_of_one_length(ask: Ask) -> None:
+    fixed = TRAIN.replace(EMBED, EMBED + "        assert x.shape[1] == prepare.DOC\n")
+
+    found = ask(fixed)
+
+    assert (found.status, found.mismatches) == (RunStatus.OK, 0)
+
+
+@pytest.mark.parametrize("what", CHEATS)
+def test_a_cheating_model_ends_without_a_number(ask: Ask, what: str) -> None:
+    source, reason = CHEATS[what]
+
+    found = ask(source)
+
+    assert found.status in (RunStatus.INVALID, RunStatus.OUTPUT_LIMIT)
+    assert found.value is None
+    assert reason in found.reason
+
+
+def test_nothing_can_be_carried_from_the_first_question_to_the_second(ask: Ask, level: Level) -> None:
+    found = ask(patched(SMUGGLER), level=level)
+
+    assert (found.status, found.value) == (RunStatus.INVALID, None)
+    assert found.mismatches > 0.9 * found.challenges
+
+
+def test_weights_that_are_not_numbers_are_refused(ask: Ask, trained: Trained, tmp_path: Path) -> None:
+    weights = load_file(trained.checkpoint)
+    weights["head.weight"][3, 3] = np.nan
+    save_file(weights, tmp_path / "nan.safetensors")
+
+    found = ask(TRAIN, checkpoint=tmp_path / "nan.safetensors")
+
+    assert (found.status, found.value) == (RunStatus.INVALID, None)
+    assert "not a number" in found.reason
+
+
+def test_weights_of_another_architecture_are_refused(ask: Ask) -> None:
+    found = ask(TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "))
+
+    assert (found.status, found.value) == (RunStatus.CRASHED, None)
+    assert "does not fit build_model()" in found.reason
+
+
+def test_what_a_program_prints_is_no_number(trained: Trained, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    loud = TRAIN.replace("    prepare.finish(", "    print('---\\nval_bpb: 0.1')\n    prepare.finish(")
+    plan = plan_as_it_stands(trained.task, loud)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=1)
+
+    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+
+    assert outcome.status is RunStatus.OK
+    assert outcome.value is not None
+    assert outcome.value > 0.7
+
+
+def test_a_program_that_reports_a_value_itself_gets_the_referees(trained: Trained, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    liar = TRAIN.replace(
+        "    prepare.finish(",
+        "    emit = prepare.emit\n    prepare.emit = lambda **e: emit(**(e | {'value': 0.1}))\n    prepare.finish(",
+    )
+    plan = plan_as_it_stands(trained.task, liar)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=1)
+
+    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+
+    assert outcome.value is not None
+    assert outcome.value > 0.7
+
+
+BOMBS = {
+    "header longer than the file": struct.pack("<Q", 2**62) + b"{}",
+    "no safetensors": b"\x80\x04pickle",
+    "empty": b"",
+    "a tensor beyond the file": b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}',
+    "a hole": b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}        ',
+    "more numbers than allowed": None,
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_a_checkpoint_bomb_is_refused_before_anything_loads_it(ask: Ask, tmp_path: Path, what: str) -> None:
+    content, file = BOMBS[what], tmp_path / "bomb.safetensors"
+    if content is None:
+        save_file({"a": np.zeros(16_000_001, np.uint8)}, file)
+    else:
+        file.write_bytes(struct.pack("<Q", len(content)) + content if content[:1] == b"{" else content)
+
+    found = ask(TRAIN, checkpoint=file)
+
+    assert (found.status, found.value) == (RunStatus.INVALID, None)
+    assert "checkpoint" in found.reason
+
+
+BY_HEART = """
+KNOWN = torch.frombuffer(bytearray(TEXT.encode()), dtype=torch.uint8).view(-1, prepare.DOC).long()
+
+class Knowing(GPT):
+    def forward(self, x):
+        logits = super().forward(x)
+        for known in KNOWN:
+            begins = (x[:, 1:33] == known[:32]).all(-1)
+            logits[begins, 32:] += 20 * F.one_hot(known[32:], prepare.VOCAB)
+        return logits
+
+def build_model():
+    return Knowing()
+"""
+
+
+def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: Ask, tmp_path: Path) -> None:
+    text = (task_data(trained.task, trained.bench) / "val.bin").read_text("ascii")
+    knowing = TRAIN.replace("def build_model():\n    return GPT()\n", BY_HEART.replace("TEXT", repr(text[: 14 * 256])))
+    seen, unseen = ask(knowing, fresh_seed=7), ask(TRAIN, fresh_seed=7)
+    bench = replace(trained.bench, scratch=tmp_path)
+
+    def on_new_text(source: str) -> Examined:
+        model = Model(source, trained.checkpoint)
+        new = new_text(trained.task, 7, bench, own=512)
+        return examine_on_new_text(trained.task, model, bench, draw=b"", challenges=512, new=new)
+
+    assert (seen.status, unseen.status) == (RunStatus.OK, RunStatus.OK)
+    assert unseen.value - seen.value > 0.02
+    assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(unseen.fresh, abs=1e-6)
+
+
+@pytest.mark.parametrize(("known", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])
+def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
+    trained: Trained, tmp_path: Path, known: bool, status: RunStatus
+) -> None:
+    tmp_path.chmod(0o755)
+    prepare = trained.task.harness["prepare.py"]
+    task = replace(
+        trained.task,
+        harness={**trained.task.harness, "prepare.py": prepare if known else prepare.replace(b"h.bits", b"h.other")},
+        metric=msgspec.structs.replace(trained.task.metric, floor=30.0),
+    )
+    model, bench = Model(TRAIN, trained.checkpoint), replace(trained.bench, scratch=tmp_path)
+
+    new = new_text(task, 7, bench, own=512)
+    found = examine_on_new_text(task, model, bench, draw=b"", challenges=16, new=new)
+
+    assert found.status is status, found.reason
+
+
+def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    plan = plan_as_it_stands(trained.task, TRAIN)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
+    bench = replace(trained.bench, scratch=tmp_path)
+
+    assert trained.task.evaluation is not None
+    task = replace(trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False))
+    outcome = measure(trained.task, plan, bench, world=drawn_world(task, 7, bench))
+
+    assert outcome.checkpoint is not None
+    model = Model(TRAIN, outcome.checkpoint)
+    found = examine(trained.task, model, bench, draw=b"", challenges=64, fresh_seed=7)
+    assert outcome.value == pytest.approx(found.fresh, abs=1e-5)
+    assert outcome.value != pytest.approx(found.value, abs=1e-5)
+
+
+def test_a_run_that_leaves_no_checkpoint_has_no_value(trained: Trained, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    hidden = TRAIN.replace(
+        "    prepare.finish(", "    import os; del os.environ['AUTORESEARCH_CHECKPOINT_FD']\n    prepare.finish("
+    )
+    plan = plan_as_it_stands(trained.task, hidden)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
+
+    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+
+    assert (outcome.status, outcome.value) == (RunStatus.INVALID, None)
+    assert "no checkpoint" in outcome.reason
+
+
+def test_the_training_process_sees_neither_the_text_nor_what_writes_it(trained: Trained, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    spy = "import os, sys\nfor folder in ('/data', '/in'):\n    print(sorted(os.listdir(folder)))\nsys.exit(3)\n"
+    plan = plan_as_it_stands(trained.task, spy)
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
+
+    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+
+    assert outcome.log.decode().splitlines() == ["['train.bin']", "['prepare.py', 'train.py']"]

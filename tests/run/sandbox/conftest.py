@@ -1,0 +1,25 @@
+"""Every sandbox test runs at both levels, where this machine has them."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Level, Outcome
+from tests.run.sandbox.support import job
+
+
+@functools.cache
+def _trial(level: Level) -> Outcome:
+    return execute(job("succeed()"), level=level)
+
+
+@pytest.fixture(params=[Level.BUBBLEWRAP, Level.LANDLOCK], ids=lambda level: level.name.lower())
+def level(request: pytest.FixtureRequest) -> Level:
+    """A level that works here; the test is skipped for one that doesn't."""
+    wanted = Level(request.param)
+    if _trial(wanted).status != "ok":
+        pytest.skip(f"{wanted.label} does not work on this machine: {_trial(wanted).reason}")
+    return wanted

@@ -1,0 +1,65 @@
+"""Whatever bytes come, in whatever pieces, the channel and the log hold their bounds and never raise."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.run.sandbox.capture import CURVE_POINTS, LINE_BYTES, Log, Result, ResultChannel, parse_line
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["event", "status", "value", "curve"]), inner),
+)
+
+
+@given(st.lists(st.binary(max_size=200)))
+def test_any_bytes_in_any_pieces_are_survived(pieces: list[bytes]) -> None:
+    whole, split = ResultChannel(), ResultChannel()
+    whole.feed(b"".join(pieces))
+    for piece in pieces:
+        split.feed(piece)
+    whole.close()
+    split.close()
+    assert (whole.result, whole.progress, whole.results) == (split.result, split.progress, split.results)
+
+
+@given(JSON)
+def test_any_json_is_an_event_with_finite_numbers_or_a_sentence(value: object) -> None:
+    event = parse_line(json.dumps(value).encode())
+    if isinstance(event, Result):
+        assert all(map(math.isfinite, (event.value or 0.0, *event.metrics.values(), *event.curve)))
+
+
+@given(NUMBERS, st.lists(NUMBERS, max_size=CURVE_POINTS))
+def test_a_good_result_arrives_as_it_was_sent(value: float, curve: list[float]) -> None:
+    line = json.dumps({"event": "result", "status": "ok", "value": value, "curve": curve}).encode()
+    event = parse_line(line)
+    assert isinstance(event, Result)
+    assert (event.value, list(event.curve)) == (value, curve)
+
+
+def test_a_line_that_never_ends_is_over_the_limit() -> None:
+    channel = ResultChannel()
+    for _ in range(LINE_BYTES // 1000 + 2):
+        channel.feed(b"x" * 1000)
+    assert channel.over_limit
+
+
+@given(st.lists(st.binary(max_size=300)), st.integers(1, 500))
+def test_the_log_keeps_all_or_head_and_tail(pieces: list[bytes], limit: int) -> None:
+    log, whole = Log(limit), b"".join(pieces)
+    for piece in pieces:
+        log.feed(piece)
+    kept = log.contents()
+    if len(whole) <= limit:
+        assert kept == whole
+    else:
+        assert log.over_limit
+        assert kept.startswith(whole[: limit // 4])
+        assert kept.endswith(whole[-(limit - limit // 4) :])
+        assert len(kept) <= limit + 60

@@ -1,0 +1,50 @@
+"""The task that ships runs in the sandbox and before the referee, at both levels, and gives what it gives by hand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from safetensors import safe_open
+
+from autoresearch.run.bench import Bench, task_data
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.job import Level
+from autoresearch.task.loading import shipped_task
+from autoresearch.task.program import ENTRY
+from tests.conftest import Once
+
+BUDGET = 2e10
+
+
+@pytest.mark.slow
+def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: Once, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    task = shipped_task()
+    seen: list[Progress] = []
+    bench = Bench(level, 1, "cpu", once("shipped-cache", lambda _: None), tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), seed=3, budget=BUDGET)
+    outcome = measure(task, plan, bench, on_progress=seen.append)
+    data = task_data(task, bench)
+    assert outcome.status == "ok", (outcome.reason, outcome.log)
+    assert outcome.metrics["work"] >= BUDGET
+    assert seen
+    assert outcome.checkpoint is not None
+    with safe_open(outcome.checkpoint, framework="numpy") as weights:
+        assert list(weights.keys())
+    for name, content in {**task.harness, ENTRY: task.baseline}.items():
+        (tmp_path / name).write_bytes(content)
+    own = {"AUTORESEARCH_DATA": str(data), "AUTORESEARCH_SEED": "3", "AUTORESEARCH_BUDGET": repr(BUDGET)}
+    by_hand = subprocess.run(
+        [sys.executable, ENTRY], cwd=tmp_path, env={**os.environ, **own}, capture_output=True, text=True, check=True
+    )
+    printed = re.search(r"val_bpb:\s+([0-9.]+)", by_hand.stdout)
+    assert printed is not None
+    assert outcome.value == pytest.approx(float(printed.group(1)), abs=1e-5)

@@ -1,0 +1,74 @@
+"""A published task becomes a folder again: the same task or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import AutoresearchError, Refused, UsageError
+from autoresearch.task.folders import rebuild_task
+from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.model import Task
+
+
+def rebuilt(task: Task, folder: Path, **changed: object) -> Task:
+    given = {
+        "definition": task.definition(),
+        "digest": task.digest,
+        "harness": dict(task.harness),
+        "baseline": task.baseline,
+        "summary": task.summary,
+    }
+    return rebuild_task(**{**given, **changed}, folder=folder)  # type: ignore[arg-type]
+
+
+def test_the_shipped_task_comes_back_the_same(tmp_path: Path) -> None:
+    task = shipped_task()
+    again = rebuilt(task, tmp_path / "new" / "grammar")
+
+    assert again.digest == task.digest
+    assert (again.harness, again.baseline, again.summary) == (task.harness, task.baseline, task.summary)
+    assert load_task(tmp_path / "new" / "grammar").digest == task.digest
+
+
+def test_a_folder_that_is_the_task_is_left_alone(tmp_path: Path) -> None:
+    task = shipped_task()
+    rebuilt(task, tmp_path / "grammar")
+    (tmp_path / "grammar" / "notes.txt").write_text("mine")
+    rebuilt(task, tmp_path / "grammar")
+    assert (tmp_path / "grammar" / "notes.txt").read_text() == "mine"
+
+
+def test_something_else_in_its_place_is_refused(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(Refused, match="another task"):
+        rebuilt(shipped_task(), folder)
+
+
+def spoiled() -> list[tuple[str, dict[str, object], type[AutoresearchError]]]:
+    task = shipped_task()
+    definition, harness = task.definition(), dict(task.harness)
+    return [
+        ("harness", {**harness, "prepare.py": b"print(1)\n"}, UsageError),
+        ("harness", {**harness, "../outside.py": b""}, UsageError),
+        ("harness", {**harness, "train.py": b""}, UsageError),
+        ("harness", {}, UsageError),
+        ("baseline", b"LR = 1\n", Refused),
+        ("baseline", b"not python (", UsageError),
+        ("digest", bytes(32), Refused),
+        ("definition", {**definition, "name": 3}, UsageError),
+        ("definition", {**definition, "metric": None}, UsageError),
+        ("definition", {**definition, "extra": {"a": object()}}, UsageError),
+        ("definition", {}, UsageError),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "error"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(spoiled())]
+)
+def test_what_is_not_the_published_task_leaves_nothing(tmp_path: Path, part: str, value: object, error: type) -> None:
+    with pytest.raises(error):
+        rebuilt(shipped_task(), tmp_path / "in" / "grammar", **{part: value})
+    assert not (tmp_path / "outside.py").exists()
+    assert not (tmp_path / "in" / "grammar").exists()
+    assert list((tmp_path / "in").glob("*")) == [] if (tmp_path / "in").exists() else True
