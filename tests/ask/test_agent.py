@@ -17,7 +17,7 @@ from autoresearch.task.folders import pin_baseline
 from tests.daemon.daemons import Daemon
 from tests.daemon.toy import TRAIN, write_toy_task
 
-PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "research-from-python.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "research-from-python.md"
 RATED = TRAIN.replace("X = 0.9", "LR = 0.9").replace("(X - 0.3)", "(LR - 1.1)")
 
 

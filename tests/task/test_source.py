@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.task.program import canonical_source, source_digest
+from autoresearch.task.program import source_digest
+from autoresearch.task.source import canonical_source
 
 ROOT = Path(__file__).parents[2]
 TRAIN = (ROOT / "experiments" / "train.py").read_text()
@@ -190,7 +191,7 @@ def test_any_text_has_a_dump_or_a_sentence(source: str) -> None:
 SCRIPT = """
 import hashlib, importlib.util, json, sys
 sys.path.insert(0, sys.argv[1])
-spec = importlib.util.spec_from_file_location("source", sys.argv[1] + "/autoresearch/tasks/source.py")
+spec = importlib.util.spec_from_file_location("source", sys.argv[1] + "/autoresearch/task/source.py")
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 print(json.dumps([hashlib.sha256(module.canonical_source(source)).hexdigest() for source in json.load(sys.stdin)]))
