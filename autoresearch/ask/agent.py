@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.ask import operations
+from autoresearch.ask import questions
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import AttestAnswer
 from autoresearch.ask.requests import OfTask, OneRecord, ProposeRequest
 from autoresearch.errors import AutoresearchError, NotFound, UsageError, not_running
@@ -91,12 +92,12 @@ class ResearchAgent:
         """What the daemon does. Raises DaemonNotRunning when none runs."""
         if not self._paths.socket.exists():
             raise not_running()
-        return self._client.ask(operations.STATUS)
+        return self._client.ask(Node.status)
 
     def read_best_result(self) -> Best:
         """The program to build on: the best confirmed run's, else the best one known."""
         run = self._leading()
-        source = self._client.ask(operations.SOURCE, OneRecord(id=run.id)) if run else self._task.program.decode()
+        source = self._client.ask(questions.source, OneRecord(id=run.id)) if run else self._task.program.decode()
         return Best(
             run=run.id if run else "",
             state=run.state if run else "baseline",
@@ -148,11 +149,11 @@ class ResearchAgent:
 
     def verify_identity(self) -> AttestAnswer:
         """How this participant stands with the network's attestors; ``autoresearch node id attest`` asks them."""
-        return self._client.ask(operations.ATTESTATION)
+        return self._client.ask(Node.attestation)
 
     def _leading(self) -> RunView | None:
         try:
-            return self._client.ask(operations.BEST, OfTask(task=self._task.digest.hex())).run
+            return self._client.ask(questions.best, OfTask(task=self._task.digest.hex())).run
         except NotFound:  # nobody ran this task yet
             return None
 
@@ -181,7 +182,7 @@ class ResearchAgent:
         )
 
     def _run(self, run: str) -> RunView:
-        found = self._client.ask(operations.RUN, OneRecord(id=run)).run
+        found = self._client.ask(questions.run, OneRecord(id=run)).run
         assert found is not None  # the operation answers with runs only
         return found
 

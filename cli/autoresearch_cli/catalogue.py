@@ -249,7 +249,7 @@ def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
         from autoresearch_cli.reading import open_notebook
 
         with open_notebook() as notebook:
-            tasks = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=True).tasks
+            tasks = tasks_answer(notebook.log, archived=notebook.archived(), all_tasks=True).tasks
             names = {harmless(task.name) for task in tasks if task.archived == archived}
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []

@@ -1,8 +1,6 @@
-"""This machine as a command finds it: folders, settings, daemon. The one place that reads the environment.
+"""This machine as a command finds it: folders, settings, daemon, keys. The one place that reads the environment.
 
-Where passphrases come from: a variable, a file descriptor, or a person at a terminal; never an argument.
-
-This machine's keys as a command needs them: read, and with the root key at hand.
+Passphrases come from a variable, a file descriptor, or a person at a terminal; never from an argument.
 """
 
 from __future__ import annotations
@@ -10,21 +8,27 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import NotFound, UsageError, not_running
+from autoresearch.errors import DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
 from autoresearch.trust.keys import KeyPair
 
 if TYPE_CHECKING:
+    import msgspec
+
     from autoresearch.ask.client import Client
+    from autoresearch.ask.operation import Text
+    from autoresearch.log.standing.answers import Answer
     from autoresearch.trust.manifest import Manifest
+
+A = TypeVar("A", bound="Answer | Text")
 
 
 def environment() -> Mapping[str, str]:
@@ -67,6 +71,24 @@ def client() -> Client:
     from autoresearch.ask.client import Client
 
     return Client(socket)
+
+
+def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
+    """The answer to a question: of the daemon that runs, else of the log on this machine. Acts need the daemon.
+
+    Raises DaemonNotRunning, and what the question raises.
+    """
+    from autoresearch.ask.operation import operation_of
+
+    try:
+        return client().ask(question, request)
+    except DaemonNotRunning:
+        if not operation_of(question).reads:
+            raise
+    # What reads a log takes longer to load than all the rest.
+    from autoresearch_cli.reading import answered_here
+
+    return answered_here(question, request)
 
 
 def existing_folder(text: str) -> Path:

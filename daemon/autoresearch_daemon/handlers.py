@@ -39,10 +39,8 @@ from autoresearch.ask.people.participants import (
     AttestorAnswer,
     AttestRequest,
     ConfirmRequest,
-    VerificationsAnswer,
     WithdrawRequest,
 )
-from autoresearch.ask.people.verification import verifications_answer
 from autoresearch.ask.people.voters import named_participant, voters_answer, way_to_count, with_voter
 from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
 from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
@@ -65,7 +63,6 @@ from autoresearch.ask.requests import (
     HistoryRequest,
     NameRequest,
     NoteRequest,
-    OfTask,
     OneEvidence,
     PauseRequest,
     ProposeRequest,
@@ -93,6 +90,7 @@ from autoresearch.run.experiment import Plan, again
 from autoresearch.settings import Settings, load_settings
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
+from autoresearch.trust.keys import KeyPair
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
@@ -125,8 +123,12 @@ class ApiHandlers:
         """The file of what a person chose here."""
         return self._node.paths.home_local
 
-    def author(self) -> bytes:
+    def device(self) -> KeyPair:
         """The device key that signs here."""
+        return self._node.notebook.identity.device
+
+    def author(self) -> bytes:
+        """Its public half."""
         return self._node.notebook.author
 
     def work(self, request: WorkRequest) -> StatusAnswer:
@@ -329,16 +331,6 @@ class ApiHandlers:
         """Who counts in this network, why, and who could."""
         author, seen = self.author(), self._node.devices_seen()
         return await self._node.thread.run(lambda log: voters_answer(log, author, now_ms(), seen=seen))
-
-    async def verifications(self, asked: OfTask) -> VerificationsAnswer:
-        """The runs of a task that wait for verifiers, and the newest verifications."""
-        device, archived = self._node.notebook.identity.device, self._node.archived()
-
-        def look(log: Log) -> VerificationsAnswer:
-            task = find_task(log, asked.task, author=device.public, archived=archived)
-            return verifications_answer(log, task, device=device.public, seed=bytes(device.key), now_ms=now_ms())
-
-        return await self._node.thread.run(look)
 
     async def admit(self, request: AdmitRequest) -> VotersAnswer:
         """As a founder, count a participant from now on, or no longer."""

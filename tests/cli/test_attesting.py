@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from autoresearch.ask.operations import Operation
 from autoresearch_cli import here
 
-from autoresearch.ask.operations import Operation
 from autoresearch.ask.people.participants import AttestAnswer, CodeView, ConfirmRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.trust.attestation import write_code

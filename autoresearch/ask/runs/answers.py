@@ -189,7 +189,7 @@ class RunnersAnswer(Answer, frozen=True, kw_only=True):
 class DiffAnswer(Answer, frozen=True, kw_only=True):
     """The change from one run's source to another's: a unified diff, and the constants that differ.
 
-    In ``change`` the most important stand first.
+    In ``change`` the most important stand first. ``episodes`` are how long agents were trained, the older one first.
     """
 
     schema: str = "autoresearch.diff/1"
@@ -197,6 +197,7 @@ class DiffAnswer(Answer, frozen=True, kw_only=True):
     new: str
     old_value: float | None = None
     new_value: float | None = None
+    episodes: list[float] = []
     change: dict[str, list[object]] = {}
     diff: str = ""
 
@@ -283,7 +284,9 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectsAnswer(Answer, frozen=True, kw_only=True):
-    """What each setting of a task did, the surest improvement first."""
+    """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name."""
 
     schema: str = "autoresearch.effects/1"
+    task: str
+    metric: str
     effects: list[EffectView]

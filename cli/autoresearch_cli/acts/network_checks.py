@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from statistics import median
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import PeersAnswer, PeerView, VotersAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_command
 from autoresearch.text import counted, duration
 from autoresearch_cli import here
@@ -51,7 +51,7 @@ def network_checks() -> Iterator[Check]:
 
 def _ask() -> PeersAnswer | Check:
     try:
-        return here.client().ask(operations.PEERS)
+        return here.client().ask(Node.peers)
     except DaemonNotRunning:
         return Check(name="daemon", result=FAILED, detail="it is not running", fix="autoresearch up")
     except AutoresearchError as error:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from autoresearch.ask import questions
+from autoresearch.ask.requests import OneRecord
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.task.folders import PREPARE, fixed_files, guess_recipe, is_taken, write_task
@@ -26,7 +28,8 @@ from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:
-    from autoresearch_cli.reading import NotebookReader
+    from autoresearch.ask.desk import Desk
+from autoresearch.ask.desk import Desk
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
@@ -70,7 +73,8 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
             return _published(notebook, found.digest, place), ""
         if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
-        start, program = notebook.show(run), notebook.source(run)
+        asked = OneRecord(id=run, task=name)
+        start, program = questions.record(notebook, asked), here.ask(questions.source, asked)
         if start.run is None or start.run.task != found.digest.hex():
             raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
         _published(notebook, found.digest, place)
@@ -96,7 +100,7 @@ def named_folder(task: str) -> Path:
         return cached_folder(notebook, notebook.task(task).digest)
 
 
-def cached_folder(notebook: NotebookReader, digest: bytes) -> Path:
+def cached_folder(notebook: Desk, digest: bytes) -> Path:
     """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
     return _published(notebook, digest, here.paths().published_tasks / digest.hex())
 
@@ -168,7 +172,7 @@ def _shipped(place: Path) -> Path:
     return place
 
 
-def _published(notebook: NotebookReader, digest: bytes, place: Path) -> Path:
+def _published(notebook: Desk, digest: bytes, place: Path) -> Path:
     from autoresearch.ask.people.claims import published_task
     from autoresearch_cli.reading import with_blobs
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from autoresearch.ask import operations
+from autoresearch.ask import questions
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.lookup import task_of
 from autoresearch.ask.node import TaskStatus
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
 from autoresearch.ask.registry.preparing import read_registry
 from autoresearch.ask.registry.releases import (
@@ -29,7 +31,7 @@ from autoresearch.ask.registry.releases import (
     release_answer,
     yanked_answer,
 )
-from autoresearch.ask.requests import PublishRequest, PublishTaskRequest, YankRequest
+from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
@@ -55,7 +57,7 @@ from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
@@ -209,7 +211,7 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 def _publish_task(task: TaskFolder) -> TaskStatus:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(operations.PUBLISH_TASK, PublishTaskRequest(task=str(task.folder)))
+        return here.client().ask(Node.publish_task, PublishTaskRequest(task=str(task.folder)))
     with Notebook(here.paths()) as notebook:
         notebook.publish_identity(here.now_ms())
         notebook.publish_task(task, here.now_ms())
@@ -221,7 +223,7 @@ def _publish_task(task: TaskFolder) -> TaskStatus:
 def _publish(request: PublishRequest) -> ReleaseAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(operations.PUBLISH_RELEASE, request)
+        return here.client().ask(Node.publish_release, request)
     prepared = prepared_for(request)
     with Notebook(here.paths()) as notebook:
         check_new_release(notebook.log, prepared, notebook.author)
@@ -283,7 +285,7 @@ def get(
 ) -> None:
     """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
     with open_notebook(task) as notebook:
-        record = notebook.log.records.get(notebook.resolve(reference))
+        record = notebook.log.records.get(notebook.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
         asked = load_task(cached_folder(notebook, record.body.task))
@@ -307,12 +309,12 @@ def get(
     say(f"→ cd {quoted} && autoresearch run -n {BENCHMARK_EPISODES} measures it; autoresearch train goes on from it")
 
 
-def _project(notebook: NotebookReader, run: bytes, task: TaskFolder, place: Path) -> str:
+def _project(notebook: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
     """Write a run's project; returns the id of the run in it."""
     if is_taken(place):
         raise Refused(f"{place} exists already", hint="give a new folder: autoresearch get RUN DIR")
     log, record = notebook.log, notebook.log.records.get(run)
-    program = notebook.source(format_id(run))
+    program = here.ask(questions.source, OneRecord(id=format_id(run)))
     if (fault := fault_of_program(task, program)) is not None:
         raise Refused(f"{short(format_id(run))} is no project: {fault}", hint="autoresearch top lists other runs")
     own = notebook.me is not None and record.author in own_keys(log, notebook.me, here.now_ms())
@@ -323,7 +325,7 @@ def _project(notebook: NotebookReader, run: bytes, task: TaskFolder, place: Path
         return write_run(record, program, task.harness, learned, place, own=own).id
 
 
-def _learned(notebook: NotebookReader, run: bytes, file: Path) -> Path | None:
+def _learned(notebook: Desk, run: bytes, file: Path) -> Path | None:
     """The packed state of a run, from other nodes where it is not here; None where its author kept none."""
     try:
         blob = run_checkpoint(notebook.log, run)
@@ -378,6 +380,6 @@ def yank(
 def _yank(record: Record, reason: str) -> YankedAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(operations.YANK, YankRequest(release=format_id(record.id), reason=reason))
+        return here.client().ask(Node.yank, YankRequest(release=format_id(record.id), reason=reason))
     with Notebook(here.paths()) as notebook:
         return yanked_answer(record, notebook.yank(record, here.now_ms(), reason=reason))

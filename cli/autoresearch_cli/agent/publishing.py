@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.ask import operations
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import PublishRunRequest
 from autoresearch.ask.show import show_answer
@@ -154,7 +154,7 @@ def _known_tasks(project: Project, run: Run, prepared: Prepared, task: str) -> l
 def _publish(request: PublishRunRequest) -> ShowAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(operations.PUBLISH_RUN, request)
+        return here.client().ask(Node.publish_run, request)
     with Notebook(here.paths()) as notebook:
         record = publish_run(notebook, request, here.now_ms())
         return show_answer(notebook.log, record.id)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
@@ -58,7 +58,7 @@ def confirm(
 ) -> None:
     """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
     text = " ".join(code) if code else _pasted()
-    awaited = here.client().ask(operations.ATTESTATION)
+    awaited = here.client().ask(Node.attestation)
     if not awaited.awaited:
         raise NotFound(
             "no attestor waits for a code from this node", hint="autoresearch node id attest ADDRESS asks for one"
@@ -124,13 +124,13 @@ def _asked(address: str) -> AttestAnswer:
             hint="ask for the attestation where the root key is: it counts for all its devices",
         )
     say("asking attestors to send codes to your address")
-    return here.client().ask(operations.ATTEST, AttestRequest(address=address))
+    return here.client().ask(Node.attest, AttestRequest(address=address))
 
 
 def _standing() -> AttestAnswer:
     """From the daemon, or from the log when none runs."""
     try:
-        return here.client().ask(operations.ATTESTATION)
+        return here.client().ask(Node.attestation)
     except DaemonNotRunning:
         from autoresearch.ask.people.attestation import attest_answer
         from autoresearch.log.log import Log
@@ -152,7 +152,7 @@ def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes =
     refused: AutoresearchError | None = None
     for request in found:
         try:
-            answer = here.client().ask(operations.CONFIRM, request)
+            answer = here.client().ask(Node.confirm, request)
         except AutoresearchError as error:
             refused = error  # the other codes may be good, and their attestors there
     if refused:
@@ -229,7 +229,7 @@ def attestor() -> None:
 )
 def log(*, json: Json = False) -> None:
     """Show what this attestor mailed, attested and refused. Addresses are not kept."""
-    answer = here.client().ask(operations.ATTESTOR)
+    answer = here.client().ask(Node.attestor)
     if json:
         print_json(answer)
         return
@@ -260,7 +260,7 @@ def withdraw(
     from autoresearch.trust.manifest import parse_key
 
     answer = here.client().ask(
-        operations.WITHDRAW_ATTESTATION, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
+        Node.withdraw_attestation, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
     )
     if json:
         print_json(answer)
@@ -289,7 +289,7 @@ def allow(
     from autoresearch.ask.people.participants import AllowRequest
     from autoresearch.trust.manifest import parse_key
 
-    answer = here.client().ask(operations.ALLOW, AllowRequest(participant=parse_key(key).hex()))
+    answer = here.client().ask(Node.allow, AllowRequest(participant=parse_key(key).hex()))
     if json:
         print_json(answer)
     else:

@@ -16,8 +16,9 @@ from typing import Annotated, Literal, TextIO
 
 import typer
 
-from autoresearch.ask import operations
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.desk import Desk
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
@@ -36,7 +37,7 @@ from autoresearch_cli import here
 from autoresearch_cli import reading as bundles
 from autoresearch_cli.catalogue import Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook
+from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
@@ -173,7 +174,7 @@ def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None
     say(f"→ on the other machine: autoresearch node import {path.name}")
 
 
-def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:
+def write_file(notebook: Desk, form: Format, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")
@@ -187,7 +188,7 @@ def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:
     return runs
 
 
-def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
+def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
     """Write all runs to an open file. Returns how many."""
     count = 0
     if form == "jsonl":
@@ -203,7 +204,7 @@ def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
     return count
 
 
-def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
+def run_verdicts(notebook: Desk) -> Iterator[tuple[bytes, str]]:
     """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
     log = notebook.log
     known = trust_context(log, notebook.me)
@@ -343,4 +344,4 @@ def _ask(notes: list[Note]) -> int:
         )
         for note in notes
     ]
-    return here.client().ask(operations.IMPORT_HISTORY, HistoryRequest(notes=given)).added
+    return here.client().ask(Node.import_history, HistoryRequest(notes=given)).added

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
 from autoresearch.paths import typed_path
 from autoresearch.record.record import Network
@@ -278,7 +278,7 @@ def _change(manifest: Manifest, *, json: bool) -> None:
 def _tell_daemon() -> str:
     """Have the daemon go by the file; a sentence about how that went."""
     try:
-        here.client().ask(operations.TRUST)
+        here.client().ask(Node.trust)
     except DaemonNotRunning:
         return "the trust list is changed; no daemon runs"
     except NotFound:

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import operations
 from autoresearch.ask.acts.networks import (
     HomeNetwork,
     bring,
@@ -26,6 +25,7 @@ from autoresearch.ask.acts.networks import (
 )
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import BroughtAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import RecordView
 from autoresearch.ask.requests import BringRequest
 from autoresearch.ask.show import record_view
@@ -76,7 +76,7 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
 
 def _some(origin: HomeNetwork) -> BroughtAnswer:
     try:
-        return here.client().ask(operations.BRING, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
+        return here.client().ask(Node.bring, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
     except DaemonNotRunning:
         with Notebook(here.paths()) as notebook:
             found = bring(origin, notebook, here.now_ms, most=RUNS_AT_ONCE)

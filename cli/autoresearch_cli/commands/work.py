@@ -14,9 +14,9 @@ from typing import Annotated, Literal
 import typer
 
 from autoresearch import __version__
-from autoresearch.ask import operations
 from autoresearch.ask.client import STREAM_TIMEOUT_SECONDS
 from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import PauseRequest, WorkRequest
 from autoresearch.errors import TimedOut, UsageError
 from autoresearch.task.loading import load_task
@@ -122,7 +122,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         ask_for_packages(load_task(here.task_folder(folder)), allowed=allow_packages)
     client = here.client()
     asked = WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share, proposer=proposer or "")
-    status = client.ask(operations.WORK, asked)
+    status = client.ask(Node.work, asked)
     if json:
         print_json(status)
     else:
@@ -150,7 +150,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
 def pause(*, how_long: For = None, json: Json = False) -> None:
     """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
-    _report(here.client().ask(operations.PAUSE, PauseRequest(until_ms=until_ms)), json=json)
+    _report(here.client().ask(Node.pause, PauseRequest(until_ms=until_ms)), json=json)
 
 
 @app.command(
@@ -164,7 +164,7 @@ def pause(*, how_long: For = None, json: Json = False) -> None:
 )
 def resume(*, json: Json = False) -> None:
     """End a pause. The work that you asked for goes on."""
-    _report(here.client().ask(operations.RESUME), json=json)
+    _report(here.client().ask(Node.resume), json=json)
 
 
 @app.command(
@@ -178,7 +178,7 @@ def resume(*, json: Json = False) -> None:
 )
 def finish(*, json: Json = False) -> None:
     """Let the run in progress end and be published, then stop working."""
-    _report(here.client().ask(operations.FINISH), json=json)
+    _report(here.client().ask(Node.finish), json=json)
 
 
 def _report(status: StatusAnswer, *, json: bool) -> None:

@@ -37,7 +37,6 @@ from autoresearch.ask.node import (
 from autoresearch.ask.notes import note_on, note_view
 from autoresearch.ask.people.attestation import attest_answer
 from autoresearch.ask.people.participants import AttestorAnswer
-from autoresearch.ask.people.verification import verifications_answer
 from autoresearch.ask.records import WithdrawnAnswer
 from autoresearch.ask.registry.components import YankedAnswer
 from autoresearch.ask.registry.releases import prepared_for, release_answer
@@ -61,6 +60,9 @@ class SmallNode:
         self.readiness = Health(status="ready")
         self.listeners = 0
         self.changed = asyncio.Event()
+
+    def device(self):
+        return self.notebook.mine
 
     def author(self):
         return self.notebook.mine.public
@@ -177,12 +179,6 @@ class SmallNode:
 
     def voters(self):
         return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)
-
-    def verifications(self, asked):
-        mine, author = self.notebook.mine, self.author()
-        task = find_task(self.log, asked.task, author=author)
-        seed, now_ms = bytes(mine.key), self.notebook.now_ms
-        return verifications_answer(self.log, task, device=author, seed=seed, now_ms=now_ms)
 
     def admit(self, request):
         self.asked.append(("admit", request))

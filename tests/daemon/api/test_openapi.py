@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.api.app import make_app
+from autoresearch_daemon.api.app import OPERATIONS, make_app
 from autoresearch_daemon.api.listen import PAGE
 
-from autoresearch.ask.operations import OPERATIONS, Text
+from autoresearch.ask.operation import Text
 from autoresearch.log.standing.answers import Answer, Failure
 
 COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")

@@ -4,20 +4,19 @@ import inspect
 import typing
 
 import pytest
-from autoresearch_daemon.api.app import WRITERS
-from autoresearch_daemon.api.reading import READERS
+from autoresearch_daemon.api.app import OPERATIONS, WRITERS
 from autoresearch_daemon.handlers import ApiHandlers
 
-from autoresearch.ask import operations
-from autoresearch.ask.operations import OPERATIONS
+from autoresearch.ask import questions
+from autoresearch.ask.operation import operation_of
 from autoresearch.ask.requests import Nothing, OneEvidence
 
 
-@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one not in WRITERS])
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if name not in WRITERS and not one.reads])
 def test_what_answers_takes_and_gives_what_is_declared(name):
     operation = OPERATIONS[name]
-    answering = READERS.get(operation) or getattr(ApiHandlers, name)
-    taken = list(inspect.signature(answering).parameters)[1:]  # the first is the log, or the node
+    answering = getattr(ApiHandlers, name)
+    taken = list(inspect.signature(answering).parameters)[1:]  # the first is the node
     types = typing.get_type_hints(answering)
     assert types["return"] is operation.answers
     assert [types[one] for one in taken] == ([] if operation.takes is Nothing else [operation.takes])
@@ -36,4 +35,4 @@ def test_every_address_is_there_once_with_a_sentence():
     ],
 )
 def test_a_request_s_target_has_what_is_asked(asked, target):
-    assert operations.EVIDENCE.target(asked) == target
+    assert operation_of(questions.evidence).target(asked) == target
