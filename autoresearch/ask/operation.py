@@ -76,7 +76,8 @@ class Operation:
         if request is None or self.has_body:
             return self.path
         given = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
-        query = urlencode({name: value for name, value in given.items() if name not in self.in_path})
+        rest = {name: value for name, value in given.items() if name not in self.in_path}
+        query = urlencode(rest, doseq=True)
         path = self.path.format(**{name: quote(str(value), safe="@~") for name, value in given.items()})
         return f"{path}?{query}" if query else path
 

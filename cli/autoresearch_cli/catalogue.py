@@ -310,6 +310,9 @@ Reference = Annotated[
 PARENT_HELP = "The run whose program you edited. Left out: the one that the folder remembers, else the nearest one."
 Folder = Annotated[str, typer.Argument(metavar="[DIR]", help="A task folder. Left out: the configured task.")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long: 90s, 30m, 2h, 1h30m, 3d.")]
+AllowPackages = Annotated[
+    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
+]
 Runs = Annotated[int | None, typer.Option("--runs", min=1, help="Stop after so many runs.")]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=0, max=64, help="Training processes at a time, instead of the setting.")

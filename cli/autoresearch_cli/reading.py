@@ -119,12 +119,6 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         return with_voter(notebook.log, found, bytes.fromhex(whose.key), here.now_ms()) if me else found
 
 
-def on_task(answer: StatusAnswer, task: str) -> StatusAnswer:
-    """The same with the numbers of another task. Raises NotFound, AmbiguousId."""
-    with open_notebook(task) as notebook:
-        return msgspec.structs.replace(answer, task=task_status(notebook.log, notebook.task(), author=notebook.me))
-
-
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:
     """This node's part in verification, as its log has it."""
     part = verifying_status(log, me, here.now_ms())

@@ -10,7 +10,8 @@ import msgspec
 from autoresearch_cli import models as _models  # noqa: F401 - its answers are found as subclasses
 from autoresearch_cli.agent import models as _project_models  # noqa: F401
 
-from autoresearch.ask import operations as _operations  # noqa: F401
+from autoresearch.ask import node_acts as _node_acts  # noqa: F401
+from autoresearch.ask import questions as _questions  # noqa: F401
 from autoresearch.log.standing.answers import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
 
 HEAD = """\

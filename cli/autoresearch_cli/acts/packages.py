@@ -167,9 +167,6 @@ def _stamp() -> str:
     return datetime.fromtimestamp(here.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
 
 
-AllowPackages = Annotated[
-    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
-]
 # So many packages are named before a person is asked.
 NAMED = 20
 

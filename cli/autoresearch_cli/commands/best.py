@@ -22,7 +22,6 @@ from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
-from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
 from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_effects, print_participant
 from autoresearch_cli.rendering.output import paged, print_exactly, print_json, say
@@ -56,7 +55,7 @@ def best(
         raise NotFound("nothing is measured yet", hint="autoresearch up --work")
     program = here.ask(questions.source, OneRecord(id=answer.task.best.id))
     if json:
-        print_json(TextAnswer(id=answer.task.best.id, what="code", text=program))
+        print_json(TextAnswer(id=answer.task.best.id, what="code", text=str(program)))
     else:
         with paged():
             print_exactly(program)
@@ -127,6 +126,7 @@ def top(
 def _with_component(task: str, component: str, limit: int) -> TopAnswer:
     """The leaderboard of the agents that use a component; each keeps its place."""
     from autoresearch.project.exchange.fetching import MOST_ROWS, component_key, rows_with_component, unknown_programs
+    from autoresearch_cli.reading import open_notebook
 
     key = component_key(component)
     with open_notebook() as desk:

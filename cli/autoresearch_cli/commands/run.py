@@ -32,9 +32,9 @@ from autoresearch.record.record import Record
 from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
-from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages, refreshed
+from autoresearch_cli.acts.packages import ask_for_packages, refreshed
 from autoresearch_cli.agent.projects import From, Set, Trust, do_run, finish_run, means_project, project_path
-from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_run, examples
+from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, command_app, complete_run, examples
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.reading import open_notebook

@@ -122,7 +122,7 @@ def _next_step(answer: ShowAnswer) -> str:
 def _show_text(request: OneRecord, what: str, *, json: bool) -> None:
     content = here.ask(questions.source if what == "code" else questions.training_log, request)
     if json:
-        print_json(TextAnswer(id=here.ask(questions.record, request).record.id, what=what, text=content))
+        print_json(TextAnswer(id=here.ask(questions.record, request).record.id, what=what, text=str(content)))
     else:
         with paged():
             print_exactly(content)

@@ -26,9 +26,9 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import EvidenceKind
 from autoresearch_cli import here
-from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages
+from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
-from autoresearch_cli.catalogue import Json, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.answers import print_awaited

@@ -11,6 +11,7 @@ Where the API listens: a Unix socket that is this user's alone, and a TCP port f
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 import socket
 import socket as sockets
@@ -22,6 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from autoresearch.errors import Locked, Refused, UsageError
 from autoresearch.log.standing.answers import Failure
@@ -161,6 +163,11 @@ class Tcp:
         return Rules(LOOPBACK_NAMES | self.names | {self.address}, self.token, self.pages_only or not loopback)
 
 
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether a line of aiohttp is about a fault here; that somebody sent what is no HTTP is none."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
 @asynccontextmanager
 async def serve(app: web.Application, *, socket: Path, tcp: Tcp | None = None) -> AsyncIterator[str]:
     """Listen for as long as the context lasts; on leaving, answers in hand go out and the socket file is removed.
@@ -175,8 +182,11 @@ async def serve(app: web.Application, *, socket: Path, tcp: Tcp | None = None) -
     if tcp and not tcp.token:
         raise UsageError("the API listens on a TCP port only with a token")
     app[RULES] = tcp.rules if tcp else Rules()
+    log = logging.getLogger("api")
+    log.addFilter(_is_fault)
     runner = web.AppRunner(
         app,
+        logger=log,
         access_log=None,
         # A client that leaves ends its event stream; the other handlers have done their work before they wait.
         handler_cancellation=True,

@@ -64,8 +64,8 @@ async def test_credit_is_of_all_tasks_or_of_one(client, story):
 
 
 async def test_a_text_that_is_too_long_is_refused_in_words(client):
-    refused = await client.post("/v1/name", {"name": "x" * 121}, 400)
-    assert (refused["error"], refused["hint"]) == ("name is too long", "120 characters at most")
+    refused = await client.post("/v1/name", {"name": "x" * 25}, 400)
+    assert (refused["error"], refused["hint"]) == ("name is too long", "24 characters at most")
 
 
 async def test_what_is_written_after_the_start_is_read(client, story):
