@@ -11,6 +11,7 @@ from autoresearch.ask.runs.headlines import described, teller_of, with_headlines
 from autoresearch.ask.show import log_answer, show_answer
 from autoresearch.log.blobs import BlobStore
 from autoresearch.record.kinds import Proposer, Run
+from autoresearch.task.loading import shipped_task
 from tests.ask.notebook import Notebook, Story
 from tests.nasty import NASTY
 
@@ -50,6 +51,19 @@ def test_a_change_of_the_baseline_is_told_where_that_was_published_without_its_g
     assert told(notebook, child).headline == "DEPTH 4 → 8"
     other = notebook.run(task, 1.1, source="3", parent=child, genome={"DEPTH": 9}, base=b"b" * 32, title="on another")
     assert told(notebook, other).headline == "on another", "its genome changes another program"
+
+
+def test_what_an_added_part_is_stands_beside_the_task_that_ships(notebook: Notebook):
+    harness = shipped_task().definition()["harness"]
+    for task, label, why in (
+        (notebook.task(harness=harness), "Muon optimizer", "Muon for the matrices of the blocks"),
+        (notebook.task(name="tea"), "", "Nothing like it was compared before."),
+    ):
+        parent = notebook.run(task, 1.2, genome=FULL | {"+muon": False})
+        run = notebook.run(task, 1.1, source="x", parent=parent, genome=FULL | {"+muon": True}, proposer=SEARCH)
+        found = told(notebook, run)
+        assert (found.headline, found.changes[0].label) == ("Add muon", label)
+        assert found.because.startswith(why)
 
 
 def test_earlier_comparisons_order_changes_and_say_why(notebook: Notebook):

@@ -21,6 +21,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
+from autoresearch.propose.program.patches import NO_PATCHES, Patches, read_patches
 from autoresearch.propose.program.ranges import Range, Value
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.effects import Comparisons, Seen, comparisons
@@ -28,7 +29,8 @@ from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan
-from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.folders import side_file
+from autoresearch.task.loading import CHANGES, MAX_FILE_BYTES
 
 SEARCH = "search"
 EXPERIMENT = "experiment"
@@ -83,13 +85,15 @@ class Teller:
     ranges: Mapping[str, Range]
     compared: Callable[[], Comparisons]
     """What was compared on the task, looked up when a change is told."""
+    patches: Patches
+    """The patches of the task, which say what an added part is."""
 
     def tell(self, run: Described, parent: Described | None) -> Told:
         """A run beside its parent run; without one, or where a genome is unknown, no change is told."""
         before = self._genome(parent) if parent is not None and parent.base == run.base else {}
         after = self._genome(run)
         seen = self._seen(before, after, run.time_ms) if before and after else {}
-        found = changes(before, after, self.ranges, seen)
+        found = changes(before, after, self.ranges, seen, self.patches)
         # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
         is_experiment = run.mode == EXPERIMENT
         is_baseline = is_experiment and run.source_digest == self.baseline
@@ -106,6 +110,7 @@ class Teller:
                 baseline=is_baseline,
                 searched=run.proposer == SEARCH,
                 hypothesis=run.hypothesis,
+                patches=self.patches,
             ),
             jump=is_jump(found),
         )
@@ -127,12 +132,13 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
     Without ``comparing`` none is read: earlier comparisons are not told.
     """
     with log.reader.snapshot():
-        baseline, space = _baseline(log, blobs, task)
+        baseline, space, patches = _baseline(log, blobs, task)
         return Teller(
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
             compared=cache(lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED),
+            patches=patches,
         )
 
 
@@ -146,22 +152,24 @@ def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
     return teller_of(log, blobs, plan.task, comparing=False).tell(run, parent).headline
 
 
-def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None]:
-    """The digest of a task's program, and its search space where the program is on this machine."""
+def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None, Patches]:
+    """The digest of a task's program, its search space where the program is on this machine, and its patches."""
     row = log.tasks.find(task)
     body = log.records.get(row.id).body if row else None
     if not isinstance(body, Task):
-        return None, None
+        return None, None, NO_PATCHES
+    definition = body.definition
+    patches = cached(log, f"patches {task.hex()}", lambda: read_patches(side_file(CHANGES, definition)), by=())
     digest, program = body.definition.get("baseline"), body.baseline.sha256
     here = blobs.find(program)
     is_here = here is not None and here.size <= MAX_FILE_BYTES
-    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if is_here else None
-    return digest if isinstance(digest, bytes) else None, space
+    space = cached(log, f"space {task.hex()}", lambda: _space(blobs, program, patches), by=()) if is_here else None
+    return digest if isinstance(digest, bytes) else None, space, patches
 
 
-def _space(blobs: BlobStore, program: bytes) -> Space | None:
+def _space(blobs: BlobStore, program: bytes, patches: Patches) -> Space | None:
     try:
-        return space_of(blobs.get(program).decode())
+        return space_of(blobs.get(program).decode(), patches)
     except (AutoresearchError, UnicodeDecodeError):
         return None
 

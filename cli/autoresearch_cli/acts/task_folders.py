@@ -18,8 +18,16 @@ from autoresearch.ask import questions
 from autoresearch.ask.requests import OneRecord
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.paths import typed_path
-from autoresearch.task.folders import PREPARE, fixed_files, guess_recipe, is_taken, write_task
-from autoresearch.task.loading import keep_baseline, load_task, program_in, remember_start, shipped_task
+from autoresearch.task.folders import PREPARE, fixed_files, guess_recipe, is_taken, side_file, write_task
+from autoresearch.task.loading import (
+    CHANGES,
+    NAMES,
+    keep_baseline,
+    load_task,
+    program_in,
+    remember_start,
+    shipped_task,
+)
 from autoresearch.task.model import Recipe, Task
 from autoresearch.task.program import guess_direction, guess_metric, parse_summary, split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
@@ -46,6 +54,9 @@ def copy_task(task: Task, place: Path) -> None:
         (place / name).write_bytes(content)
     write_program(place, task.baseline.decode())
     keep_baseline(place, task.baseline)
+    for name in (CHANGES, NAMES):
+        if content := side_file(name, task.definition(), task.folder):
+            (place / name).write_bytes(content)
     (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
 
 
