@@ -132,7 +132,7 @@ def test_a_strangers_program_becomes_a_task_with_the_number_that_it_prints(proce
     assert (task.metric.name, task.metric.direction, task.metric.source) == ("accuracy", "maximize", "stdout")
     shown = ran(process, tmp_path)
     assert shown.run
-    assert shown.run.value == pytest.approx(0.9948, abs=1e-3)
+    assert shown.run.run.value == pytest.approx(0.9948, abs=1e-3)
     again = process("task", "new", str(tmp_path))
     assert (again.returncode, "exists already" in again.stderr) == (6, True)
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import msgspec
 
+from autoresearch.record.kinds import Joined, RunDesign, RunOutcome
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all answers."""
@@ -51,51 +53,49 @@ class MarkView(msgspec.Struct, frozen=True, kw_only=True):
     time_ms: int
 
 
-class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it.
+class BlobView(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes named by their SHA-256, and their size. ``manifest`` is the hash of the list of their chunks, if any."""
 
-    ``origin`` is the same run's record in another network, by the same participant. ``headline`` tells the change from
-    its parent in a line; empty where it was not looked up.
-    """
+    sha256: str
+    size: int
+    manifest: str | None = None
 
-    id: str
+
+class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=False, metaclass=Joined):
+    """The fields of a run's record (docs/protocol.md). ``parent`` and ``origin`` are ids of records."""
+
     task: str
-    mode: str
-    status: str
-    state: str
-    reason: str = ""
-    value: float | None = None
-    metrics: dict[str, int | float] = {}
-    curve: list[float] = []
-    source: str
-    source_bytes: int = 0
     source_digest: str
     parent: str | None = None
     base: str | None = None
-    replicate: int = 0
-    seed: int
-    budget: float
-    genome: dict[str, int | float | str | bool] = {}
-    title: str = ""
+    source: BlobView
+    log: BlobView | None = None
+    checkpoint: BlobView | None = None
+    origin: str | None = None
+
+
+class RunStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """What is computed about a run.
+
+    ``forked``: it follows an unmerged fork and counts once others verified it. ``headline`` tells the change from its
+    parent in a line; empty where it was not looked up.
+    """
+
+    state: str
+    forked: bool = False
     headline: str = ""
-    hypothesis: str = ""
-    expected: float | None = None
-    proposer: str = ""
-    log: str | None = None
-    checkpoint: str | None = None
-    checkpoint_bytes: int = 0
-    duration_ms: int = 0
-    cpu_ms: int = 0
-    peak_memory_bytes: int = 0
-    sandbox: int = 0
-    device: str = ""
-    environment: dict[str, str] = {}
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: its record, by the device ``author``, and its standing."""
+
+    id: str
     author: str
     seq: int
     time_ms: int
-    forked: bool = False
     participant: ParticipantView = NOBODY
-    origin: str | None = None
+    run: RunFields
+    standing: RunStanding
 
 
 class ProgramView(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,8 @@ from autoresearch.log.standing.answers import (
     LineageStep,
     MarkView,
     ProgramView,
+    RunFields,
+    RunStanding,
     RunView,
     TaskStatistics,
 )
@@ -35,7 +37,7 @@ from autoresearch.log.standing.ranking import program_as_reported, unvouched, vo
 from autoresearch.log.standing.verification import judge_soon, judgement, state_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
-from autoresearch.record.record import Record
+from autoresearch.record.record import Record, plain_body
 from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, with_article
 
 # With more devices than this, all runs are read: a query takes a bounded number of keys.
@@ -199,33 +201,34 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
     Raises NotFound, or UsageError when the id is that of another kind of record.
     """
     path = [run(log, run_id)]
-    while path[-1].parent and len(path) < MAX_LINEAGE:
-        parent = log.records.find(parse_id(path[-1].parent))
+    while path[-1].run.parent and len(path) < MAX_LINEAGE:
+        parent = log.records.find(parse_id(path[-1].run.parent))
         if parent is None or not isinstance(parent.body, Run):
             break
         path.append(run_view(log, StoredRun(parent, log.devices.forked(parent))))
     steps: list[LineageStep] = []
     here = trust_context(log)
     for view in reversed(path):
-        program = (bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
+        program = (bytes.fromhex(view.run.task), bytes.fromhex(view.run.source_digest), view.run.budget)
         row = program_as_reported(log, program, here)
-        mean = row.mean if row else view.value
+        mean = row.mean if row else view.run.value
         before = steps[-1].mean if steps else None
         delta = mean - before if mean is not None and before is not None else None
         step = LineageStep(run=view, mean=mean, runs=row.runs if row else 0, delta=delta)
-        steps.append(_measured(log, step, retest=bool(steps) and steps[-1].run.state in FALSE_VALUE))
+        steps.append(_measured(log, step, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE))
     return steps
 
 
 def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
     """A step with the values that others measured."""
-    found, rules = judgement(log, parse_id(step.run.id)), log.tasks.rules(bytes.fromhex(step.run.task))
+    found, task = judgement(log, parse_id(step.run.id)), bytes.fromhex(step.run.run.task)
+    rules = log.tasks.rules(task)
     return msgspec.structs.replace(
         step,
         retest=retest,
         value=found.value,
         margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        gain=None if found.improvement is None else -log.tasks.sign(bytes.fromhex(step.run.task)) * found.improvement,
+        gain=None if found.improvement is None else -log.tasks.sign(task) * found.improvement,
         others=found.runs,
         voters=found.voters,
     )
@@ -241,46 +244,15 @@ def statistics(log: Log, task: bytes) -> TaskStatistics:
 
 def run_view(log: Log, stored: StoredRun) -> RunView:
     """A stored run as an answer."""
-    record, body = stored.record, stored.record.body
-    assert isinstance(body, Run)
+    record = stored.record
     return RunView(
         id=format_id(record.id),
-        task=body.task.hex(),
-        mode=body.mode,
-        status=body.status,
-        state=state_of(log, record.id),
-        reason=body.reason,
-        value=body.value,
-        metrics=body.metrics,
-        curve=body.curve,
-        source=body.source.sha256.hex(),
-        source_bytes=body.source.size,
-        source_digest=body.source_digest.hex(),
-        parent=_id(body.parent),
-        base=_hex(body.base),
-        replicate=body.replicate,
-        seed=body.seed,
-        budget=body.budget,
-        genome=body.genome,
-        title=body.title,
-        hypothesis=body.hypothesis,
-        expected=body.expected,
-        proposer=body.proposer.name if body.proposer else "",
-        log=body.log.sha256.hex() if body.log else None,
-        checkpoint=body.checkpoint.sha256.hex() if body.checkpoint else None,
-        checkpoint_bytes=body.checkpoint.size if body.checkpoint else 0,
-        duration_ms=body.duration_ms,
-        cpu_ms=body.cpu_ms,
-        peak_memory_bytes=body.peak_memory_bytes,
-        sandbox=body.sandbox,
-        device=body.device,
-        environment=body.environment,
         author=record.author.hex(),
         seq=record.seq,
         time_ms=record.time,
-        forked=stored.forked,
         participant=participant_of(log, record.author, record.time),
-        origin=_id(body.origin),
+        run=msgspec.convert(plain_body(record.body), RunFields),
+        standing=RunStanding(state=state_of(log, record.id), forked=stored.forked),
     )
 
 

@@ -110,7 +110,7 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
         return check
     if answer.release:
         return f"autoresearch search {answer.release.type} lists others"
-    if answer.run and answer.run.mode in RUN_MODES:
+    if answer.run and answer.run.run.mode in RUN_MODES:
         return f"autoresearch get {record} DIR"
     if answer.run:
         return "autoresearch diff ID, autoresearch run lineage ID, autoresearch show ID --code"
@@ -170,7 +170,7 @@ def fields(answer: ShowAnswer) -> dict[str, object]:
     found = dict(answer.body)
     found |= msgspec.to_builtins(answer.record)
     if answer.run:
-        found |= msgspec.to_builtins(answer.run)
+        found |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
     return found
 
 
@@ -209,11 +209,11 @@ def diff(
                     f"{reference} is {with_article(shown.record.kind)}, not a run",
                     hint="autoresearch show " + reference,
                 )
-            if shown.run.parent is None:
+            if shown.run.run.parent is None:
                 raise NotFound(
                     f"{reference} has no parent: it is a baseline", hint=f"autoresearch show {reference} --code"
                 )
-            old = notebook.resolve(shown.run.parent)
+            old = notebook.resolve(shown.run.run.parent)
         answer = with_blobs(lambda: diff_answer(notebook.log, notebook.blobs, old, new))
         trained = _trained(notebook, old, new)
     if json:

@@ -94,7 +94,7 @@ def verify(
 def _own_packages(notebook: NotebookReader, run: str) -> Task | None:
     """The task of a run, where it has Python packages of its own."""
     found = notebook.show(run).run
-    row = notebook.log.tasks.find(bytes.fromhex(found.task)) if found else None
+    row = notebook.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
     body = notebook.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
         return None

@@ -9,7 +9,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.queries import best, history, leaderboard, lineage, live_claims, run, runs, statistics
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import Claim, Note, Withdrawal
+from autoresearch.record.kinds import Claim, Note, Run, Withdrawal
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
 
 TASK = digest_of()
@@ -101,7 +101,7 @@ def test_lineage_ends_where_the_parent_is_unknown_or_no_run(log):
     note = log.writer.append(key(1), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
     for parent in (b"?" * 32, note.id):
         child = publish(log, 1.0, parent=parent)
-        assert [step.run.parent for step in lineage(log, child.id)] == [format_id(parent)]
+        assert [step.run.run.parent for step in lineage(log, child.id)] == [format_id(parent)]
     with pytest.raises(UsageError):
         lineage(log, note.id)
 
@@ -166,12 +166,13 @@ def test_history_has_every_run_of_the_task_oldest_first_with_its_genome(log):
 def test_a_run_is_shown_whole_and_as_json(log):
     record = publish(log, 1.5, title="wider", hypothesis="width helps", metrics={"steps": 3}, curve=[2.0, 1.5])
     shown = run(log, record.id)
-    assert (shown.title, shown.hypothesis, shown.metrics, shown.curve) == (
-        "wider",
-        "width helps",
-        {"steps": 3},
-        [2.0, 1.5],
-    )
+    assert (shown.run.title, shown.run.metrics, shown.run.curve) == ("wider", {"steps": 3}, [2.0, 1.5])
+    plain, body = json.loads(msgspec.json.encode(shown))["run"], record.body
+    assert plain.keys() == set(Run.__struct_fields__), "an answer has every field of a run's record"
+    given = {name: value for name, value in plain.items() if isinstance(value, int | float | list) and value}
+    assert given == {name: getattr(body, name) for name in given}
+    assert plain["source"] == {"sha256": body.source.sha256.hex(), "size": body.source.size, "manifest": None}
+    assert (plain["task"], plain["hypothesis"]) == (TASK.hex(), "width helps")
     assert runs(log, TASK) == [shown] == runs(log, TASK, author=key(1).public)
     assert runs(log, TASK, author=key(2).public) == []
     for view in (shown, best(log, TASK), lineage(log, record.id), statistics(log, TASK), history(log, TASK)):
@@ -199,10 +200,10 @@ def test_runs_behind_a_fork_are_marked_and_do_not_count(log):
     assert best(log, TASK).mean == 0.1
     log.writer.ingest(pairs([two]), now_ms=NOW_MS)
     assert best(log, TASK).mean == 0.9
-    assert {view.id: view.forked for view in runs(log, TASK)} == {
+    assert {view.id: view.standing.forked for view in runs(log, TASK)} == {
         format_id(before.id): False,
         format_id(one.id): True,
         format_id(two.id): True,
     }
-    assert run(log, one.id).forked
+    assert run(log, one.id).standing.forked
     assert [entry.id for entry in history(log, TASK)] == [format_id(before.id)]
