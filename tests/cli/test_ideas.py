@@ -63,8 +63,8 @@ def test_an_edit_is_a_change_of_the_run_before_and_only_a_better_one_is_built_up
     assert first.run
     assert second.run
     assert baseline.run
-    assert (first.run.parent, first.run.title) == (baseline.record.id, "nearer to the lowest point")
-    assert (second.record.id, first.run.task) == (better, baseline.run.task)
+    assert (first.run.run.parent, first.run.run.title) == (baseline.record.id, "nearer to the lowest point")
+    assert (second.record.id, first.run.run.task) == (better, baseline.run.run.task)
 
 
 def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
     (place / "train.py").write_text(WORSE)
     child = ran(process, place)
     assert child.run
-    assert child.run.parent == best.record.id
+    assert child.run.run.parent == best.record.id
 
 
 @pytest.mark.parametrize(
