@@ -98,7 +98,17 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     standing: RunStanding
 
 
-class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuredValue(msgspec.Struct, frozen=True, kw_only=True):
+    """What others measured of a run, and whether its parent was refuted."""
+
+    value: float | None = None
+    margin: float | None = None
+    others: int = 0
+    voters: int = 0
+    retest: bool = False
+
+
+class ProgramView(MeasuredValue, frozen=True, kw_only=True):
     """All counted runs of one source with the task's full budget, of one device where trust names anybody.
 
     ``id`` is the first of them, and identifies the program. ``mean`` and ``runs`` are reported. ``score`` ranks the
@@ -127,12 +137,7 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
     author: str
     parent: str | None
     time_ms: int
-    value: float | None = None
-    margin: float | None = None
-    others: int = 0
-    voters: int = 0
     section: str = ""
-    retest: bool = False
     confirmed_until_ms: int | None = None
     participant: ParticipantView = NOBODY
     marks: list[MarkView] | None = None
@@ -147,7 +152,7 @@ def best_value(program: ProgramView) -> float:
     return program.mean if program.value is None else program.value
 
 
-class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
+class LineageStep(MeasuredValue, frozen=True, kw_only=True):
     """One run in the lineage of a run. ``delta`` is the change of the value from the step before.
 
     ``value`` is what others measured with seeds fixed by the protocol, in ``others`` runs. ``margin`` is half of its
@@ -159,12 +164,7 @@ class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     mean: float | None
     runs: int
     delta: float | None
-    retest: bool = False
-    value: float | None = None
-    margin: float | None = None
     gain: float | None = None
-    others: int = 0
-    voters: int = 0
 
 
 class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
@@ -229,22 +229,6 @@ class CreditAnswer(Answer, frozen=True, kw_only=True):
     participants: list[CreditView]
     tasks: list[TaskCredit]
     trust: bool
-
-
-class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, compact: what a proposer learns from. ``time_ms`` orders, the oldest first."""
-
-    id: str
-    source_digest: str
-    genome: dict[str, int | float | str | bool]
-    value: float | None
-    replicate: int
-    parent: str | None
-    base: str | None
-    status: str
-    author: str
-    budget: float
-    time_ms: int
 
 
 class ClaimView(msgspec.Struct, frozen=True, kw_only=True):

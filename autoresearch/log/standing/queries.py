@@ -1,6 +1,6 @@
 """Annotations of a run: its author's marks and ban, and the run that it copies.
 
-Queries: best, leaderboard, history, claims, lineage, statistics. Functions of a log's records.
+Queries: best, leaderboard, claims, lineage, statistics. Functions of a log's records.
 
 The leaderboard in sections: confirmed programs are ranked, others have sections of their own.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,6 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow, StoredRun
 from autoresearch.log.standing.answers import (
     ClaimView,
-    HistoryEntry,
     LineageStep,
     MarkView,
     ProgramView,
@@ -110,8 +110,6 @@ MAX_LINEAGE = 1000
 PAGE_MORE = 20
 # A child of a false run was compared with a value that does not exist.
 
-_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
-
 
 def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
     """The newest runs on a task first."""
@@ -134,27 +132,6 @@ def run_body(log: Log, run_id: bytes) -> Run:
             hint="autoresearch node records --kind run",
         )
     return record.body
-
-
-def history(log: Log, task: bytes) -> list[HistoryEntry]:
-    """All runs on a task, compact, the oldest first. Runs behind an unmerged fork are left out."""
-    return [
-        HistoryEntry(
-            id=format_id(row.id),
-            source_digest=row.source_digest.hex(),
-            genome=_genome.decode(row.genome),
-            value=row.value,
-            replicate=row.replicate,
-            parent=_id(row.parent),
-            base=_hex(row.base),
-            status=row.status,
-            author=row.author.hex(),
-            budget=row.budget,
-            time_ms=row.time,
-        )
-        for row in log.runs.history(task)
-        if not row.forked
-    ]
 
 
 def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
@@ -209,29 +186,28 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
     steps: list[LineageStep] = []
     here = trust_context(log)
     for view in reversed(path):
-        program = (bytes.fromhex(view.run.task), bytes.fromhex(view.run.source_digest), view.run.budget)
-        row = program_as_reported(log, program, here)
+        task = bytes.fromhex(view.run.task)
+        row = program_as_reported(log, (task, bytes.fromhex(view.run.source_digest), view.run.budget), here)
         mean = row.mean if row else view.run.value
         before = steps[-1].mean if steps else None
-        delta = mean - before if mean is not None and before is not None else None
-        step = LineageStep(run=view, mean=mean, runs=row.runs if row else 0, delta=delta)
-        steps.append(_measured(log, step, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE))
+        found = judgement(log, parse_id(view.id))
+        step = LineageStep(
+            run=view,
+            mean=mean,
+            runs=row.runs if row else 0,
+            delta=mean - before if mean is not None and before is not None else None,
+            gain=None if found.improvement is None else -log.tasks.sign(task) * found.improvement,
+            **_measured(log, task, found, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE),
+        )
+        steps.append(step)
     return steps
 
 
-def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
-    """A step with the values that others measured."""
-    found, task = judgement(log, parse_id(step.run.id)), bytes.fromhex(step.run.run.task)
+def _measured(log: Log, task: bytes, found: Judgement, *, retest: bool) -> dict[str, Any]:
+    """The fields of a MeasuredValue."""
     rules = log.tasks.rules(task)
-    return msgspec.structs.replace(
-        step,
-        retest=retest,
-        value=found.value,
-        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        gain=None if found.improvement is None else -log.tasks.sign(task) * found.improvement,
-        others=found.runs,
-        voters=found.voters,
-    )
+    within = margin(found.error, found.runs, noise=rules.noise if rules else 0.0)
+    return {"value": found.value, "margin": within, "others": found.runs, "voters": found.voters, "retest": retest}
 
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:
@@ -267,7 +243,6 @@ def wants_retest(log: Log, parent: bytes | None) -> bool:
 def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, section: str = "") -> ProgramView:
     """A program as an answer, with the judgement of its first run."""
     assert row.rank is not None
-    rules = log.tasks.rules(row.task)
     return ProgramView(
         position=position,
         id=format_id(row.first),
@@ -280,22 +255,14 @@ def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, 
         author=row.author.hex(),
         parent=_id(row.parent),
         time_ms=row.first_time,
-        value=found.value,
-        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        others=found.runs,
-        voters=found.voters,
         section=section,
-        retest=wants_retest(log, row.parent),
         participant=participant_of(log, row.author, row.first_time),
+        **_measured(log, row.task, found, retest=wants_retest(log, row.parent)),
     )
 
 
 def _id(record_id: bytes | None) -> str | None:
     return None if record_id is None else format_id(record_id)
-
-
-def _hex(digest: bytes | None) -> str | None:
-    return None if digest is None else digest.hex()
 
 
 # How many rows each section takes in turn while there is room.

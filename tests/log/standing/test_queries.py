@@ -7,7 +7,7 @@ import pytest
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.queries import best, history, leaderboard, lineage, live_claims, run, runs, statistics
+from autoresearch.log.standing.queries import best, leaderboard, lineage, live_claims, run, runs, statistics
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Claim, Note, Run, Withdrawal
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
@@ -30,7 +30,7 @@ def publish(log, value, *, author=1, now_ms=NOW_MS, **fields):
 
 def test_an_empty_log_has_no_best_and_no_lineage(log):
     assert best(log, TASK) is None
-    assert leaderboard(log, TASK) == runs(log, TASK) == history(log, TASK) == live_claims(log, TASK, NOW_MS) == []
+    assert leaderboard(log, TASK) == runs(log, TASK) == log.runs.history(TASK) == live_claims(log, TASK, NOW_MS) == []
     assert statistics(log, TASK).runs == 0
     with pytest.raises(NotFound):
         lineage(log, b"?" * 32)
@@ -153,14 +153,13 @@ def test_history_has_every_run_of_the_task_oldest_first_with_its_genome(log):
     genome = {"lr": 0.1, "layers": 4, "tied": True, "kind": "gelu", "one": 1.0}
     first = publish(log, 1.0, genome=genome, base=b"b" * 32)
     failed = publish(log, None, status="crashed", parent=first.id, now_ms=NOW_MS + 1)
-    entries = history(log, TASK)
-    assert [entry.id for entry in entries] == [format_id(first.id), format_id(failed.id)]
-    assert entries[0].genome == genome
-    assert [type(value) for value in sorted(entries[0].genome.values(), key=str)] == [
-        type(value) for value in sorted(genome.values(), key=str)
-    ]
-    assert (entries[0].base, entries[0].value, entries[0].budget) == ((b"b" * 32).hex(), 1.0, 1e12)
-    assert (entries[1].status, entries[1].value, entries[1].parent) == ("crashed", None, format_id(first.id))
+    rows = log.runs.history(TASK)
+    assert [row.id for row in rows] == [first.id, failed.id]
+    stored = msgspec.json.decode(rows[0].genome)
+    assert stored == genome
+    assert [type(stored[name]) for name in genome] == [type(value) for value in genome.values()]
+    assert (rows[0].base, rows[0].value, rows[0].budget) == (b"b" * 32, 1.0, 1e12)
+    assert (rows[1].status, rows[1].value, rows[1].parent) == ("crashed", None, first.id)
 
 
 def test_a_run_is_shown_whole_and_as_json(log):
@@ -175,7 +174,7 @@ def test_a_run_is_shown_whole_and_as_json(log):
     assert (plain["task"], plain["hypothesis"]) == (TASK.hex(), "width helps")
     assert runs(log, TASK) == [shown] == runs(log, TASK, author=key(1).public)
     assert runs(log, TASK, author=key(2).public) == []
-    for view in (shown, best(log, TASK), lineage(log, record.id), statistics(log, TASK), history(log, TASK)):
+    for view in (shown, best(log, TASK), lineage(log, record.id), statistics(log, TASK)):
         assert json.loads(msgspec.json.encode(view))
 
 
@@ -206,4 +205,4 @@ def test_runs_behind_a_fork_are_marked_and_do_not_count(log):
         format_id(two.id): True,
     }
     assert run(log, one.id).standing.forked
-    assert [entry.id for entry in history(log, TASK)] == [format_id(before.id)]
+    assert [row.id for row in log.runs.history(TASK) if not row.forked] == [before.id]
