@@ -96,12 +96,12 @@ class ResearchAgent:
 
     def read_best_result(self) -> Best:
         """The program to build on: the best confirmed run's, else the best one known."""
-        run = self._leading()
-        source = self._client.ask(questions.source, OneRecord(id=run.id)) if run else self._task.program.decode()
+        view = self._leading()
+        source = self._client.ask(questions.source, OneRecord(id=view.id)) if view else self._task.program.decode()
         return Best(
-            run=run.id if run else "",
-            state=run.state if run else "baseline",
-            value=run.value if run else None,
+            run=view.id if view else "",
+            state=view.standing.state if view else "baseline",
+            value=view.run.value if view else None,
             parameters={name: constant.value for name, constant in constants(source).items()},
             source=source,
         )
@@ -164,16 +164,16 @@ class ResearchAgent:
         return self._read(run)
 
     def _read(self, name: str) -> Result:
-        run = self._run(name)
-        parent = self._run(run.parent) if run.parent else None
-        before = parent.value if parent else None
+        view = self._run(name)
+        run = view.run
+        before = self._run(run.parent).run.value if run.parent else None
         gain = (
             None if run.value is None or before is None else (before - run.value) * sign_of(self._task.metric.direction)
         )
         return Result(
-            run=run.id,
+            run=view.id,
             status=run.status,
-            state=run.state,
+            state=view.standing.state,
             reason=run.reason,
             value=run.value,
             parent=run.parent,

@@ -15,7 +15,7 @@ from autoresearch.ask.desk import Desk
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.log.standing.answers import RunView
+from autoresearch.log.standing.answers import RunFields
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
@@ -102,8 +102,8 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
 
     What is kept is where the folder's next edit starts.
     """
-    run = shown.run
-    assert run is not None
+    assert shown.run is not None
+    run = shown.run.run
     folder = shlex.quote(str(task.folder))
     back = f"→ back to the best program, for another change: autoresearch run checkout {folder}"
     if run.value is None:
@@ -111,9 +111,9 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
     if run.parent is None:
         return ["the baseline: other runs are compared with it", f"→ edit {_files(task, task.folder)} and run again"]
     parent = questions.record(notebook, OneRecord(id=run.parent)).run
-    if parent is None or parent.value is None:
+    if parent is None or parent.run.value is None:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
-    (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent)
+    (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
     margin = WIDE * (task.metric.noise or 0) * math.sqrt(1 / seeds + 1 / others)
     compared = f"{value(after)}{_of(seeds)}, its parent {short(run.parent)} {value(before)}{_of(others)}"
@@ -128,7 +128,7 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
     return [kept, *_remember(task, shown.record.id), f"→ {again if unsure else f'edit {_files(task)} and run again'}"]
 
 
-def _mean(notebook: Desk, run: RunView) -> tuple[float, int]:
+def _mean(notebook: Desk, run: RunFields) -> tuple[float, int]:
     """The mean value of a run's program, and over how many runs."""
     row = notebook.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
     assert run.value is not None

@@ -68,8 +68,8 @@ def test_a_page_after_an_unknown_record_is_not_found(notebook):
 
 def test_a_run_is_shown_whole_and_survives_json(story):
     shown = show_answer(story.notebook.log, story.crashed)
-    assert (shown.record.kind, shown.run.status, shown.run.reason) == ("run", "crashed", "division by zero")
-    assert shown.body["parent"] == story.faster.hex()
+    assert (shown.record.kind, shown.run.run.status, shown.run.run.reason) == ("run", "crashed", "division by zero")
+    assert (shown.run.run.parent, shown.body) == (format_id(story.faster), {})
     assert shown.links == [format_id(story.faster)]
     assert not shown.forked
     assert msgspec.json.decode(msgspec.json.encode(shown), type=ShowAnswer) == shown

@@ -95,12 +95,12 @@ def test_answers_have_headlines_and_a_list_tells_runs_of_the_search_by_them(note
         return with_headlines(log, blobs, answer, me=notebook.mine.public)
 
     shown = filled(show_answer(log, run))
-    assert (shown.run.title, shown.run.headline) == ("my words", "DEPTH 4 → 6")
+    assert (shown.run.run.title, shown.run.standing.headline) == ("my words", "DEPTH 4 → 6")
     assert [change.text for change in shown.changes] == ["DEPTH 4→6"]
     best = filled(best_answer(log, found))
-    assert {best.run.headline, best.reported.headline, best.task.best.headline} == {"DEPTH 4 → 6"}
+    assert {best.run.standing.headline, best.reported.headline, best.task.best.headline} == {"DEPTH 4 → 6"}
     assert filled(top_answer(log, found)).programs[0].proposer == (by.name if by else "")
-    assert filled(lineage_answer(log, run)).steps[-1].run.headline == "DEPTH 4 → 6"
+    assert filled(lineage_answer(log, run)).steps[-1].run.standing.headline == "DEPTH 4 → 6"
     line = filled(log_answer(log)).records[0].summary
     assert line == ("DEPTH 4 → 6: 1" if by else "my words: 1")
     assert filled(show_answer(log, find_task_record(notebook))).because == ""

@@ -82,9 +82,10 @@ class RunsAnswer(Answer, frozen=True, kw_only=True):
     until: int
 
 
-class ProgressMark(msgspec.Struct, frozen=True, kw_only=True):
+class ProgressMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run that led, or that others measured, on the chart. ``gain`` is the improvement over the step before it.
 
+    What has its default is left out of JSON: thousands of marks are sent.
     ``number``, ``time_ms``, ``cost_ms``, ``value``, ``reported``, ``margin``, ``mark``: see RunRow.
     """
 
@@ -95,10 +96,10 @@ class ProgressMark(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     reported: float
     mark: str
-    margin: float = 0.0
+    margin: float | None = None
     leads: bool = False
     led_by_claim: bool = False
-    gain: float = 0.0
+    gain: float | None = None
     label: str = ""
 
 

@@ -125,7 +125,7 @@ def parent_of(log: Log, run_id: bytes) -> bytes:
 def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
     """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
     steps = lineage(log, run_id)
-    task = task_of(log, bytes.fromhex(steps[-1].run.task))
+    task = task_of(log, bytes.fromhex(steps[-1].run.run.task))
     return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
 
 

@@ -69,7 +69,7 @@ def described(body: Run, time_ms: int | None = None) -> Described:
         replicate=body.replicate,
         title=body.title,
         hypothesis=body.hypothesis,
-        proposer=body.proposer.name if body.proposer else "",
+        proposer=body.proposed_by,
         time_ms=time_ms,
         mode=body.mode,
     )
@@ -144,7 +144,7 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
 
 def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
     """What a plan of the search changes, in a line; empty for another one, whose title says it. No run is read."""
-    if plan.proposer is None or plan.proposer.name != SEARCH:
+    if plan.proposed_by != SEARCH:
         return ""
     above = log.records.find(plan.parent) if plan.parent is not None else None
     run = Described(plan.genome, plan.base, plan.source_digest, plan.replicate, plan.title)
@@ -201,8 +201,7 @@ class _Headlines:
         match answer:
             case ShowAnswer(run=RunView() as run):
                 told = self._told(self._log.records.get(parse_id(run.id)))
-                shown = replace(run, headline=told.headline)
-                return replace(answer, run=shown, because=told.because, changes=told.changes)
+                return replace(answer, run=_with(run, told), because=told.because, changes=told.changes)
             case BestAnswer():
                 programs = {name: self._program(getattr(answer, name)) for name in _BEST_PROGRAMS}
                 task = replace(answer.task, best=self._program(answer.task.best))
@@ -219,15 +218,14 @@ class _Headlines:
     def _run(self, view: RunView | None) -> RunView | None:
         if view is None:
             return None
-        told = self._told(self._log.records.get(parse_id(view.id)))
-        return msgspec.structs.replace(view, headline=told.headline)
+        return _with(view, self._told(self._log.records.get(parse_id(view.id))))
 
     def _program(self, view: ProgramView | None) -> ProgramView | None:
         if view is None:
             return None
         record = self._log.records.get(parse_id(view.id))
         told, body = self._told(record), record.body
-        by = body.proposer.name if isinstance(body, Run) and body.proposer else ""
+        by = body.proposed_by if isinstance(body, Run) else ""
         return msgspec.structs.replace(view, headline=told.headline, proposer=by)
 
     def _record(self, view: RecordView) -> RecordView:
@@ -235,7 +233,7 @@ class _Headlines:
             return view
         record = self._log.records.get(parse_id(view.id))
         body = record.body
-        if not isinstance(body, Run) or body.proposer is None or body.proposer.name != SEARCH:
+        if not isinstance(body, Run) or body.proposed_by != SEARCH:
             return view
         named = msgspec.structs.replace(body, title=self._told(record).headline)
         return msgspec.structs.replace(view, summary=summary(named))
@@ -248,3 +246,7 @@ class _Headlines:
         above = self._log.records.find(body.parent) if body.parent else None
         parent = described(above.body, above.time) if above and isinstance(above.body, Run) else None
         return self._tellers[body.task].tell(described(body, record.time), parent)
+
+
+def _with(view: RunView, told: Told) -> RunView:
+    return msgspec.structs.replace(view, standing=msgspec.structs.replace(view.standing, headline=told.headline))

@@ -54,12 +54,13 @@ def experiment_files(task: bytes, name: str, place: str, times: tuple[int, int])
     return {f"{number}/meta.yaml": _yaml(about)}
 
 
-def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, bytes]) -> dict[str, bytes]:
+def run_files(view: RunView, metric: str, place: str, artifacts: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files of a run by their path. ``metric`` is the task's, ``artifacts`` are files of the run by name."""
-    number, record = experiment_id(bytes.fromhex(run.task)), parse_id(run.id)
+    run = view.run
+    number, record = experiment_id(bytes.fromhex(run.task)), parse_id(view.id)
     folder = f"{number}/{run_name(record)}"
     status = _FINISHED if run.status == RunStatus.OK else _KILLED if run.status in STOPPED else _FAILED
-    ended = run.time_ms
+    ended = view.time_ms
     about = {
         "artifact_uri": f"{place}/{folder}/artifacts",
         "end_time": ended,
@@ -67,7 +68,7 @@ def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, byt
         "experiment_id": number,
         "lifecycle_stage": "active",
         "run_id": run_name(record),
-        "run_name": run.title or run.id,
+        "run_name": run.title or view.id,
         "run_uuid": run_name(record),
         "source_name": "",
         "source_type": _LOCAL,
@@ -75,7 +76,7 @@ def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, byt
         "start_time": max(0, ended - run.duration_ms),
         "status": status,
         "tags": [],
-        "user_id": run.participant.short,
+        "user_id": view.participant.short,
     }
     found = {f"{folder}/meta.yaml": _yaml(about)}
     numbers = {**run.metrics, **({metric: run.value} if run.value is not None and metric else {})}
@@ -84,17 +85,18 @@ def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, byt
         found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
     settings = {**run.genome, "budget": run.budget, "mode": run.mode, "replicate": run.replicate, "seed": run.seed}
     found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
-    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(run) if value}
+    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
     return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
 
 
-def _tags(run: RunView) -> Iterator[tuple[str, str]]:
-    yield "mlflow.runName", run.title or run.id
-    yield "mlflow.user", run.participant.name or run.participant.short
+def _tags(view: RunView) -> Iterator[tuple[str, str]]:
+    run = view.run
+    yield "mlflow.runName", run.title or view.id
+    yield "mlflow.user", view.participant.name or view.participant.short
     yield "mlflow.note.content", run.hypothesis
     yield "mlflow.parentRunId", run_name(parse_id(run.parent)) if run.parent else ""
-    yield "autoresearch.record", run.id
-    yield "autoresearch.state", run.state
+    yield "autoresearch.record", view.id
+    yield "autoresearch.state", view.standing.state
     yield "autoresearch.reason", run.reason
     yield "autoresearch.device", run.device
 

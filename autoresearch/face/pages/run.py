@@ -207,12 +207,13 @@ def run_content(
 
     ``diff`` is the difference to its parent; None where it comes later, or is not here.
     """
-    run, verification = shown.run, shown.verification
-    assert run is not None  # a record of another kind has no such page
+    view, verification = shown.run, shown.verification
+    assert view is not None  # a record of another kind has no such page
     assert verification is not None
+    run = view.run
     return {
         "shown": shown,
-        "row": context.row if context else bare_row(run, own=run.participant.key == me),
+        "row": context.row if context else bare_row(view, own=view.participant.key == me),
         "parent": context.parent if context else None,
         "context": context,
         "picture": forest(run, verification, noise=task.noise if task else 0.0),
@@ -222,7 +223,7 @@ def run_content(
         "program": changed_program(diff.diff) if diff else None,
         "curve": curve_data(
             run.curve,
-            parent.run.curve if parent and parent.run else (),
+            parent.run.run.curve if parent and parent.run else (),
             rewards=run.mode != "experiment" or (task is not None and task.metric == _REWARD),
         ),
         "closed": _closed(task, run.value if verification.value is None else verification.value),

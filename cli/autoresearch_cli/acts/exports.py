@@ -287,7 +287,7 @@ def _board(notebook: Desk, gathered: _Gathered) -> dict[str, object]:
 def _run(notebook: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
     log, blobs, record = notebook.log, notebook.blobs, parse_id(run)
     shown, context, diff = show_answer(log, record), None, None
-    above = parse_id(shown.run.parent) if shown.run and shown.run.parent else None
+    above = parse_id(shown.run.run.parent) if shown.run and shown.run.run.parent else None
     with suppress(NotFound):
         context = run_context_answer(log, blobs, record)
     with suppress(AutoresearchError):

@@ -86,12 +86,12 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
         asked = OneRecord(id=run, task=name)
         start, program = questions.record(notebook, asked), here.ask(questions.source, asked)
-        if start.run is None or start.run.task != found.digest.hex():
+        if start.run is None or start.run.run.task != found.digest.hex():
             raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
         _published(notebook, found.digest, place)
         write_program(place, program)
         remember_start(place, start.record.id)
-        return place, f", with the program of {short(start.record.id)} “{start.run.title}”"
+        return place, f", with the program of {short(start.record.id)} “{start.run.run.title}”"
 
 
 def named_folder(task: str) -> Path:

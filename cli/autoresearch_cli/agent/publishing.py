@@ -99,11 +99,11 @@ def is_foreign(project: Project) -> bool:
 
 def say_published(shown: ShowAnswer, task: str) -> None:
     """What was published, its state, and how others get it."""
-    run = shown.run
-    assert run is not None
-    name = short(shown.record.id)
+    assert shown.run is not None
+    run = shown.run.run
+    name, reason = short(shown.record.id), shown.verification.reason if shown.verification else ""
     say(f"{name} is published, on the task {task}: {run.title}")
-    say(f"mean reward {value(run.value)}, {run.state}: {shown.verification.reason if shown.verification else ''}")
+    say(f"mean reward {value(run.value)}, {shown.record.state}: {reason}")
     say(f"→ others have it by: autoresearch get {name}")
 
 

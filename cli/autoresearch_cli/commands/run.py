@@ -130,7 +130,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         finally:  # also where the reader of the record has gone: autoresearch run | head -1
             for line in lines:
                 say(line)
-    if shown.run is None or shown.run.status != OK:
+    if shown.run is None or shown.run.run.status != OK:
         raise typer.Exit(1)
 
 

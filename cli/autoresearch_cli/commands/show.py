@@ -112,7 +112,7 @@ def _next_step(answer: ShowAnswer) -> str:
         return check
     if answer.release:
         return f"autoresearch search {answer.release.type} lists others"
-    if answer.run and answer.run.mode in RUN_MODES:
+    if answer.run and answer.run.run.mode in RUN_MODES:
         return f"autoresearch get {record} DIR"
     if answer.run:
         return "autoresearch diff ID, autoresearch run lineage ID, autoresearch show ID --code"
@@ -176,7 +176,7 @@ def fields(answer: ShowAnswer) -> dict[str, object]:
     found = dict(answer.body)
     found |= msgspec.to_builtins(answer.record)
     if answer.run:
-        found |= msgspec.to_builtins(answer.run)
+        found |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
     return found
 
 

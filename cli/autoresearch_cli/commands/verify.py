@@ -111,7 +111,7 @@ def _list_waiting(task: str, *, json: bool) -> None:
 def _own_packages(notebook: Desk, run: str) -> Task | None:
     """The task of a run, where it has Python packages of its own."""
     found = questions.record(notebook, OneRecord(id=run)).run
-    row = notebook.log.tasks.find(bytes.fromhex(found.task)) if found else None
+    row = notebook.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
     body = notebook.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
         return None

@@ -137,27 +137,27 @@ def program_facts(found: ProgramView) -> Facts:
     ) | _quoted(title=found.title, headline=found.headline)
 
 
-def run_facts(found: RunView, parent: RunView | None = None) -> Facts:
+def run_facts(view: RunView, parent: RunView | None = None) -> Facts:
     """One run, and how it compares with its parent."""
-    delta = None if parent is None or None in (found.value, parent.value) else found.value - parent.value  # type: ignore[operator]
+    run, before = view.run, parent.run.value if parent else None
     return _filled(
-        id=found.id,
-        status=_word(found.status, RunStatus) or "unknown",
-        state=found.state,
-        value=found.value,
-        parent=found.parent,
-        parent_value=parent.value if parent else None,
-        delta=None if delta is None else round(delta, 6),
-        seed=found.seed,
-        replicate=found.replicate,
-        seconds=round(found.duration_ms / 1000, 1),
+        id=view.id,
+        status=_word(run.status, RunStatus) or "unknown",
+        state=view.standing.state,
+        value=run.value,
+        parent=run.parent,
+        parent_value=before,
+        delta=None if run.value is None or before is None else round(run.value - before, 6),
+        seed=run.seed,
+        replicate=run.replicate,
+        seconds=round(run.duration_ms / 1000, 1),
     ) | _quoted(
-        title=found.title,
-        headline=found.headline,
-        hypothesis=found.hypothesis,
-        reason=found.reason,
-        proposer=found.proposer,
-        metrics=found.metrics,
+        title=run.title,
+        headline=view.standing.headline,
+        hypothesis=run.hypothesis,
+        reason=run.reason,
+        proposer=run.proposed_by,
+        metrics=run.metrics,
     )
 
 
@@ -362,11 +362,11 @@ class Tools:
                 raise
             return "", task.baseline.decode()
 
-    def _parent(self, client: Client, run: RunView) -> RunView | None:
-        if not run.parent:
+    def _parent(self, client: Client, view: RunView) -> RunView | None:
+        if not view.run.parent:
             return None
         try:
-            return client.ask(questions.run, OneRecord(id=run.parent)).run
+            return client.ask(questions.run, OneRecord(id=view.run.parent)).run
         except NotFound:
             return None  # it has not come here yet
 

@@ -49,8 +49,9 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
     if answer.demoted and answer.demoted.confirmed_until_ms:
         until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"
         lines.append(("!", f"{short(answer.demoted.id)} “{told(answer.demoted)}” is {until}"))
-    if answer.run and answer.run.hypothesis not in ("", answer.run.title):
-        lines.append(("idea", one_line(answer.run.hypothesis, IDEA_CHARACTERS) if is_rich() else answer.run.hypothesis))
+    idea = answer.run.run.hypothesis if answer.run else ""
+    if answer.run and idea not in ("", answer.run.run.title):
+        lines.append(("idea", one_line(idea, IDEA_CHARACTERS) if is_rich() else idea))
     if answer.note:
         lines.append(("!", answer.note))
     print_labelled(lines)
@@ -236,7 +237,7 @@ def print_lineage(answer: LineageAnswer) -> None:
             signed(step.delta if step.gain is None else step.gain),
             step.others or "",
             step.voters or "",
-            step.run.state,
+            step.run.standing.state,
             "" if alone else person(step.run.participant),
             f"{RETEST}: {told(step.run)}" if step.retest else told(step.run),
         )
@@ -246,10 +247,10 @@ def print_lineage(answer: LineageAnswer) -> None:
     print_table(columns, rows, right=columns[1:5])
 
 
-def _step_cells(step: LineageStep, run: RunView) -> tuple[object, ...]:
-    said = (run.id, figure(step.mean), figure(step.delta), step.runs, run.status, told(run), run.state, _mark(step))
+def _step_cells(step: LineageStep, view: RunView) -> tuple[object, ...]:
+    reported = (view.id, figure(step.mean), figure(step.delta), step.runs, view.run.status, told(view))
     measured = (figure(step.value), figure(step.margin), figure(step.gain), step.others, step.voters)
-    return (*said, *measured, run.participant.key, run.participant.name)
+    return (*reported, view.standing.state, _mark(step), *measured, view.participant.key, view.participant.name)
 
 
 def _mark(step: LineageStep) -> str:

@@ -192,4 +192,8 @@ SEARCH = "search"
 
 def told(run: ProgramView | RunView) -> str:
     """The headline of a run of the search; of a person's or a model's run its own title."""
-    return run.headline if run.proposer == SEARCH and run.headline else run.title
+    if isinstance(run, ProgramView):
+        title, headline, proposer = run.title, run.headline, run.proposer
+    else:
+        title, headline, proposer = run.run.title, run.standing.headline, run.run.proposed_by
+    return headline if proposer == SEARCH and headline else title

@@ -161,12 +161,12 @@ async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: st
 async def run_page(asking: Asking) -> web.Response:
     """The page of a run. What has to come from other nodes is loaded by the page itself."""
     shown = await asking.ask(questions.run, asking.parameters(OneRecord))
-    found = shown.run
-    assert found is not None  # else the operation refuses it
-    asking.about_task(found.task)
-    context = await asking.found(questions.run_context, OneRecord(id=found.id))  # None where it was withdrawn
-    effects = await asking.found(questions.effects, OfTask(task=found.task))
-    parent = await asking.found(questions.run, OneRecord(id=found.parent)) if found.parent else None
+    assert shown.run is not None  # else the operation refuses it
+    run = shown.run.run
+    asking.about_task(run.task)
+    context = await asking.found(questions.run_context, OneRecord(id=shown.record.id))  # None: it was withdrawn
+    effects = await asking.found(questions.effects, OfTask(task=run.task))
+    parent = await asking.found(questions.run, OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
     values = run_content(
         shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
@@ -178,11 +178,12 @@ async def run_diff_page(asking: Asking) -> web.Response:
     """What a run changed against its parent. The two programs may have to come from other nodes."""
     shown = await asking.ask(questions.run, asking.parameters(OneRecord))
     assert shown.run is not None
-    asking.about_task(shown.run.task)
+    asking.about_task(shown.run.run.task)
     try:
-        if shown.run.parent is None:
+        parent = shown.run.run.parent
+        if parent is None:
             raise NotFound("It has no parent: its program is the task’s baseline.")
-        answer = await asking.ask(questions.diff, Difference(old=shown.run.parent, new=shown.run.id))
+        answer = await asking.ask(questions.diff, Difference(old=parent, new=shown.run.id))
         program = await asking.in_thread(lambda: changed_program(answer.diff))
     except AutoresearchError as error:
         return await _part(asking, "run_diff.html", shown.run, sentence=str(error), hint=error.hint)
@@ -193,7 +194,7 @@ async def run_log_page(asking: Asking) -> web.Response:
     """The end of what a run printed. It may have to come from another node."""
     shown = await asking.ask(questions.run, asking.parameters(OneRecord))
     assert shown.run is not None
-    asking.about_task(shown.run.task)
+    asking.about_task(shown.run.run.task)
     try:
         text = await asking.ask(questions.training_log, OneRecord(id=shown.run.id))
         tail = await asking.in_thread(lambda: log_tail(text))
