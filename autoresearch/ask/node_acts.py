@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from autoresearch.ask.ideas import AskAnswer, ClaimAnswer, NoteAnswer
+from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.node import (
-    BroughtAnswer,
     Health,
-    HistoryAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
     RunAccepted,
     ServicesAnswer,
     StatusAnswer,
-    TaskStatus,
     TrustAnswer,
     VotersAnswer,
 )
@@ -32,38 +29,28 @@ from autoresearch.ask.people.participants import (
     ConfirmRequest,
     WithdrawRequest,
 )
-from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
-from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.requests import (
     AdmitRequest,
     AskRequest,
     BlockRequest,
-    BringRequest,
     ClaimRequest,
     DialRequest,
     DropRequest,
     FetchRequest,
-    HistoryRequest,
     NameRequest,
-    NoteRequest,
     OneEvidence,
     PauseRequest,
     ProposeRequest,
     PublishRequest,
-    PublishRunRequest,
-    PublishTaskRequest,
     VerifyRequest,
-    WithdrawRecordRequest,
     WorkRequest,
-    YankRequest,
 )
 
 # The daemon may fetch the run's files from other nodes first.
 VERIFY_SECONDS = 150.0
 # A repository is fetched first.
 PUBLISH_SECONDS = 300.0
-# Checkpoints are copied, and each record is on the disk before the next one.
-BRING_SECONDS = 150.0
 # Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
 ATTEST_SECONDS = 300.0
 # As long as the setting `llm.seconds` lets a model think at most.
@@ -178,34 +165,9 @@ class Node(Protocol):
         """As a founder, count a participant from now on, or no longer; 409 for anybody else."""
         ...
 
-    @operation("POST /v1/withdraw")
-    def withdraw(self, request: WithdrawRecordRequest) -> WithdrawnAnswer:
-        """Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's."""
-        ...
-
-    @operation("POST /v1/notes")
-    def note(self, request: NoteRequest) -> NoteAnswer:
-        """Publish a note: what runs show, or what is worth trying."""
-        ...
-
     @operation("POST /v1/releases", seconds=PUBLISH_SECONDS)
     def publish_release(self, request: PublishRequest) -> ReleaseAnswer:
         """Publish a folder, a file or a commit of a repository as a release; 409 where that version is published."""
-        ...
-
-    @operation("POST /v1/tasks")
-    def publish_task(self, request: PublishTaskRequest) -> TaskStatus:
-        """Publish the task of a folder, with its fixed files and its baseline; nothing where it is published."""
-        ...
-
-    @operation("POST /v1/runs", seconds=PUBLISH_SECONDS)
-    def publish_run(self, request: PublishRunRequest) -> ShowAnswer:
-        """Publish a kept run of a project as it was measured by the task of its environment."""
-        ...
-
-    @operation("POST /v1/yanks")
-    def yank(self, request: YankRequest) -> YankedAnswer:
-        """Advise against an own release: it stays in the log and is no default any more; 409 for another's."""
         ...
 
     @operation("GET /v1/services")
@@ -221,16 +183,6 @@ class Node(Protocol):
     @operation("POST /v1/ask", seconds=ASK_SECONDS)
     def ask(self, request: AskRequest) -> AskAnswer:
         """What the log says to a question: values tried, notes, runs, failures; in a model's words where one is set."""
-        ...
-
-    @operation("POST /v1/history", seconds=BRING_SECONDS)
-    def import_history(self, request: HistoryRequest) -> HistoryAnswer:
-        """Publish notes about past work, such as the rows of a results.tsv; what was published before is left alone."""
-        ...
-
-    @operation("POST /v1/bring", seconds=BRING_SECONDS)
-    def bring(self, request: BringRequest) -> BroughtAnswer:
-        """Publish this participant's finished runs of another network of this home in the one in use, each once."""
         ...
 
     @operation("POST /v1/trust")

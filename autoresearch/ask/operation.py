@@ -39,7 +39,8 @@ F = TypeVar("F", bound=Callable[..., object])
 class Operation:
     """One address of the API: what it takes, what it answers, what it is for, how long a client waits.
 
-    ``reads``: the log answers it, so it needs no daemon; its function then takes a Desk and what it takes.
+    ``reads``: the log answers it, and its function takes a Desk. ``writes``: it publishes, and its function takes the
+    Notebook. Neither needs a daemon.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Operation:
     media: str = JSON
     seconds: float = USUAL_SECONDS
     reads: bool = False
+    writes: bool = False
 
     @property
     def method(self) -> str:
@@ -98,7 +100,7 @@ EVENTS = Operation(
 
 
 def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS) -> Callable[[F], F]:
-    """Make a function an operation of the API: a question to the log, or an act of the node (see `Node`).
+    """Make a function an operation of the API: a question to the log, a publication, or an act of the node.
 
     ``seconds`` is how long a client waits for the answer.
     """
@@ -108,10 +110,10 @@ def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS
         names = dict(function.__annotations__)
         kinds = vars(__import__(function.__module__, fromlist=["*"]))
         answers = kinds[names.pop("return")]
-        reads = names.pop("desk", None) is not None
+        reads, writes = (names.pop(place, None) is not None for place in ("desk", "notebook"))
         takes = kinds[names.popitem()[1]] if names else Nothing
         summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
-        declared = Operation(function.__name__, address, takes, answers, summary, media, seconds, reads)
+        declared = Operation(function.__name__, address, takes, answers, summary, media, seconds, reads, writes)
         function.operation = declared  # type: ignore[attr-defined]  # read by operation_of alone
         return function
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.lock import parse_lock
 from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task
@@ -129,6 +130,18 @@ def shipped_task() -> Task:
     if (root / "pyproject.toml").is_file() and (checkout / MANIFEST).is_file():
         return load_task(checkout)
     return load_task(_PACKAGE / "shipped")
+
+
+def folder_of_task(text: str) -> Path:
+    """The task folder that was named.
+
+    Raises:
+        UsageError: it does not exist, can be no path, or is no task's.
+    """
+    folder = typed_path(text)
+    if not (folder / MANIFEST).is_file():
+        raise UsageError(f"{folder} has no {MANIFEST}", hint=f"autoresearch task new {folder}")
+    return folder.resolve()
 
 
 def load_task(folder: Path, *, program: bytes | None = None) -> Task:

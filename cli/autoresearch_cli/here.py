@@ -74,21 +74,29 @@ def client() -> Client:
 
 
 def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
-    """The answer to a question: of the daemon that runs, else of the log on this machine. Acts need the daemon.
+    """The answer to a question, or what was published: by the daemon that runs, else by this process, on the log here.
 
-    Raises DaemonNotRunning, and what the question raises.
+    Raises DaemonNotRunning where only a daemon can do it, and what the question raises.
     """
     from autoresearch.ask.operation import operation_of
 
+    operation = operation_of(question)
     try:
         return client().ask(question, request)
     except DaemonNotRunning:
-        if not operation_of(question).reads:
+        if not (operation.reads or operation.writes):
             raise
-    # What reads a log takes longer to load than all the rest.
-    from autoresearch_cli.reading import answered_here
+    if operation.writes:
+        from autoresearch.ask.acts.notebook import Notebook
 
-    return answered_here(question, request)
+        with Notebook(paths()) as notebook:
+            notebook.publish_identity(now_ms())
+            return question(notebook, request)
+    # What reads a log takes longer to load than all the rest.
+    from autoresearch_cli.reading import open_notebook, with_blobs
+
+    with open_notebook() as desk:
+        return with_blobs(lambda: question(desk, request))
 
 
 def existing_folder(text: str) -> Path:

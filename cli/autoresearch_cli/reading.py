@@ -40,12 +40,6 @@ MISSING_BLOBS = 20
 FETCH_SECONDS = 20.0
 
 
-def answered_here(question: Callable[..., T], request: msgspec.Struct) -> T:
-    """The answer of the log on this machine to a question (see `here.ask`)."""
-    with open_notebook() as desk:
-        return with_blobs(lambda: question(desk, request))
-
-
 def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
     """What ``read`` gives. A blob that it misses on this machine the daemon gets from other nodes, within ``seconds``.
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, ImportAnswer, NetworkAnswer
 
+from autoresearch.ask import publishing
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
@@ -101,7 +102,7 @@ def test_a_daemon_that_is_killed_while_it_brings_goes_on_without_duplicates(
 ) -> None:
     found_lab(process, tmp_path)
     paths = Paths.from_environment(os.environ)
-    assert Client(paths.socket).ask(Node.bring, BringRequest(network="commons", most=2)).left == 2
+    assert Client(paths.socket).ask(publishing.bring, BringRequest(network="commons", most=2)).left == 2
     os.kill(status(process).pid or 0, signal.SIGKILL)
     wait_for(lambda: process("status", "--json").returncode == 0 and not status(process).running)
     assert process("up").returncode == 0

@@ -16,23 +16,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from autoresearch.ask import questions
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.lookup import task_of
-from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.preparing import read_registry
 from autoresearch.ask.registry.releases import (
     check_new_release,
     own_release,
     prepared_for,
     release_answer,
-    yanked_answer,
 )
 from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
-from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.log.standing.context import own_keys
@@ -42,7 +38,6 @@ from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, is_envi
 from autoresearch.project.model import is_project
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Release, Run
-from autoresearch.record.record import Record
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.folders import is_taken
@@ -200,24 +195,12 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     place = here.existing_folder(folder) if folder else here.task_folder("")
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
-    status = _publish_task(load_task(place))
+    status = here.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
     if json:
         print_json(status)
         return
     say(f"the task {status.name} is published: {status.metric}, {status.direction}")
     say(f"→ others have it by: autoresearch task get {status.name}")
-
-
-def _publish_task(task: TaskFolder) -> TaskStatus:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(Node.publish_task, PublishTaskRequest(task=str(task.folder)))
-    with Notebook(here.paths()) as notebook:
-        notebook.publish_identity(here.now_ms())
-        notebook.publish_task(task, here.now_ms())
-        found = task_of(notebook.log, task.digest)
-        assert found is not None, "it was just published"
-        return task_status(notebook.log, found, author=notebook.author)
 
 
 def _publish(request: PublishRequest) -> ReleaseAnswer:
@@ -369,17 +352,9 @@ def yank(
     assert isinstance(record.body, Release)
     if not yes and sys.stdin.isatty():
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
-    answer = _yank(record, reason)
+    answer = here.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
     if json:
         print_json(answer)
         return
     say(f"{answer.name} {answer.version} is yanked: its name alone does not install it any more")
     say(f"→ autoresearch show {short(answer.id)}")
-
-
-def _yank(record: Record, reason: str) -> YankedAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(Node.yank, YankRequest(release=format_id(record.id), reason=reason))
-    with Notebook(here.paths()) as notebook:
-        return yanked_answer(record, notebook.yank(record, here.now_ms(), reason=reason))

@@ -16,12 +16,11 @@ from typing import Annotated, Literal, TextIO
 
 import typer
 
-from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask import publishing
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
-from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.exports.tables import COLUMNS, read_rows, verdicts
 from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import Carried
@@ -326,14 +325,10 @@ def _text(path: Path) -> str:
 def _append(notes: list[Note]) -> int:
     """Publish the notes that are not there yet, by the daemon where one runs. Returns how many were added."""
     parts = [notes[start : start + NOTES_AT_ONCE] for start in range(0, len(notes), NOTES_AT_ONCE)]
-    try:
-        return sum(_ask(part) for part in parts)
-    except DaemonNotRunning:
-        with Notebook(here.paths()) as notebook:
-            return sum(notebook.publish_history(part, here.now_ms()) for part in parts)
+    return sum(here.ask(publishing.import_history, _request(part)).added for part in parts)
 
 
-def _ask(notes: list[Note]) -> int:
+def _request(notes: list[Note]) -> HistoryRequest:
     given = [
         HistoryNote(
             task=note.task.hex() if note.task else "",
@@ -344,4 +339,4 @@ def _ask(notes: list[Note]) -> int:
         )
         for note in notes
     ]
-    return here.client().ask(Node.import_history, HistoryRequest(notes=given)).added
+    return HistoryRequest(notes=given)

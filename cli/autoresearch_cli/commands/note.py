@@ -11,12 +11,11 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from autoresearch.ask import questions
-from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.ideas import AskAnswer, NoteAnswer
+from autoresearch.ask.ideas import AskAnswer
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.notes import note_on, note_view
+from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import AskRequest, NoteRequest, NotesOf
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.record.encoding import format_id
@@ -66,24 +65,13 @@ def note(
         named = notebook.task().digest.hex() if task else ""
         request = NoteRequest(text=text, evidence=known, topic=topic, task=named)
         note_on(notebook.log, request, author=notebook.me, archived=notebook.archived())
-    answer = _publish(request)
+    answer = here.ask(publishing.note, request)
     if json:
         print_json(answer)
         return
     about = f" on {', '.join(map(short, known))}" if known else f" on the task {answer.note.task}"
     say(f"{short(answer.note.id)} is published: {topic}{about}")
     say("→ autoresearch note list")
-
-
-def _publish(request: NoteRequest) -> NoteAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(Node.note, request)
-    with Notebook(here.paths()) as notebook:
-        notebook.publish_identity(here.now_ms())
-        body, evidence = note_on(notebook.log, request, author=notebook.author)
-        record = notebook.publish_note(body, here.now_ms(), links=evidence)
-        return NoteAnswer(note=note_view(notebook.log, record))
 
 
 @app.command(

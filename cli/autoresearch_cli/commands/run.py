@@ -12,23 +12,18 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from autoresearch.ask import questions
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
-from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.people.claims import own_record, withdrawn_answer
-from autoresearch.ask.records import WithdrawnAnswer
+from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, RunsOf, StarRequest, WithdrawRecordRequest
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
-from autoresearch.record.encoding import format_id
-from autoresearch.record.record import Record
 from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
@@ -313,17 +308,9 @@ def withdraw(
         view = record_view(notebook.log, record)
     if not yes and sys.stdin.isatty():
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
-    answer = _withdraw(record, reason)
+    answer = here.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
     if json:
         print_json(answer)
         return
     say(f"{short(answer.id)} is withdrawn: it stays in the log and does not rank")
     say(f"→ autoresearch show {short(answer.id)}")
-
-
-def _withdraw(record: Record, reason: str) -> WithdrawnAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(Node.withdraw, WithdrawRecordRequest(record=format_id(record.id), reason=reason))
-    with Notebook(here.paths()) as notebook:
-        return withdrawn_answer(record, notebook.withdraw(record, here.now_ms(), reason=reason))

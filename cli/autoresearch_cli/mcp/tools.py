@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from autoresearch.ask import questions
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.client import Client
 from autoresearch.ask.ideas import NoteView, OpenClaim
 from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
@@ -319,7 +319,7 @@ class Tools:
         """
         task = "" if evidence else load_task(self._folder()).digest.hex()
         asked = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
-        return note_facts(self._client().ask(Node.note, asked).note)
+        return note_facts(self._client().ask(publishing.note, asked).note)
 
     def claim(
         self,

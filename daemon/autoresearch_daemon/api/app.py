@@ -12,11 +12,12 @@ import msgspec
 from aiohttp import web
 
 from autoresearch import __version__
-from autoresearch.ask import questions
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.node import Health
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import EVENTS, JSON, METRICS, OPENAPI, Operation, Text, declared, operation_of
 from autoresearch.log.standing.answers import Failure
+from autoresearch.project.runs import records
 from autoresearch_daemon.api.events import ENDINGS, end_streams, stream_events, write_metrics
 from autoresearch_daemon.api.listen import admit, protect
 from autoresearch_daemon.api.port import NODE, NodePort, answer_failures, open_desk
@@ -124,7 +125,7 @@ async def write_openapi(_: web.Request) -> web.StreamResponse:
     return text_response(text, OPENAPI.media)
 
 
-QUESTIONS = declared(Node, questions)
+QUESTIONS = declared(Node, questions, publishing, records)
 # These write to the connection themselves.
 WRITERS: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
     METRICS.name: write_metrics,

@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 from aiohttp import web
 
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node import Event, Health, StatusAnswer
 from autoresearch.errors import (
@@ -35,6 +36,8 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.text import json_text
 from autoresearch.trust.keys import KeyPair
 from autoresearch_daemon.events import now_ms
+
+R = TypeVar("R")
 
 
 class NodePort(Protocol):
@@ -60,6 +63,10 @@ class NodePort(Protocol):
 
     def device(self) -> KeyPair:
         """The key of this device."""
+        ...
+
+    async def publish(self, work: Callable[[Notebook], R]) -> R:
+        """What ``work`` returns, given the notebook of this node, away from the event loop."""
         ...
 
     def status(self) -> StatusAnswer:

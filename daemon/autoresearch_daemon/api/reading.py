@@ -53,6 +53,8 @@ async def ask(request: web.Request, question: Question, given: msgspec.Struct) -
     """What the log answers to a question, or what comes of an act of the node."""
     if operation_of(question).reads:
         return await _read(request, question, given)
+    if operation_of(question).writes:
+        return await request.app[NODE].publish(lambda notebook: question(notebook, given))
     act = getattr(request.app[NODE], question.__name__)
     answered = act() if isinstance(given, Nothing) else act(given)
     return await answered if inspect.isawaitable(answered) else answered  # type: ignore[no-any-return]  # a test compares the types

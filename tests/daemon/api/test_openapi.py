@@ -14,18 +14,10 @@ from autoresearch.log.standing.answers import Answer
 COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
 PATHS = {"{id}": "@~1"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
+# These publish what this small node can't have; the stories of daemons and of the command line do it.
+ELSEWHERE = {"publish_task", "publish_run", "bring", "yank"}
 BODIES = {
-    "/v1/tasks": {"task": "/tmp/task"},
-    "/v1/runs": {
-        "task": "/tmp/task",
-        "program": "x = 1\n",
-        "checkpoint": "/tmp/learned.zip",
-        "mode": "train",
-        "outcome": {"status": "ok", "value": -9.0},
-        "budget": 300,
-    },
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
-    "/v1/bring": {"network": "tea"},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
     "/v1/stars": {"id": "@"},
     "/v1/attestor/withdraw": {"participant": "0" * 64},
@@ -43,7 +35,6 @@ BODIES = {
     "/v1/ask": {"question": "which depths were tried?"},
     "/v1/peers/block": {"peer": "12D3KooW"},
     "/v1/releases": {"place": COMPONENT, "type": "environment", "version": "1.0.0"},
-    "/v1/yanks": {"release": "bafyrei"},
     "/v1/fetch": {"sha256": "0" * 64, "size": 1},
 }
 
@@ -122,7 +113,9 @@ async def test_every_part_of_a_path_is_a_required_parameter(client):
 
 
 @pytest.mark.parametrize(
-    "operation", [one for one in OPERATIONS.values() if "event-stream" not in one.media], ids=lambda one: one.address
+    "operation",
+    [one for one in OPERATIONS.values() if "event-stream" not in one.media and one.name not in ELSEWHERE],
+    ids=lambda one: one.address,
 )
 async def test_every_answer_fits_its_description(client, operation):
     document = await client.get("/openapi.json")
