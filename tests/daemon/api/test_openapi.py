@@ -157,7 +157,7 @@ async def test_every_status_of_an_error_is_described_and_has_the_shape_of_a_fail
             responses = set(operation["responses"])
             assert {"200", "401", "403", "500", "503", "504"} <= responses <= {"200", *failures}
             assert ("413" in responses) == ("requestBody" in operation), (method, path)
-    asked = [("/v1/runs/zzzzzz", 404), ("/v1/runs/%5B", 400), ("/v1/top?limit=0", 400)]
+    asked = [("/v1/runs/bafyreigaaaaa", 404), ("/v1/runs/%5B", 400), ("/v1/top?limit=0", 400)]
     for address, status in asked:
         given = await client.get(address, status)
         assert list(misfits(document, failures[str(status)]["content"]["application/json"]["schema"], given)) == []
