@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -19,22 +18,16 @@ from autoresearch.words import RunState
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.net.test_verification import VERIFY_SECONDS, asked, begin, friends, state_of
 from tests.project.making import learner, train
+from tests.warm import run_command
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def typed(home: Path, folder: Path, *words: str) -> bytes:
+def typed(home: Path, folder: Path, *words: str) -> str:
     """What a command prints at a home, in a folder."""
     settings = {"AUTORESEARCH_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(
-        [sys.executable, "-m", "autoresearch_cli", *words, "--json"],
-        env=os.environ | settings,
-        cwd=folder,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, (words, ended.stderr.decode())
+    ended = run_command(*words, "--json", environment=os.environ | settings, folder=folder, seconds=120)
+    assert ended.returncode == 0, (words, ended.stderr)
     return ended.stdout.splitlines()[-1] if words[0] in ("train", "run") else ended.stdout
 
 
