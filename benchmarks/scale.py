@@ -36,7 +36,7 @@ from autoresearch.ask.people.evidence import credit_answer
 from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
 from autoresearch.ask.runs.diffs import lineage_answer
 from autoresearch.ask.show import show_answer
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
 from autoresearch.log.blobs import BlobStore

@@ -126,10 +126,10 @@ def test_each_kind_has_its_line(body, expected):
 
 
 def test_every_known_kind_has_a_line():
-    from autoresearch.ask import show as summaries
+    from autoresearch.ask import show
 
     named = {kind.__name__ for kind in KINDS.values()}
-    assert named <= set(vars(summaries))
+    assert named <= set(vars(show))
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,18 @@ from dataclasses import dataclass
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
-from autoresearch.propose.search import proposal as descriptions
 from autoresearch.propose.search.effects import effects
 from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.propose.search.moves import Move, Settings, Trial, next_move
-from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal, nothing_left, nothing_to_change
+from autoresearch.propose.search.proposal import (
+    LiveClaim,
+    Problem,
+    Proposal,
+    hypothesis,
+    nothing_left,
+    nothing_to_change,
+    title,
+)
 from autoresearch.task.program import source_digest
 from autoresearch.text import sign_of
 
@@ -272,10 +279,10 @@ def _proposal(
         parent=_ground_run(state) if move.parent is None else move.parent.run.id,
         change=change,
         kind=move.kind,
-        title=descriptions.title(change, gains, state.problem.patches),
+        title=title(change, gains, state.problem.patches),
         hypothesis=closing
         if expected is None
-        else descriptions.hypothesis(change, gains, good, rest, closing, state.problem.patches),
+        else hypothesis(change, gains, good, rest, closing, state.problem.patches),
         expected=expected,
     )
 

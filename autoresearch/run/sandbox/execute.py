@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 
 from autoresearch.errors import AutoresearchError, Refused, UsageError
-from autoresearch.run.sandbox import supervise as verdict
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress
 from autoresearch.run.sandbox.job import Job, Level, Outcome
 from autoresearch.run.sandbox.process import Ending, StartError, started
-from autoresearch.run.sandbox.supervise import Stop, Watch, drain, supervise
+from autoresearch.run.sandbox.supervise import Stop, Watch, drain, failure, judge_result, over_processor_time, supervise
 from autoresearch.words import RunStatus
 
 
@@ -43,7 +42,7 @@ def execute(
             watch.cpu_ms = max(watch.cpu_ms, ending.cpu_ms)
             stop = stop or _failed_start(watch)
             if stop is None and watch.cpu_ms > 1000 * job.limits.processor_seconds:
-                stop = verdict.over_processor_time(job.limits)
+                stop = over_processor_time(job.limits)
     except StartError as error:
         stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, 0, 0)
     except BaseException:
@@ -104,10 +103,10 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
     metrics: Mapping[str, int | float] = result.metrics if result else {}
     value = result.value if result else None
     if stop is None:
-        failed = verdict.failure(ending.exit_status, watch.log.tail())
+        failed = failure(ending.exit_status, watch.log.tail())
         if job.metric_source != "stdout":
             channel, wants_value = watch.channel, job.metric_source == "harness"
-            stop = verdict.judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
+            stop = judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
         elif failed is None:
             stop, metrics, value = _printed(job, watch.log.contents())
         else:

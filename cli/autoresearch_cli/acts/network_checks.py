@@ -14,7 +14,7 @@ from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_com
 from autoresearch.text import counted, duration
 from autoresearch_cli import here
 from autoresearch_cli.acts.checks import FAILED, OK, WARNING
-from autoresearch_cli.commands import voters as admitting
+from autoresearch_cli.commands import voters
 from autoresearch_cli.models import Check
 
 CONNECT_SECONDS = 3.0
@@ -45,7 +45,7 @@ def network_checks() -> Iterator[Check]:
     yield connections(answer.peers)
     if (check := clocks(answer.peers)) is not None:
         yield check
-    if (check := voters(admitting.voters())) is not None:
+    if (check := check_voters(voters.voters())) is not None:
         yield check
 
 
@@ -191,7 +191,7 @@ def clocks(peers: list[PeerView]) -> Check | None:
     return Check(name="clock", result=WARNING, detail=detail, fix="set the clock: timedatectl set-ntp true")
 
 
-def voters(answer: VotersAnswer) -> Check | None:
+def check_voters(answer: VotersAnswer) -> Check | None:
     """Whether this participant counts, and whether enough do; None where the network names nobody."""
     if not answer.named:
         return None

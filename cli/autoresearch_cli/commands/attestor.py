@@ -16,7 +16,6 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
-from autoresearch_cli import here as roots
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
@@ -83,7 +82,7 @@ def _subject(text: str, awaited: AttestAnswer) -> str:
     """The Subject for the codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.ask.people.attestation import confirmation_subject
 
-    mine = roots.loaded()
+    mine = here.loaded()
     network = here.manifest().network.id
     found = confirmation_subject(text, awaited.awaited, mine.root.public, mine.device.public, network)
     if not found:
@@ -117,7 +116,7 @@ def _asked(address: str) -> AttestAnswer:
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:
         raise UsageError("this is not a mail address", hint="autoresearch node id attest you@example.org")
-    root = roots.loaded().root
+    root = here.loaded().root
     if isinstance(root, LockedKey) and not root.here:  # nobody could sign the answers
         raise Refused(
             "the root key is not on this machine",
@@ -137,14 +136,14 @@ def _standing() -> AttestAnswer:
 
         manifest = here.manifest()
         with Log.open(here.paths().log, manifest.network, read_only=True, trust=manifest.trust) as log:
-            return attest_answer(log, roots.loaded().root.public, now_ms=here.now_ms())
+            return attest_answer(log, here.loaded().root.public, now_ms=here.now_ms())
 
 
 def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes = b"") -> AttestAnswer:
     """Answer all codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.ask.people.attestation import confirmations
 
-    device = roots.loaded().device.public
+    device = here.loaded().device.public
     found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id, mail=mail)
     if not found:
         raise _none_awaited()
@@ -181,7 +180,7 @@ def _ask_for_codes(answer: AttestAnswer) -> None:
 def _root() -> KeyPair:
     from autoresearch.trust.keys import KeyPair
 
-    root = roots.unlocked(roots.loaded()).root
+    root = here.unlocked(here.loaded()).root
     assert isinstance(root, KeyPair)
     return root
 

@@ -32,8 +32,7 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Note, Run
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, moment, one_line, size
-from autoresearch_cli import here
-from autoresearch_cli import reading as bundles
+from autoresearch_cli import here, reading
 from autoresearch_cli.catalogue import Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.reading import open_notebook
@@ -161,7 +160,7 @@ def export_task(
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
     path = typed_path(name)
-    written = bundles.write(path, task=task, carried=blobs)
+    written = reading.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:
         print_json(BundleAnswer(file=name, size_bytes=size_bytes, **written._asdict()))
@@ -300,11 +299,11 @@ def _is_bundle(path: Path) -> bool:
 
 
 def _import_bundle(name: str, path: Path, *, json: bool) -> None:
-    imported = bundles.take_in(path)
+    imported = reading.take_in(path)
     if json:
         print_json(BundleImportAnswer(file=name, **asdict(imported)))
         return
-    say(bundles.summary(imported))
+    say(reading.summary(imported))
     if imported.early:
         say("→ import it again later: some records are ahead of this clock")
 
