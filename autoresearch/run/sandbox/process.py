@@ -22,7 +22,7 @@ from autoresearch.run.sandbox import command as bubblewrap
 from autoresearch.run.sandbox import seccomp, watchdog
 from autoresearch.run.sandbox import seccomp as landlock
 from autoresearch.run.sandbox.command import environment, landlock_rules, run_user, specification, tasks_of
-from autoresearch.run.sandbox.job import LIBRARY, Job, Level
+from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
@@ -58,8 +58,7 @@ class Ending:
     """How a tree ended. A signal counts as exit status 128 + its number; memory is that of the largest process."""
 
     exit_status: int
-    cpu_ms: int
-    peak_memory_bytes: int
+    used: Used
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Sandboxed:
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
         cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
-        return Ending(code if code >= 0 else 128 - code, cpu_ms, used.ru_maxrss * 1024)
+        return Ending(code if code >= 0 else 128 - code, Used(cpu_ms, used.ru_maxrss * 1024))
 
 
 @contextmanager
