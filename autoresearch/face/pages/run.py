@@ -18,6 +18,7 @@ from typing import NamedTuple
 from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
+from autoresearch.ask.show import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board, improvement, verifications
 from autoresearch.face.pages.chart import curve_data
 from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall
@@ -213,6 +214,7 @@ def run_content(
     run = view.run
     return {
         "shown": shown,
+        "used": used_words(run),
         "row": context.row if context else bare_row(view, own=view.participant.key == me),
         "parent": context.parent if context else None,
         "context": context,

@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress
-from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
 from autoresearch.run.sandbox.process import Ending, StartError, started
 from autoresearch.run.sandbox.supervise import Stop, Watch, drain, failure, judge_result, over_processor_time, supervise
 from autoresearch.words import RunStatus
@@ -39,12 +41,12 @@ def execute(
             stop = supervise(running, watch, begun + job.limits.seconds, on_progress, cancelled)
             ending = running.end()
             drain(running, watch)
-            watch.cpu_ms = max(watch.cpu_ms, ending.cpu_ms)
+            watch.used = watch.used.at_least(ending.used)
             stop = stop or _failed_start(watch)
-            if stop is None and watch.cpu_ms > 1000 * job.limits.processor_seconds:
+            if stop is None and watch.used.cpu_ms > 1000 * job.limits.processor_seconds:
                 stop = over_processor_time(job.limits)
     except StartError as error:
-        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, 0, 0)
+        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, Used())
     except BaseException:
         if watch.checkpoint is not None:
             watch.checkpoint.finish(keep=False)
@@ -121,9 +123,8 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         log=watch.log.contents(),
         checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
         duration_ms=duration_ms,
-        cpu_ms=watch.cpu_ms,
-        peak_memory_bytes=max(watch.peak_memory_bytes, ending.peak_memory_bytes),
         sandbox=int(level),
+        **msgspec.structs.asdict(watch.used),
     )
 
 

@@ -33,7 +33,7 @@ from autoresearch.run.sandbox.command import (
     specification,
     tasks_of,
 )
-from autoresearch.run.sandbox.job import LIBRARY, Job, Level
+from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
@@ -69,8 +69,7 @@ class Ending:
     """How a tree ended. A signal counts as exit status 128 + its number; memory is that of the largest process."""
 
     exit_status: int
-    cpu_ms: int
-    peak_memory_bytes: int
+    used: Used
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Sandboxed:
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
         cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
-        return Ending(code if code >= 0 else 128 - code, cpu_ms, used.ru_maxrss * 1024)
+        return Ending(code if code >= 0 else 128 - code, Used(cpu_ms, used.ru_maxrss * 1024))
 
 
 @contextmanager

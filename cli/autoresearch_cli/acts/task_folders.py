@@ -128,7 +128,7 @@ class Printed:
 
     text: str
     seconds: float
-    peak_memory_bytes: int
+    memory_bytes: int
 
 
 def printed_once(folder: Path, recipe: Recipe, *, seconds: float, seed: int = 0, venv: str = "") -> Printed:
@@ -232,7 +232,7 @@ class _Seen:
         """How much memory a run may use."""
         if not self.runs:
             return most
-        used = max(run.peak_memory_bytes for run in self.runs) >> 20
+        used = max(run.memory_bytes for run in self.runs) >> 20
         return min(most, max(LEAST_MEMORY_MIB, TIMES_MEMORY * used))
 
 
@@ -319,7 +319,7 @@ def _judged(place: Path, recipe: Recipe, given: Given, seen: _Seen, *, ask: bool
         names = " and ".join(str(place / name) for name in recipe.edit)
         raise UsageError(f"{names} printed no number {metric}" if metric else f"{names} printed no number with a name",
                          hint=PRINT_HINT)  # fmt: skip
-    used = max(run.peak_memory_bytes for run in seen.runs)
+    used = max(run.memory_bytes for run in seen.runs)
     took = max(run.seconds for run in seen.runs)
     say(f"it printed {metric}: {value(seen.values(metric)[0])}, after {took:.1f} s, with {size(used)}")
     direction: str = given.direction or guess_direction(metric)

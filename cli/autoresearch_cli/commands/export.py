@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 import typer
+from msgspec import inspect
 
 from autoresearch.ask import publishing
 from autoresearch.ask.desk import Desk
@@ -30,6 +31,7 @@ from autoresearch.log.standing.verification import judged
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, moment, one_line, size
 from autoresearch_cli import here, reading
@@ -39,10 +41,11 @@ from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
-MORE_COLUMNS = (
-    "id", "task", "run_status", "reason", "parent", "replicate", "seed", "budget", "duration_ms", "peak_memory_bytes",
-    "sandbox", "device", "author", "time", "hypothesis", "state",
-)  # fmt: skip
+# Types of which a value fits into a cell.
+CELLS = (
+    *(inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType),
+    *(inspect.LiteralType, inspect.NoneType),
+)
 GIB = 1 << 30
 app = command_app()
 
@@ -195,7 +198,7 @@ def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
             count += 1
         return count
     line = csv_line if form == "csv" else tsv_line
-    file.write(line([*COLUMNS, *MORE_COLUMNS]))
+    file.write(line(header()))
     for record_id, status in run_verdicts(notebook):
         file.write(line(cells(notebook.log, record_id, status)))
         count += 1
@@ -217,19 +220,30 @@ def run_verdicts(notebook: Desk) -> Iterator[tuple[bytes, str]]:
             )
 
 
+def run_fields() -> list[str]:
+    """The fields of a run that are one number or one text."""
+    about = inspect.type_info(Run)
+    assert isinstance(about, inspect.StructType)
+    kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
+    return [name for name, types in kinds.items() if all(isinstance(kind, CELLS) for kind in types)]
+
+
+def header() -> list[str]:
+    """The columns of results.tsv, then those of a run and of its record."""
+    fields = ["run_status" if name == "status" else name for name in run_fields()]
+    return [*COLUMNS, "id", *fields, "author", "time", "state"]
+
+
 def cells(log: Log, record_id: bytes, status: str) -> list[str]:
     """One run as a row; a crash has zeros, as results.tsv has them."""
     record = log.records.get(record_id)
     body = record.body
     assert isinstance(body, Run)
-    memory = 0.0 if body.value is None else body.peak_memory_bytes / GIB
-    more = (
-        format_id(record.id), body.task.hex(), body.status, body.reason, format_id(body.parent) if body.parent else "",
-        body.replicate, body.seed, body.budget, body.duration_ms, body.peak_memory_bytes, body.sandbox, body.device,
-        record.author.hex(), moment(record.time), body.hypothesis, judged(log, record).state,
-    )  # fmt: skip
+    memory, plain = 0.0 if body.value is None else body.peak_memory_bytes / GIB, plain_body(body)
     first = (short_id(record.id), f"{body.value or 0.0:.6f}", f"{memory:.1f}", status, body.title)
-    return [one_line(str(cell)) for cell in (*first, *more)]
+    fields = ("" if plain[name] is None else plain[name] for name in run_fields())
+    of_record = (record.author.hex(), moment(record.time), judged(log, record).state)
+    return [one_line(str(cell)) for cell in (*first, format_id(record.id), *fields, *of_record)]
 
 
 def tsv_line(row: list[str]) -> str:

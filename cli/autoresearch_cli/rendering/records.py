@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from autoresearch.ask.records import LogAnswer, Measured, RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ComponentView, ReleaseView, SearchAnswer
+from autoresearch.ask.show import used_words
 from autoresearch.log.standing.answers import ParticipantView, RunView
 from autoresearch.text import age, counted, duration, interval, lately, moment, one_line, size, value
 from autoresearch.words import (
@@ -256,7 +257,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("budget", f"{run.budget:.4g}"),
         ("metrics", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
-        ("took", f"{duration(run.duration_ms)}, {duration(run.cpu_ms)} of processor, {size(run.peak_memory_bytes)}"),
+        ("took", ", ".join(used_words(run))),
         ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
         ("with", ", ".join(f"{name} {text}" for name, text in run.environment.items())),
         ("by", run.proposed_by),
