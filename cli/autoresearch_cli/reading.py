@@ -31,6 +31,7 @@ from autoresearch.ask.runs.diffs import run_log, run_source
 from autoresearch.ask.runs.headlines import with_headlines
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.bundle import Imported, Written, import_bundle, write_bundle
 from autoresearch.log.bundle_format import BrokenBundle, Carried
@@ -44,8 +45,7 @@ from autoresearch.trust.identity import load_identity
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch_cli import here
-from autoresearch_cli.rendering.answers import print_awaited
-from autoresearch_cli.rendering.output import paged, print_json, say
+from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 
 if TYPE_CHECKING:
     from autoresearch.propose.mind.known import Known
@@ -203,7 +203,7 @@ def list_awaited(task: str, *, json: bool) -> None:
         print_json(answer)
         return
     with paged():
-        print_awaited(answer, now_ms=now_ms)
+        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=now_ms)
     if not answer.waiting:
         say(f"no run of {answer.task} waits for a verifier")
     if answer.note:

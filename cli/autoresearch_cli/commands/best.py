@@ -23,14 +23,15 @@ from autoresearch.ask.runs.boards import top_answer
 from autoresearch.ask.runs.diffs import effects_answer
 from autoresearch.ask.runs.headlines import with_headlines
 from autoresearch.errors import DaemonNotRunning, NoTaskYet, NotFound
+from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
-from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_effects, print_participant
-from autoresearch_cli.rendering.output import paged, print_exactly, print_json, say
+from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
+from autoresearch_cli.rendering.output import paged, print_exactly, print_json, print_list, say
 
 app = command_app()
 
@@ -184,7 +185,7 @@ def effects(*, task: Task = "", json: Json = False) -> None:
         say(f"no run on {found.name} differs from its parent in few settings yet → autoresearch work")
         return
     with paged():
-        print_effects(answer, found.metric)
+        print_list(effect_columns(found.metric), answer.effects)
     say(f"what adding a part (+) or raising a setting did on {found.name}, the surest improvement first")
     say("→ autoresearch diff ID shows what a run changed")
 

@@ -27,6 +27,8 @@ from autoresearch.ask.requests import MAXIMUM_ROWS, RunsOf, WithdrawRecordReques
 from autoresearch.ask.runs.rows import runs_answer
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.people import CLAIM_COLUMNS
+from autoresearch.face.columns.runs import run_columns
 from autoresearch.log.local import Choice, choose
 from autoresearch.record.encoding import format_id
 from autoresearch.record.record import Record
@@ -39,10 +41,9 @@ from autoresearch_cli.catalogue import Json, Reference, Task, command_app, compl
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.answers import print_claims
-from autoresearch_cli.rendering.boards import print_runs, row_words
+from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.layout import short
-from autoresearch_cli.rendering.output import confirm, paged, print_json, say
+from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.status import state_sentence
 from autoresearch_cli.watching import OK, Display, Watch, choose_display, text_in
@@ -217,7 +218,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         print_json(answer)
         return
     with paged():
-        print_runs(answer, now_ms=here.now_ms())
+        print_list(run_columns(answer.task.metric), answer.runs, now_ms=here.now_ms())
     if not answer.runs:
         say(f"no run on {found.name} is like that" if answer.task.runs else f"no run on {found.name} yet")
         return
@@ -289,7 +290,7 @@ def claims(*, task: Task = "", json: Json = False) -> None:
         say(f"nothing is being tried on {answer.task} now → autoresearch work")
         return
     with paged():
-        print_claims(answer, now_ms=here.now_ms())
+        print_list(CLAIM_COLUMNS, answer.claims, now_ms=here.now_ms())
     say(f"claims on {answer.task}")
     say("→ autoresearch show ID, autoresearch run propose DIR")
 

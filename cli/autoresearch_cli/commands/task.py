@@ -28,7 +28,7 @@ from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.task_folders import Given, asks, copy_task, describe_program, get_task
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
-from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 
 if TYPE_CHECKING:
     from autoresearch.run.bench import Ceiling
@@ -202,8 +202,8 @@ def list_tasks(
 ) -> None:
     """The tasks that are published on this network, and the best value of each; not those that you archived."""
     from autoresearch.ask.runs.boards import tasks_answer
+    from autoresearch.face.columns.runs import TASK_COLUMNS
     from autoresearch_cli.reading import open_notebook
-    from autoresearch_cli.rendering.boards import print_tasks
 
     with open_notebook() as notebook:
         answer = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=all_tasks)
@@ -211,7 +211,7 @@ def list_tasks(
     if json:
         print_json(answer)
         return
-    print_tasks(answer)
+    print_list(TASK_COLUMNS, answer.tasks)
     if answer.tasks or not hidden:
         say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
     else:

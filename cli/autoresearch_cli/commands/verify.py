@@ -17,6 +17,7 @@ from autoresearch.ask.people.participants import EvidenceAnswer
 from autoresearch.ask.records import Measured, ShowAnswer
 from autoresearch.ask.requests import OneEvidence, VerifyRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.people import EVIDENCE_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.context import participant_of
 from autoresearch.record.encoding import format_id
@@ -30,9 +31,9 @@ from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
 from autoresearch_cli.reading import NotebookReader, list_awaited, open_notebook
-from autoresearch_cli.rendering.credit import print_evidence, print_evidence_list
+from autoresearch_cli.rendering.credit import print_evidence
 from autoresearch_cli.rendering.layout import short
-from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.output import print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.watching import Watch, choose_display, text_in
 
@@ -212,7 +213,7 @@ def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> 
     if json:
         print_json(answer)
         return
-    print_evidence_list(answer, now_ms=here.now_ms())
+    print_list(EVIDENCE_COLUMNS, answer.evidence, now_ms=here.now_ms())
     say(
         "→ autoresearch run evidence ID checks one"
         if answer.evidence
