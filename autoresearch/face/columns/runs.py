@@ -236,7 +236,7 @@ TASK_COLUMNS: Columns[TaskStatus] = (
     Column("direction", lambda task: task.direction),
     Column("runs", lambda task: task.runs, COUNT, late=1),
     Column("best", lambda task: best_value(task.best) if task.best else None, VALUE),
-    Column("archived", lambda task: "archived" if task.archived else "", heading="", late=2),
+    Column("archived", lambda task: "archived" if task.archived else "", late=2),
     Column("state", lambda task: task.best.state if task.best else "", STATE, faces=PEOPLE),
     Column("baseline", lambda task: task.baseline, VALUE, faces=PEOPLE, optional=1),
     Column(
@@ -280,7 +280,7 @@ RECORD_COLUMNS: Columns[RecordView] = (
     Column("state", lambda one: one.state, STATE),
     Column("by", lambda one: one.participant, PERSON, varies=True),
     Column("name", lambda one: one.participant.name, faces=PROGRAMS),
-    Column("starred", lambda one: STARRED if one.starred else "", heading=""),
+    Column("starred", lambda one: STARRED if one.starred else ""),
 )
 
 
@@ -391,11 +391,11 @@ def measured_columns(tolerance: float) -> Columns[Measured]:
         return f"{one.stage}{f' {one.round + 1}' if one.round else ''}"
 
     return (
-        Column("stage", stage, heading=""),
+        Column("stage", stage),
         Column("verdict", lambda one: one.verdict),
         Column("measured", lambda one: value(one.value) if one.value is not None else pairs(one) or value(None)),
         Column("by", lambda one: person(one.participant)),
         Column("hardware", lambda one: one.device, faces=PEOPLE, optional=1),
         Column("when", lambda one: one.time_ms, TIME, faces=PEOPLE, optional=2),
-        Column("remarks", partial(_remarks, tolerance=tolerance), heading=""),
+        Column("remarks", partial(_remarks, tolerance=tolerance)),
     )
