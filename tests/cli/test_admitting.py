@@ -128,7 +128,7 @@ def test_whoever_is_no_founder_admits_and_invites_nobody(cli: Cli, lab: Paths) -
 def test_a_founder_admits_by_name_or_key_and_dismisses(cli: Cli, lab: Paths) -> None:
     own = load_identity(lab.keys).root.public.hex()
     ann_is_seen(lab)
-    assert "“ann”" in cli("network", "admit").stdout
+    assert [line.split("\t")[1:] for line in cli("network", "admit").stdout.splitlines()] == [["ann", "", ""]]
     assert counting(cli) == {own: "founder"}
     answer = strictly(cli("network", "admit", "ann", "--reason", "our new machine", "--json").stdout, VotersAnswer)
     assert [voter.why for voter in answer.voters] == ["founder", "admitted"]
@@ -139,7 +139,7 @@ def test_a_founder_admits_by_name_or_key_and_dismisses(cli: Cli, lab: Paths) -> 
     gone = cli("network", "dismiss", ANNS_ROOT.public.hex()[:8])
     assert "its verifications count no longer" in gone.stderr
     assert counting(cli) == {own: "founder"}
-    assert "dismissed" in cli("network", "admit").stdout
+    assert cli("network", "admit").stdout.split("\t")[3].startswith("20"), "when it was dismissed"
     assert "nothing changed" in cli("network", "dismiss", "ann").stderr
     unseen = "cd" * 32
     assert cli("network", "admit", unseen).exit_code == 0
@@ -157,7 +157,7 @@ def test_a_dismissal_ends_the_invite_and_does_not_touch_who_is_named_by_hand(cli
     result = cli("network", "dismiss", "ann")
     assert "still counts here: named by hand → autoresearch network distrust" in result.stderr
     assert "the invite that it came with is ended too" in result.stderr
-    assert "ended · admitted 1 of 5" in cli("network", "invites").stdout
+    assert cli("network", "invites").stdout.split("\t")[1:4] == ["ended", "1", "5"]
 
 
 def test_who_joins_with_an_invite_waits_and_is_told_for_whom(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from autoresearch_cli.rendering.answers import print_awaited
+from autoresearch_cli.rendering.output import print_list
 
 from autoresearch.ask.people.participants import AwaitedView, VerificationsAnswer
+from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
@@ -60,5 +61,5 @@ def test_hostile_titles_stay_in_their_cell(capsys: pytest.CaptureFixture[str]) -
     who = ParticipantView(key="00", short="00", name=NASTY)
     one = AwaitedView(run="bafy", title=NASTY, state="reported", time_ms=0, value=1.0, participant=who,
                       stage=NASTY, round=0, measured=0, committed=0, needed=3)  # fmt: skip
-    print_awaited(VerificationsAnswer(task="t", waiting=[one], newest=[]), now_ms=0)
+    print_list(AWAITED_COLUMNS, [one])
     assert not harms(capsys.readouterr().out)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from autoresearch_cli.here import now_ms
-from autoresearch_cli.rendering.status import print_peers, remarks, status_lines
+from autoresearch_cli.rendering.status import print_peers, status_lines
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import (
@@ -19,6 +19,7 @@ from autoresearch.ask.node import (
     WaitingStatus,
     WorkerStatus,
 )
+from autoresearch.face.columns.people import remarks
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.log.log import Log
@@ -192,9 +193,8 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     assert {row[0]: row[6] for row in rows(cli("node", "records", "--kind", "run").stdout)}[
         format_id(steady.id)
     ] == "confirmed"
-    assert "steady: 1.22 · confirmed" in " ".join(
-        cli("--color", "always", "node", "records", "--kind", "run").stdout.split()
-    )
+    shown = cli("--color", "always", "node", "records", "--kind", "run").stdout
+    assert re.search(r" confirmed +\w+ +steady: 1\.22\n", shown)
     steps = rows(cli("run", "lineage", "@").stdout)
     assert [row[6] for row in steps] == ["reported", "confirmed"]
     assert steps[1][8:13] == ["1.225", "0.0256749", "-0.78", "4", "3"]

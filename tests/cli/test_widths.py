@@ -15,6 +15,8 @@ from autoresearch_cli.rendering.layout import cells, table, wrapped
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.face.columns.column import Column, Columns, Face
+from autoresearch.face.columns.column import lines as piped
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.services import Announcement, Service, reserved
@@ -240,19 +242,39 @@ def test_values_and_their_units_stay_together() -> None:
             assert any(whole in line for line in lines), (width, whole)
 
 
+LAID_OUT: Columns[tuple[str, ...]] = (
+    Column("id", lambda row: row[0]),
+    Column("value", lambda row: row[1]),
+    Column("score", lambda row: row[2], optional=1),
+    Column("marks", lambda row: "", faces=Face.PEOPLE),
+    Column("by", lambda row: row[3]),
+    Column("title", lambda row: row[4]),
+)
+
+
 def test_a_table_leaves_out_what_is_optional_before_it_moves_columns_below() -> None:
-    columns, row = ("id", "value", "score", "by", "title"), ("g3xkabcd", "1.1550", "1.1600", "27a6adac", "a title " * 5)
-    wide = [line.text for line in table(columns, [row], 100, optional=("score",))]
+    row = ("g3xkabcd", "1.1550", "1.1600", "27a6adac", "a title " * 5)
+    wide = [line.text for line in table(LAID_OUT, [row], 100)]
     assert wide[0] == "id        value   score   by        title"
-    narrow = [line.text for line in table(columns, [row], 30, optional=("score",))]
+    narrow = [line.text for line in table(LAID_OUT, [row], 30)]
     assert narrow[:2] == ["id        value   by", "  title"]
-    tiny = [line.text for line in table(columns, [row], 20, optional=("score",))]
+    tiny = [line.text for line in table(LAID_OUT, [row], 20)]
     assert tiny[:2] == ["id        value", "  by · title"]
     assert re.sub(r"\s+", " ", " ".join(tiny)).count("a title") == 5
 
 
 def test_an_empty_column_is_not_shown() -> None:
-    [header, _] = table(("id", "marks", "title"), [("g3xkabcd", "", "a title")], 80)
+    [header, _] = table(LAID_OUT, [("g3xkabcd", "", "", "", "a title")], 80)
     assert header.text == "id        title"
     assert header.header
-    assert table(("id", "title"), [], 80) == []
+    assert table(LAID_OUT, [], 80) == []
+
+
+def test_a_program_gets_every_cell_of_every_row_also_the_empty_ones() -> None:
+    assert piped(LAID_OUT, [("g3xkabcd", "", "", "", "a\ttitle")]) == [["g3xkabcd", "", "", "", "a title"]]
+
+
+def test_a_column_that_varies_is_shown_where_its_rows_differ() -> None:
+    columns = (Column("id", str), Column("by", lambda row: row[0], varies=True))
+    assert [line.text for line in table(columns, ["ab", "ac"], 80)] == ["id", "ab", "ac"]
+    assert table(columns, ["ab", "ba"], 80)[0].text == "id  by"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer
+from autoresearch.face.columns.people import improvement, verifications
 from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
 from autoresearch.log.standing.answers import CreditView, ProgramView, RunView, best_value
 from autoresearch.text import one_line, sign_of
@@ -199,16 +200,6 @@ def as_program(row: RunRow, section: BoardSection) -> ProgramView:
 def by_credit(participants: Sequence[CreditView], task: str) -> list[CreditView]:
     """Participants in the order of a board: by confirmed improvement on a task, verifications, then compute."""
     return sorted(participants, key=lambda one: (-improvement(one, task), -verifications(one), -one.cpu_ms))
-
-
-def improvement(participant: CreditView, task: str) -> float:
-    """The confirmed improvement of a participant on a task, in the metric's unit."""
-    return sum(gain.total for gain in participant.improvements if gain.task == task)
-
-
-def verifications(participant: CreditView) -> int:
-    """How many verifications of a participant count."""
-    return len(participant.passes) + len(participant.fails) + len(participant.replications)
 
 
 def _interval(program: ProgramView) -> Interval:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -26,6 +26,8 @@ from markupsafe import Markup
 from autoresearch import __version__, words
 from autoresearch.ask.node import StatusAnswer, TaskStatus
 from autoresearch.errors import UsageError
+from autoresearch.face.columns import node, people, runs
+from autoresearch.face.columns.column import Column, Face, short, visible
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import (
     LAST_MS,
@@ -148,6 +150,8 @@ def _short(run: str) -> str:
 
 THIN_SPACE = "\N{THIN SPACE}"
 MINUS = "\N{MINUS SIGN}"
+# Of what is no id.
+ID_CHARACTERS = 60
 # What JSON may hold and a script element may not.
 _IN_SCRIPT = ((b"<", rb"\u003c"), (b">", rb"\u003e"), (b"&", rb"\u0026"))
 
@@ -172,8 +176,16 @@ class View:
 def render(template: str, view: View, **values: object) -> str:
     """A page or a part of one as HTML."""
     now = view.now_ms
-    times = {"ago": partial(_ago, now_ms=now), "age": lambda time_ms: age(time_ms, now)}
-    return _templates().get_template(template).render(view=view, links=view.links, **times, **values)
+    given = {
+        "view": view,
+        "links": view.links,
+        "me": view.status.participant.key if view.status else "",
+        "ago": partial(_ago, now_ms=now),
+        "age": lambda time_ms: age(time_ms, now),
+        "text": lambda column, row: column.text(row, now),
+        "visible": lambda columns, rows: visible(columns, rows, Face.PAGE, now),
+    }
+    return _templates().get_template(template).render(**given | values)
 
 
 @cache
@@ -195,16 +207,20 @@ def _templates() -> Environment:
         "size": size,
         "moment": moment,
         "date": date,
-        "short": short,
+        "short": lambda record: one_line(short(record), ID_CHARACTERS),
         "line": one_line,
         "lines": partial(sanitised, lines=True),
         "name": plain_name,
         "counted": counted,
         "json": script_json,
         "slug": lambda text: str(text).replace(" ", "-"),
+        "heading": heading,
     }
     found.globals |= {
         "words": words,
+        "run_lists": runs,
+        "people_lists": people,
+        "node_lists": node,
         "version": __version__,
         "navigation": NAVIGATION,
         "abs": abs,
@@ -212,6 +228,11 @@ def _templates() -> Environment:
         "max": max,
     }
     return found
+
+
+def heading(column: Column[Any]) -> str:
+    """What stands above a column, as a title; the name of a metric as its task has it: ``val_bpb``."""
+    return column.title if "_" in column.title else column.title[:1].upper() + column.title[1:]
 
 
 def signed(change: float | None, digits: int = 4) -> str:
@@ -229,14 +250,6 @@ def number(count: float) -> str:
 def date(time_ms: int) -> str:
     """Day and time of day in UTC."""
     return datetime.fromtimestamp(min(time_ms, LAST_MS) / 1000, UTC).strftime("%d %b %H:%M")
-
-
-def short(run: str) -> str:
-    """The short form of an id; anything else as it is, in a line."""
-    try:
-        return short_id(parse_id(run))
-    except UsageError:
-        return one_line(run, 60)
 
 
 def script_json(answer: object) -> Markup:

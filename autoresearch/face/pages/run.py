@@ -19,7 +19,7 @@ from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
 from autoresearch.ask.show import used_words
-from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board, improvement, verifications
+from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
 from autoresearch.face.pages.chart import curve_data
 from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall
 from autoresearch.log.standing.answers import CreditAnswer, ProgramView
@@ -254,11 +254,14 @@ def board_content(
     ``devices`` are the kinds of hardware to choose from, ``hardware`` the one that is shown; empty: what is compared.
     """
     sections, task = board_sections(top.programs), top.task.digest
+    board = confirmed_board(sections[BoardSection.CONFIRMED], rows, maximize=top.task.direction == MAXIMIZE)
     return {
         "top": top,
-        "board": confirmed_board(sections[BoardSection.CONFIRMED], rows, maximize=top.task.direction == MAXIMIZE),
+        "confirmed": sections[BoardSection.CONFIRMED],
+        "lines": {line.program.id: line for line in board.rows},
         "rows": rows,
-        "credit": [(one, improvement(one, task), verifications(one)) for one in by_credit(credit.participants, task)],
+        "credit": credit,
+        "participants": by_credit(credit.participants, task),
         "open": sections[BoardSection.OPEN],
         "failed": sections[BoardSection.FAILED],
         "unattested": sections[BoardSection.UNATTESTED],

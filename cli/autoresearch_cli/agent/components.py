@@ -16,6 +16,7 @@ import typer
 from autoresearch.ask import questions
 from autoresearch.ask.requests import ReleasesOf
 from autoresearch.errors import UsageError
+from autoresearch.face.columns.node import COMPONENT_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.project.components.finding import find_offer, shipped_offers
 from autoresearch.project.components.installing import has_chosen_default, make_project, missing_components
@@ -38,10 +39,10 @@ from autoresearch_cli.agent.models import (
     project_pythons,
     with_packages,
 )
-from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox, walls_of
+from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.rendering.output import paged, print_json, print_table, say
-from autoresearch_cli.rendering.records import print_components
+from autoresearch_cli.rendering.lists import project_run_columns
+from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 
 app = command_app()
 
@@ -233,32 +234,10 @@ def _restore(project: Project, *, trust: bool, json: bool) -> None:
 
 
 def _print_runs(answer: ProjectAnswer) -> None:
-    print_table(
-        ("id", "mode", "from", "episodes", "mean", "max", "trained", "sandbox", "head"),
-        [
-            (
-                run.id,
-                run.mode if run.status == "ok" else f"{run.mode} ({run.status})",
-                run.parent,
-                run.metrics.get("episodes", 0),
-                _figure(run.metrics.get("mean_reward")),
-                _figure(run.metrics.get("max_reward")),
-                run.totals["training_episodes"],
-                walls_of(run.sandbox, run.trusted),
-                "*" if run.id == answer.head else "",
-            )
-            for run in answer.runs
-        ],
-        right=("episodes", "mean", "max", "trained"),
-        optional=("max", "sandbox"),
-    )
+    print_list(project_run_columns(answer.head), answer.runs)
     if not answer.runs:
         say("there are no runs yet")
         say("→ autoresearch train")
-
-
-def _figure(number: float | None) -> str:
-    return "–" if number is None else f"{number:.4g}"
 
 
 def _wants_default(project: Project, offer: Offer) -> bool:
@@ -314,7 +293,7 @@ def search(
         print_json(answer)
         return
     with paged():
-        print_components(answer, now_ms=here.now_ms())
+        print_list(COMPONENT_COLUMNS, answer.components, now_ms=here.now_ms())
     ships = [each for each in shipped_offers() if chosen in ("", each.type) and (not query or query in each.name)]
     if not answer.components:
         kind_word = chosen or "component"

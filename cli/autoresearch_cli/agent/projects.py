@@ -29,7 +29,8 @@ from autoresearch_cli.agent.models import (
     ProjectRunAnswer,
     project_pythons,
 )
-from autoresearch_cli.rendering.output import print_json, print_labelled, print_table, say
+from autoresearch_cli.rendering.lists import PROJECT_COLUMNS, walls
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 from autoresearch_cli.watching import choose_display
 
 # Between two figures of a run, with --json.
@@ -222,17 +223,10 @@ def print_run(run: Run) -> None:
             f"benchmarked {counted(totals.benchmark_episodes, 'episode')}",
         ),
         ("took", f"{data.seconds:.1f} s"),
-        *([("sandbox", walls_of(run.data.sandbox, run.data.trusted))] if run.data.sandbox or run.data.trusted else []),
+        *([("sandbox", walls(run.data.sandbox, run.data.trusted))] if run.data.sandbox or run.data.trusted else []),
         ("folder", str(run.folder)),
     ]
     print_labelled(lines)
-
-
-def walls_of(level: int, trusted: Sequence[str]) -> str:
-    """How a run was walled in: the level of its sandbox, or whose components ran without one."""
-    if level:
-        return f"S{level}"
-    return f"none, by choice: {', '.join(trusted)}" if trusted else ""
 
 
 def sparks(values: Sequence[float]) -> str:
@@ -279,21 +273,7 @@ def run_view(run: Run) -> ProjectRun:
 
 def print_project(answer: ProjectAnswer) -> None:
     """The components as a table; a default has a star."""
-    print_table(
-        ("type", "default", "name", "from", "class", "parameters"),
-        [
-            (
-                each.type,
-                "*" if each.is_default else "",
-                each.name,
-                " ".join(filter(None, (each.source, each.version))) or "own",
-                each.class_name,
-                " ".join(f"{key}={value}" for key, value in each.parameters.items()),
-            )
-            for each in answer.components
-        ],
-        optional=("class", "from"),
-    )
+    print_list(PROJECT_COLUMNS, answer.components)
 
 
 def _component(project: Project, each: Component, checked: Checked | None) -> ProjectComponent:

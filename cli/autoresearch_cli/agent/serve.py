@@ -13,6 +13,7 @@ import typer
 
 from autoresearch.ask.lookup import service_view, services_answer
 from autoresearch.errors import UsageError
+from autoresearch.face.columns.node import SERVICE_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.project.components.trusting import Pythons
 from autoresearch.project.model import load_project
@@ -24,8 +25,8 @@ from autoresearch_cli import here
 from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer, ServiceKeyAnswer, project_pythons
 from autoresearch_cli.agent.projects import STOPPED, From, Set, Trust, figures_shown, metric_lines, project_path
 from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
-from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.rendering.status import ask_it, print_service, print_services
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
+from autoresearch_cli.rendering.status import ask_it, print_service
 
 
 def join(  # noqa: PLR0913 - each is an option of the command
@@ -193,7 +194,7 @@ def _list(*, json: bool) -> None:
     if json:
         print_json(answer)
     elif answer.services:
-        print_services(answer, now_ms=here.now_ms())
+        print_list(SERVICE_COLUMNS, answer.services, now_ms=here.now_ms())
     else:
         say("no service runs here → autoresearch agent serve env")
 

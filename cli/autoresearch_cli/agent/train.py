@@ -25,7 +25,8 @@ from autoresearch_cli.agent.projects import (
 )
 from autoresearch_cli.agent.serve import join
 from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
-from autoresearch_cli.rendering.output import print_json, print_table, say
+from autoresearch_cli.rendering.lists import SWEEP_COLUMNS
+from autoresearch_cli.rendering.output import print_json, print_list, say
 
 EPISODES = 100
 MEASURED_EPISODES = 20
@@ -178,19 +179,7 @@ def _sweep(
     if json:
         print_json(SweepAnswer(rows=rows))
         return
-    print_table(
-        ("mean reward", "train", "run", "parameters"),
-        [
-            (
-                "–" if row.mean_reward is None else f"{row.mean_reward:.4g}",
-                row.train,
-                row.bench,
-                " ".join(f"{key}={value}" for key, value in row.parameters.items()),
-            )
-            for row in rows
-        ],
-        right=("mean reward",),
-    )
+    print_list(SWEEP_COLUMNS, rows)
     best = " ".join(f"--set {key}={value}" for key, value in rows[0].parameters.items())
     say(f"the next run goes on from the best, {rows[0].bench}")
     say(f"→ autoresearch train {best}")

@@ -18,13 +18,14 @@ from autoresearch.ask import questions
 from autoresearch.ask.requests import OfTask, OfTaskAndParticipant, OneRecord, TopOf
 from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
 from autoresearch.errors import NoTaskYet, NotFound
+from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
-from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_effects, print_participant
-from autoresearch_cli.rendering.output import paged, print_exactly, print_json, say
+from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
+from autoresearch_cli.rendering.output import paged, print_exactly, print_json, print_list, say
 
 app = command_app()
 
@@ -156,7 +157,7 @@ def effects(*, task: Task = "", json: Json = False) -> None:
         say(f"no run on {answer.task} differs from its parent in few settings yet → autoresearch work")
         return
     with paged():
-        print_effects(answer, answer.metric)
+        print_list(effect_columns(answer.metric), answer.effects)
     say(f"what adding a part (+) or raising a setting did on {answer.task}, the surest improvement first")
     say("→ autoresearch diff ID shows what a run changed")
 

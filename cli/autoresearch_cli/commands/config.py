@@ -23,7 +23,8 @@ from autoresearch.settings import (
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import ConfigAnswer, Setting
-from autoresearch_cli.rendering.output import paged, print_json, print_table, print_text, say
+from autoresearch_cli.rendering.lists import setting_columns, setting_text
+from autoresearch_cli.rendering.output import paged, print_json, print_list, print_text, say
 
 
 def check_setting(name: str, value: str) -> None:
@@ -117,10 +118,8 @@ def show(
     if json:
         print_json(answer)
         return
-    columns = ("setting", "value", *(("from", "variable") if origin else ()), "meaning")
-    rows = [(s.name, _typed(s.value), s.origin, s.variable, s.description) for s in answer.settings]
     with paged():
-        print_table(columns, rows if origin else [(*row[:2], row[4]) for row in rows])
+        print_list(setting_columns(origin=origin), answer.settings)
 
 
 @app.command(
@@ -140,7 +139,7 @@ def get(name: Name, *, json: Json = False) -> None:
     if json:
         print_json(ConfigAnswer(file=answer.file, settings=found))
     else:
-        print_text(_typed(found[0].value))
+        print_text(setting_text(found[0].value))
 
 
 @app.command(
@@ -166,7 +165,7 @@ def set_value(
     if json:
         print_json(ConfigAnswer(file=answer.file, settings=changed))
         return
-    say(f"{name} = {_typed(changed[0].value)}")
+    say(f"{name} = {setting_text(changed[0].value)}")
     if changed[0].origin == "environment":
         say(f"→ {changed[0].variable} is set and wins over the file")
     elif here.paths().socket.exists():
@@ -204,8 +203,3 @@ def _setting(values: Settings, name: str, origin: str) -> Setting:
         raise AutoresearchError(f"the setting {name} has a value that can't be shown")
     about = setting_types()[name][1]
     return Setting(name=name, value=value, origin=origin, description=about, variable=environment_variable(name))
-
-
-def _typed(value: bool | int | float | str) -> str:
-    """The value as a person types it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

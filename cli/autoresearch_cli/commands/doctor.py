@@ -9,13 +9,13 @@ import typer
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.run.sandbox.probes import ProbeResult
 from autoresearch_cli import here
-from autoresearch_cli.acts.checks import FAILED, OK, WARNING, all_checks, check_sandbox, guarded
+from autoresearch_cli.acts.checks import FAILED, all_checks, check_sandbox, guarded
 from autoresearch_cli.acts.network_checks import network_checks
 from autoresearch_cli.catalogue import Folder, Json, command_app, examples
 from autoresearch_cli.models import Check, DoctorAnswer, Probe
-from autoresearch_cli.rendering.output import is_rich, print_json, print_rows, print_table, say
+from autoresearch_cli.rendering.lists import CHECK_COLUMNS
+from autoresearch_cli.rendering.output import is_rich, print_json, print_list, print_rows, say
 
-SIGNS = {OK: "✓", WARNING: "!", FAILED: "✗"}
 AcceptFork = Annotated[
     bool, typer.Option("--accept-fork", help="Let this device's history fork where an older copy of the log ends.")
 ]
@@ -103,14 +103,7 @@ def _report(answer: DoctorAnswer, *, json: bool) -> None:
 
 
 def _print(answer: DoctorAnswer) -> None:
-    if is_rich():
-        rows = [
-            (SIGNS[check.result], check.name, f"{check.detail} → {check.fix}" if check.fix else check.detail)
-            for check in answer.checks
-        ]
-        print_table(("", "check", "found"), rows)
-    else:
-        print_rows((check.name, check.result, check.detail, check.fix) for check in answer.checks)
+    print_list(CHECK_COLUMNS, answer.checks)
     open_doors = [probe for probe in answer.probes if not probe.blocked]
     shown = open_doors if is_rich() else answer.probes
     print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in shown)

@@ -9,7 +9,7 @@ import typer
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
-from autoresearch.text import NAME_CHARACTERS, counted, moment
+from autoresearch.text import NAME_CHARACTERS, counted
 from autoresearch.trust.identity import (
     ANSWER,
     REQUEST,
@@ -26,7 +26,8 @@ from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.commands import attestor
 from autoresearch_cli.here import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
-from autoresearch_cli.rendering.output import is_rich, print_json, print_labelled, print_table, say
+from autoresearch_cli.rendering.lists import DEVICE_COLUMNS
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 
 KEY_CHARACTERS = 16
 app = command_app("This participant's keys and devices.", no_args_is_help=False)
@@ -128,22 +129,21 @@ def name(
 def devices(*, json: Json = False) -> None:
     """The devices that the root key has named, as the log here has them."""
     mine = loaded()
-    rows = joining.rows(mine)
+    listed = [
+        DeviceRow(
+            device_key=device.key.hex(),
+            state=device.state,
+            since=device.since_ms,
+            until=device.until_ms,
+            this=_is(device.key, mine),
+        )
+        for device in joining.rows(mine)
+    ]
     if json:
-        listed = [
-            DeviceRow(device_key=r.key.hex(), state=r.state, since=r.since_ms, until=r.until_ms, this=_is(r.key, mine))
-            for r in rows
-        ]
         print_json(DevicesAnswer(participant=mine.root.public.hex(), devices=listed))
         return
-    # Enough of a key to revoke the device by.
-    shown = KEY_CHARACTERS if is_rich() else None
-    table = [
-        (r.key.hex()[:shown], r.state, moment(r.until_ms) if r.until_ms else "never", "this one" * _is(r.key, mine))
-        for r in rows
-    ]
-    print_table(("device key", "state", "until", ""), table)
-    if not table:
+    print_list(DEVICE_COLUMNS, listed)
+    if not listed:
         say("no device is delegated in this log yet → autoresearch up")
 
 

@@ -32,8 +32,9 @@ from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.commands import network_homes, voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
-from autoresearch_cli.rendering.answers import invitation, voter_lines
-from autoresearch_cli.rendering.output import print_json, print_labelled, print_text, say
+from autoresearch_cli.rendering.answers import voter_lines
+from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, print_text, say
 
 STARTING_SECONDS = 15.0
 app = command_app()
@@ -251,7 +252,7 @@ def _end_invite(manifest: Manifest, text: str, *, json: bool) -> None:
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=[row]))
         return
-    print_labelled([invitation(row, here.now_ms())])
+    print_list(INVITATION_COLUMNS, [row], now_ms=here.now_ms())
     say("it admits nobody from now on; whom it admitted stays → autoresearch network dismiss WHO")
 
 

@@ -34,8 +34,8 @@ from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import Json, command_app, complete_network, examples
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.layout import short
-from autoresearch_cli.rendering.output import confirm, is_rich, print_json, print_table, say
+from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
+from autoresearch_cli.rendering.output import confirm, print_json, print_list, say
 
 # At a time: how often a person sees how far it is.
 RUNS_AT_ONCE = 20
@@ -99,16 +99,12 @@ def show_networks(*, json: Json = False) -> None:
     if json:
         print_json(answer)
         return
-    rows = [
-        (one.name, one.id[:ID_DIGITS] if is_rich() else one.id, one.participants, one.records, "✓" * one.in_use)
-        for one in answer.networks
-    ]
-    print_table(("name", "id", "participants", "records", "in use"), rows, right=("participants", "records"))
+    print_list(HOME_NETWORK_COLUMNS, answer.networks)
     used = next(one for one in answer.networks if one.in_use)
     status = starting.daemon_status()
     if status is not None and status.network_id != used.id:
         say(f"the daemon still works in {status.network} → autoresearch network use {used.name}")
-    elif len(rows) > 1:
+    elif len(answer.networks) > 1:
         say("→ autoresearch network use NAME")
 
 
@@ -171,7 +167,7 @@ def bring_runs(
         if json:
             print_json(BroughtRunsAnswer(network=here.manifest().network.name, origin=found.name, runs=runs))
             return
-        print_table(("id", "run"), [(short(run.id), run.summary) for run in runs])
+        print_list(BROUGHT_COLUMNS, runs)
         say(f"{counted(len(runs), 'run')} to bring from {found.name}")
         if runs:
             say(f"→ autoresearch network bring {found.name}")

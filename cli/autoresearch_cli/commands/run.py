@@ -24,6 +24,8 @@ from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, RunsOf, StarRequest, WithdrawRecordRequest
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.people import CLAIM_COLUMNS
+from autoresearch.face.columns.runs import run_columns
 from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
@@ -33,10 +35,9 @@ from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, com
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.answers import print_claims
-from autoresearch_cli.rendering.boards import print_runs, row_words
+from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.layout import short
-from autoresearch_cli.rendering.output import confirm, paged, print_json, say
+from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.status import state_sentence
 from autoresearch_cli.watching import OK, Display, Watch, choose_display, text_in
@@ -211,7 +212,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         print_json(answer)
         return
     with paged():
-        print_runs(answer, now_ms=here.now_ms())
+        print_list(run_columns(answer.task.metric), answer.runs, now_ms=here.now_ms())
     if not answer.runs:
         name = answer.task.name
         say(f"no run on {name} is like that" if answer.task.runs else f"no run on {name} yet")
@@ -281,7 +282,7 @@ def claims(*, task: Task = "", json: Json = False) -> None:
         say(f"nothing is being tried on {answer.task} now → autoresearch work")
         return
     with paged():
-        print_claims(answer, now_ms=here.now_ms())
+        print_list(CLAIM_COLUMNS, answer.claims, now_ms=here.now_ms())
     say(f"claims on {answer.task}")
     say("→ autoresearch show ID, autoresearch run propose DIR")
 

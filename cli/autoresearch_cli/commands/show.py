@@ -15,6 +15,7 @@ from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import Difference, OneRecord, Records
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import KINDS
@@ -24,11 +25,10 @@ from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_reference, complete_task, examples
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.reading import open_notebook, own_device, with_blobs
-from autoresearch_cli.rendering.boards import print_lineage
 from autoresearch_cli.rendering.credit import how_to_check
 from autoresearch_cli.rendering.layout import short
-from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, say
-from autoresearch_cli.rendering.records import print_log, print_record
+from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say
+from autoresearch_cli.rendering.records import print_record
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
 CHECKPOINT_SECONDS = 600.0
@@ -232,7 +232,7 @@ def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> Non
     if json:
         print_json(answer)
         return
-    print_lineage(answer)
+    print_list(LINEAGE_COLUMNS, answer.steps)
     say("→ autoresearch diff ID shows one step")
 
 
@@ -291,7 +291,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
         print_json(answer)
         return
     with paged():
-        print_log(answer, now_ms=here.now_ms())
+        print_list(RECORD_COLUMNS, answer.records, now_ms=here.now_ms())
     if answer.records:
         say("→ autoresearch show ID")
     elif starred:

@@ -28,7 +28,7 @@ from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.task_folders import Given, asks, copy_task, describe_program, get_task
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
-from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 
 if TYPE_CHECKING:
     from autoresearch.run.bench import Ceiling
@@ -203,14 +203,14 @@ def list_tasks(
     """The tasks that are published on this network, and the best value of each; not those that you archived."""
     from autoresearch.ask import questions
     from autoresearch.ask.requests import TasksOf
-    from autoresearch_cli.rendering.boards import print_tasks
+    from autoresearch.face.columns.runs import TASK_COLUMNS
 
     answer = here.ask(questions.tasks, TasksOf(archived=all_tasks))
     hidden = not all_tasks and bool(chosen(here.paths().home_local, Choice.ARCHIVED))
     if json:
         print_json(answer)
         return
-    print_tasks(answer)
+    print_list(TASK_COLUMNS, answer.tasks)
     if answer.tasks or not hidden:
         say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
     else:

@@ -18,6 +18,8 @@ from autoresearch.ask.people.participants import EvidenceAnswer
 from autoresearch.ask.records import Measured, ShowAnswer
 from autoresearch.ask.requests import EvidenceOf, OfTask, OneEvidence, OneRecord, VerifyRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.people import EVIDENCE_COLUMNS
+from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.context import participant_of
 from autoresearch.record.encoding import format_id
@@ -31,10 +33,9 @@ from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.answers import print_awaited
-from autoresearch_cli.rendering.credit import print_evidence, print_evidence_list
+from autoresearch_cli.rendering.credit import print_evidence
 from autoresearch_cli.rendering.layout import short
-from autoresearch_cli.rendering.output import paged, print_json, say
+from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.watching import Watch, choose_display, text_in
 
@@ -100,7 +101,7 @@ def _list_waiting(task: str, *, json: bool) -> None:
         print_json(answer)
         return
     with paged():
-        print_awaited(answer, now_ms=here.now_ms())
+        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=here.now_ms())
     if not answer.waiting:
         say(f"no run of {answer.task} waits for a verifier")
     if answer.note:
@@ -227,7 +228,7 @@ def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> 
     if json:
         print_json(answer)
         return
-    print_evidence_list(answer, now_ms=here.now_ms())
+    print_list(EVIDENCE_COLUMNS, answer.evidence, now_ms=here.now_ms())
     say(
         "→ autoresearch run evidence ID checks one"
         if answer.evidence

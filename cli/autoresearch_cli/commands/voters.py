@@ -18,6 +18,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.voters import named_participant, voters_answer
 from autoresearch.ask.requests import AdmitRequest, BlockRequest, DialRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused
+from autoresearch.face.columns.people import CANDIDATE_COLUMNS
 from autoresearch.log.standing.participants import spent_uses
 from autoresearch.record.record import Network
 from autoresearch.trust.identity import load_identity
@@ -28,8 +29,9 @@ from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.answers import candidate, invitation, voter_lines
-from autoresearch_cli.rendering.output import print_json, print_labelled, say
+from autoresearch_cli.rendering.answers import voter_lines
+from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 from autoresearch_cli.rendering.status import print_peers
 
 
@@ -155,7 +157,7 @@ def admit(
     if not answer.named:
         say("this network names nobody, so all participants are alike → autoresearch network new NAME --for lab")
         return
-    print_labelled(candidate(row, here.now_ms()) for row in answer.candidates)
+    print_list(CANDIDATE_COLUMNS, answer.candidates, now_ms=here.now_ms())
     if not answer.candidates:
         say("everybody in the log counts, or nobody else is in it")
     say("→ autoresearch network admit WHO" if answer.founder else "only a founder admits → autoresearch network show")
@@ -207,7 +209,7 @@ def invites(*, json: Json = False) -> None:
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
         return
-    print_labelled(invitation(row, here.now_ms()) for row in rows)
+    print_list(INVITATION_COLUMNS, rows, now_ms=here.now_ms())
     say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
 
 

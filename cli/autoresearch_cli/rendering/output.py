@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from autoresearch.ask.runs.answers import DiffAnswer
+from autoresearch.face.columns.column import Column, Row, lines
 from autoresearch.text import change, json_text, one_line, sanitised, value
 from autoresearch_cli.rendering.layout import GAP, table, wrapped
 
@@ -132,9 +133,9 @@ def print_rows(rows: Iterable[Sequence[object]], *, flush: bool = False) -> None
         sys.stdout.flush()
 
 
-def print_labelled(lines: Iterable[tuple[str, str]]) -> None:
+def print_labelled(labelled: Iterable[tuple[str, str]]) -> None:
     """Print label and text: aligned and broken between words for a person, tab-separated for a program."""
-    rows = [(one_line(label), one_line(text)) for label, text in lines]
+    rows = [(one_line(label), one_line(text)) for label, text in labelled]
     if not is_rich():
         print_rows(rows)
         return
@@ -151,24 +152,17 @@ def print_labelled(lines: Iterable[tuple[str, str]]) -> None:
             console().print(Text(line))
 
 
-def print_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    right: Sequence[str] = (),
-    optional: Sequence[str] = (),
-) -> None:
-    """Print a table: laid out with a header for a person, as tab-separated lines for a program.
+def print_list(columns: Sequence[Column[Row]], rows: Sequence[Row], *, now_ms: int = 0) -> None:
+    """Print the rows of an answer: a table with a header for a person, tab-separated lines for a program.
 
-    On a narrow terminal ``optional`` columns are left out, in this order; a program gets all of them.
+    ``now_ms`` is the time from which a person reads how long ago something was.
     """
     if not is_rich():
-        print_rows(rows)
+        print_rows(lines(columns, rows))
         return
     from rich.text import Text
 
-    laid_out = table(_cells(columns), [_cells(row) for row in rows], width(), right=right, optional=optional)
-    for line in laid_out:
+    for line in table(columns, rows, width(), now_ms):
         console().print(Text(line.text, "bold" if line.header else "dim" if line.below else ""))
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from autoresearch.ask.records import LogAnswer, Measured, RecordView, ShowAnswer, VerificationStateView
-from autoresearch.ask.registry.components import ComponentView, ReleaseView, SearchAnswer
+from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
+from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.show import used_words
+from autoresearch.face.columns.column import person, shortened
+from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author
 from autoresearch.log.standing.answers import ParticipantView, RunView
-from autoresearch.text import age, counted, duration, interval, lately, moment, one_line, size, value
+from autoresearch.text import age, counted, duration, interval, moment, one_line, size, value
 from autoresearch.words import (
     COPY,
     COPY_SENTENCE,
@@ -24,52 +26,13 @@ from autoresearch.words import (
     RunState,
 )
 from autoresearch_cli.rendering.answers import note_line
-from autoresearch_cli.rendering.layout import person, short, shortened
-from autoresearch_cli.rendering.output import is_rich, print_labelled, print_rows, print_table
+from autoresearch_cli.rendering.layout import short
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list
 
 SUMMARY_CHARACTERS = 240
 # `show ID --json` has all of them.
 VERSIONS_SHOWN = 8
 EQUIVOCAL = "its publisher signed two different releases of this version: neither is taken by its name"
-
-
-def print_components(answer: SearchAnswer, *, now_ms: int) -> None:
-    """Components, the best fit first; whole for a program."""
-    if not is_rich():
-        print_rows(
-            (
-                *(one.id, one.type, one.name, one.version, one.publisher.key, one.publisher.name, standing(one)),
-                *(moment(one.time_ms), one.releases, one.summary),
-            )
-            for one in answer.components
-        )
-        return
-    rows = [
-        (
-            one.type,
-            one.name,
-            one.version,
-            short(one.id),
-            person(one.publisher),
-            lately(one.time_ms, now_ms),
-            standing(one),
-            one_line(one.summary, SUMMARY_CHARACTERS),
-        )
-        for one in answer.components
-    ]
-    columns = ("type", "name", "version", "id", "by", "when", "note", "what")
-    print_table(columns, rows, optional=("when", "by"))
-
-
-def standing(one: ComponentView) -> str:
-    """What a person should know before installing it; empty where all is well."""
-    marks = (
-        "yours" if one.own else "",
-        "" if one.attested or one.own else "unattested",
-        "yanked" if one.yanked else "",
-        "two contents" if one.equivocal else "",
-    )
-    return ", ".join(filter(None, marks))
 
 
 def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
@@ -107,39 +70,6 @@ TIME_FIELDS = ("issued", "expires", "until")
 MARKS_SHOWN = 3
 # `note list` finds all of them.
 NOTES_SHOWN = 5
-STARRED = "starred"
-
-
-def print_log(answer: LogAnswer, *, now_ms: int) -> None:
-    """Records, newest first: short and aligned for a person; whole ids and times for a program."""
-    if is_rich():
-        alone = len({r.participant.key for r in answer.records}) == 1
-        rows = [
-            (short(r.id), r.kind, lately(r.time_ms, now_ms), "" if alone else person(r.participant), with_state(r))
-            for r in answer.records
-        ]
-        print_table(("id", "kind", "when", "by", "what"), rows)
-    else:
-        print_rows(
-            (
-                r.id,
-                r.kind,
-                r.author,
-                r.seq,
-                moment(r.time_ms),
-                r.summary,
-                r.state,
-                r.participant.key,
-                r.participant.name,
-                STARRED if r.starred else "",
-            )
-            for r in answer.records
-        )
-
-
-def with_state(record: RecordView) -> str:
-    """What a record says; of a run also how far others stand behind it; whether it is starred here."""
-    return " · ".join(filter(None, (record.summary, record.state, STARRED if record.starred else "")))
 
 
 def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
@@ -276,47 +206,9 @@ def setting(item: tuple[str, int | float | str | bool]) -> str:
 
 def print_verifications(answer: ShowAnswer) -> None:
     """What the author reported and what verifiers measured, side by side."""
-    if answer.run is None or answer.verification is None:
-        return
-    allowed = f"± {answer.verification.tolerance:.2g} allowed"
-    rows = [("reported", "", value(answer.run.run.value), person(answer.run.participant), allowed)]
-    rows += [
-        (
-            f"{found.stage}{f' {found.round + 1}' if found.round else ''}",
-            found.verdict,
-            value(found.value) if found.value is not None else pairs(found),
-            person(found.participant),
-            "; ".join(
-                filter(
-                    None,
-                    (
-                        asked(found),
-                        "" if found.counts else "does not count",
-                        "" if found.told else "not revealed yet",
-                    ),
-                )
-            ),
-        )
-        for found in answer.verification.measured
-    ]
-    print_table(("", "verdict", "measured", "by", ""), rows)
-
-
-def pairs(found: Measured) -> str:
-    """The pairs of a replication: the parent's value, then the run's."""
-    both = zip(found.parent_values, found.values, strict=False)
-    return ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
-
-
-def asked(found: Measured) -> str:
-    """What the referee found of a checkpoint, in a few words; empty where the run was repeated."""
-    metrics = found.metrics
-    if "evaluated" in metrics:
-        return "by the task's evaluator" + (f", ± {found.allowed:.2g} allowed" if found.allowed is not None else "")
-    if "challenges" not in metrics:
-        return ""
-    gap = f", new text {metrics['gap']:+.1f} σ" if "gap" in metrics else ""
-    return f"{metrics.get('mismatches', 0):.0f} of {metrics['challenges']:.0f} answers differ{gap}"
+    if answer.run is not None and answer.verification is not None:
+        rows = [reported_by_author(answer.run), *answer.verification.measured]
+        print_list(measured_columns(answer.verification.tolerance), rows)
 
 
 def _plain(item: object) -> str:

@@ -27,7 +27,8 @@ from autoresearch.ask.operation import Text, operation_of
 from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOf, TasksOf
 from autoresearch.ask.runs.answers import RunRow, RunsAnswer
 from autoresearch.errors import NotFound
-from autoresearch.face.pages.boards import by_credit, improvement, verifications
+from autoresearch.face.columns.people import verifications
+from autoresearch.face.pages.boards import by_credit
 from autoresearch.face.pages.rendering import Links, View, render
 from autoresearch.log.standing.answers import Answer, CreditView, ParticipantView
 from autoresearch.text import MAXIMIZE
@@ -177,7 +178,7 @@ async def participants_page(asking: Asking) -> web.Response:
         "participants.html",
         "participants",
         credit=credit,
-        rows=[(one, improvement(one, digest), verifications(one)) for one in by_credit(credit.participants, digest)],
+        rows=by_credit(credit.participants, digest),
         voters=voters,
     )
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_cli.models import Check, DoctorAnswer
-from autoresearch_cli.rendering.status import PEER_CHARACTERS
 from autoresearch_daemon.events import now_ms
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -20,6 +19,7 @@ from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import PeersAnswer
 from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import NotFound
+from autoresearch.face.columns.people import PEER_CHARACTERS
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.bundle import write_bundle
 from autoresearch.log.log import Log

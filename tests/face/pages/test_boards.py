@@ -163,3 +163,8 @@ async def test_wall_clock_numbers_are_those_of_this_machine_s_hardware(tmp_path)
     assert name(world, "mine") in own.text
     assert name(world, "theirs 0") not in own.text
     assert name(world, "theirs 0") in others.text
+
+
+async def test_the_tasks_have_their_figures(pages):
+    page = whole_page(await pages("/tasks"))
+    assert re.search(r"grammar \w{12} val_bpb minimize 1\.7150 confirmed", page.text)

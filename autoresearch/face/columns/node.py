@@ -1,0 +1,62 @@
+"""The lists of a node and of the registry: services, proposals, components. Pure."""
+
+from __future__ import annotations
+
+from autoresearch.ask.node import QueuedRun, ServiceView
+from autoresearch.ask.registry.components import ComponentView
+from autoresearch.face.columns.column import (
+    CODE,
+    COUNT,
+    PERSON,
+    RECORD,
+    RUN,
+    TIME,
+    WORDS,
+    Column,
+    Columns,
+    Face,
+)
+
+SERVICE_COLUMNS: Columns[ServiceView] = (
+    Column("name", lambda one: one.name),
+    Column("kind", lambda one: one.kind),
+    Column("component", lambda one: one.component, optional=2),
+    Column("address", lambda one: f"{one.address}:{one.port}"),
+    Column("since", lambda one: one.since_ms, TIME),
+    Column("requests", lambda one: one.requests, COUNT),
+    Column("project", lambda one: one.project, optional=1),
+)
+
+QUEUE_COLUMNS: Columns[QueuedRun] = (
+    Column("name", lambda one: one.name, CODE),
+    Column("title", lambda one: one.title, WORDS),
+    Column("parent", lambda one: one.parent, RUN),
+    Column("seed", lambda one: one.replicate, COUNT),
+    Column("waits", lambda one: one.reason),
+    Column("proposed", lambda one: one.proposed_ms, TIME),
+)
+
+
+def caution(one: ComponentView) -> str:
+    """What a person should know before installing it; empty where all is well."""
+    words = (
+        "yours" if one.own else "",
+        "" if one.attested or one.own else "unattested",
+        "yanked" if one.yanked else "",
+        "two contents" if one.equivocal else "",
+    )
+    return ", ".join(filter(None, words))
+
+
+COMPONENT_COLUMNS: Columns[ComponentView] = (
+    Column("id", lambda one: one.id, RECORD),
+    Column("type", lambda one: one.type),
+    Column("name", lambda one: one.name),
+    Column("version", lambda one: one.version),
+    Column("by", lambda one: one.publisher, PERSON, optional=2),
+    Column("publisher name", lambda one: one.publisher.name, faces=Face.PIPE),
+    Column("note", caution),
+    Column("when", lambda one: one.time_ms, TIME, optional=1),
+    Column("releases", lambda one: one.releases, faces=Face.PIPE),
+    Column("what", lambda one: one.summary, WORDS),
+)

@@ -1,0 +1,405 @@
+"""The lists of runs: tables and boards, lineage, verifications, tasks, effects of settings, records. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from autoresearch.ask.node import TaskStatus
+from autoresearch.ask.people.participants import AwaitedView, VerifiedView
+from autoresearch.ask.records import Measured, RecordView
+from autoresearch.ask.runs.answers import EffectView, RunRow
+from autoresearch.face.columns.column import (
+    CHANGE,
+    COMPUTE_MS,
+    COUNT,
+    DIGEST,
+    PERSON,
+    RECORD,
+    RUN,
+    SHARE,
+    STATE,
+    TIME,
+    VALUE,
+    WORDS,
+    Column,
+    Columns,
+    Face,
+    person,
+    reproach,
+)
+from autoresearch.log.standing.answers import LineageStep, ProgramView, RunView, best_value
+from autoresearch.text import figure, interval, signed, value
+from autoresearch.words import COPY, RETEST, STAGE_NAMES, BoardSection, RunMark
+
+# What the search makes has no words of a person: its headline says more than its title.
+SEARCH = "search"
+# Before a change that the noise over seeds could be.
+ABOUT = "≈"
+# Before a value that does not count: refuted, fraud, banned.
+DOUBT = "×"
+STARRED = "starred"
+PROGRAMS, PEOPLE = Face.PIPE, Face.PEOPLE
+
+
+def told(run: ProgramView | RunView) -> str:
+    """The headline of a run of the search; of a person's or a model's run its own title."""
+    if isinstance(run, ProgramView):
+        title, headline, proposer = run.title, run.headline, run.proposer
+    else:
+        title, headline, proposer = run.run.title, run.standing.headline, run.run.proposed_by
+    return headline if proposer == SEARCH and headline else title
+
+
+def _retest(row: RunRow | ProgramView | LineageStep) -> str:
+    return RETEST if row.retest else ""
+
+
+def _row_value(row: RunRow, _: int) -> str:
+    measured = interval(row.value, row.margin) if row.value is not None else ""
+    return f"{DOUBT} {measured}" if row.in_doubt and measured else measured
+
+
+def _row_change(row: RunRow, _: int) -> str:
+    return f"{ABOUT} {signed(row.delta)}" if row.within_noise and row.delta is not None else signed(row.delta)
+
+
+def _row_state(row: RunRow, _: int) -> str:
+    return ", ".join(filter(None, (row.status if row.mark == RunMark.FAILED else row.mark, _retest(row))))
+
+
+def run_columns(metric: str) -> Columns[RunRow]:
+    """The runs of a task whose values are of a ``metric``."""
+    return (
+        Column("number", lambda row: row.number, COUNT, heading="#", optional=1),
+        Column("run", lambda row: row.id, RUN),
+        Column("mark", lambda row: row.mark, faces=PROGRAMS),
+        Column("state", lambda row: row.state, STATE, told=_row_state, late=1),
+        Column("status", lambda row: row.status, faces=PROGRAMS),
+        Column("reported", lambda row: row.reported, VALUE, faces=PROGRAMS),
+        Column("value", lambda row: row.value, VALUE, told=_row_value, heading=metric),
+        Column("margin", lambda row: row.margin, VALUE, faces=PROGRAMS),
+        Column("vs parent", lambda row: row.delta, CHANGE, told=_row_change),
+        Column("when", lambda row: row.time_ms, TIME, late=2, optional=3),
+        Column("compute", lambda row: row.cpu_ms, COMPUTE_MS, late=2, optional=2),
+        Column("by", lambda row: row.participant, PERSON, late=1, varies=True),
+        Column("name", lambda row: row.participant.name, faces=PROGRAMS),
+        Column("hardware", lambda row: row.device, faces=PROGRAMS),
+        Column("parent", lambda row: row.parent, faces=PROGRAMS),
+        Column("change", lambda row: row.headline, WORDS, late=3),
+        Column("changes", lambda row: " ".join(change.text for change in row.change), faces=PROGRAMS),
+        Column("because", lambda row: row.because, faces=PROGRAMS),
+        Column("re-test", _retest, faces=PROGRAMS),
+    )
+
+
+def _is_measured(program: ProgramView) -> bool:
+    """Whether a program is ranked by what verifiers measured."""
+    return program.section == BoardSection.CONFIRMED
+
+
+def doubts(program: ProgramView) -> list[str]:
+    """What runs before it say of a program: that it is a copy, that it has to be compared again."""
+    return [COPY] * bool(program.copy_of) + [RETEST] * program.retest
+
+
+def _program_state(program: ProgramView, _: int) -> str:
+    if _is_measured(program):
+        return ""
+    return f"{program.state} ({program.voters})" if program.voters else program.state
+
+
+def program_columns(
+    metric: str, now_ms: int, *, sections: bool, rows: Mapping[str, RunRow] | None = None
+) -> Columns[ProgramView]:
+    """The programs of a leaderboard, of which each section may be a table.
+
+    The confirmed have the value that verifiers measured, all others the mean that their authors report. ``sections``:
+    the board has any. ``rows`` are their runs as rows, by id: with these a page says how each compares with its parent.
+    """
+    beside = rows or {}
+
+    def compared(program: ProgramView) -> float | None:
+        row = beside.get(program.id)
+        return row.delta if row else None
+
+    return (
+        Column("place", lambda one: one.position, COUNT, heading="#"),
+        Column("run", lambda one: one.id, RUN),
+        Column(
+            "value",
+            lambda one: best_value(one) if _is_measured(one) else one.mean,
+            VALUE,
+            heading=metric,
+            faces=PEOPLE,
+        ),
+        Column("mean", lambda one: one.mean, VALUE, faces=PROGRAMS),
+        Column(
+            "score",
+            lambda one: one.score,
+            VALUE,
+            told=lambda one, _: "" if one.section else value(one.score),
+            optional=1,
+            faces=Face.PIPE | Face.TERMINAL,
+        ),
+        Column(
+            "runs",
+            lambda one: one.runs,
+            COUNT,
+            told=lambda one, _: str(one.others if _is_measured(one) else one.runs),
+            late=1,
+            optional=4,
+        ),
+        Column("state", lambda one: one.state, STATE, told=_program_state, late=1),
+        Column("device", lambda one: one.author, faces=PROGRAMS),
+        Column("when", lambda one: one.time_ms, TIME, late=2, optional=2),
+        Column(
+            "change",
+            told,
+            WORDS,
+            told=lambda one, _: ": ".join(filter(None, (", ".join(doubts(one)), told(one)))),
+            late=3,
+        ),
+        Column("measured", lambda one: one.value, VALUE, faces=PROGRAMS),
+        Column(
+            "margin",
+            lambda one: one.margin,
+            VALUE,
+            told=lambda one, _: value(one.margin) if _is_measured(one) and one.margin is not None else "",
+            heading="± 95 %",
+            faces=Face.PIPE | Face.TERMINAL,
+        ),
+        Column(
+            "interval",
+            lambda one: interval(one.value, one.margin) if _is_measured(one) else "",
+            heading="95 % interval",
+            faces=Face.PAGE,
+        ),
+        Column("vs parent", lambda one: compared(one) if _is_measured(one) else None, CHANGE, faces=Face.PAGE),
+        Column("others", lambda one: one.others, COUNT, faces=PROGRAMS),
+        Column(
+            "verifiers",
+            lambda one: one.voters,
+            COUNT,
+            told=lambda one, _: str(one.voters or "") if _is_measured(one) else "",
+            late=1,
+            optional=3,
+        ),
+        Column("section", lambda one: one.section, faces=PROGRAMS),
+        Column("re-test", _retest, faces=PROGRAMS),
+        Column("by", lambda one: one.participant, PERSON, late=2, varies=not sections),
+        Column("name", lambda one: one.participant.name, faces=PROGRAMS),
+        Column(
+            "marks",
+            lambda one: reproach(one.marks or (), one.banned_until_ms, now_ms),
+            faces=Face.PIPE | Face.TERMINAL,
+            late=2,
+        ),
+        Column("copy of", lambda one: one.copy_of, faces=PROGRAMS),
+    )
+
+
+LINEAGE_COLUMNS: Columns[LineageStep] = (
+    Column("run", lambda step: step.run.id, RUN),
+    Column(
+        "value",
+        lambda step: step.mean,
+        VALUE,
+        told=lambda step, _: interval(step.mean if step.value is None else step.value, step.margin),
+    ),
+    Column(
+        "vs parent",
+        lambda step: step.delta,
+        CHANGE,
+        told=lambda step, _: signed(step.delta if step.gain is None else step.gain),
+    ),
+    Column("own runs", lambda step: step.runs, COUNT, faces=PROGRAMS),
+    Column("status", lambda step: step.run.run.status, faces=PROGRAMS),
+    Column(
+        "change",
+        lambda step: told(step.run),
+        WORDS,
+        told=lambda step, _: ": ".join(filter(None, (_retest(step), told(step.run)))),
+        late=2,
+    ),
+    Column("state", lambda step: step.run.standing.state, STATE, late=1),
+    Column("re-test", _retest, faces=PROGRAMS),
+    Column("measured", lambda step: step.value, VALUE, faces=PROGRAMS),
+    Column("margin", lambda step: step.margin, VALUE, faces=PROGRAMS),
+    Column("gain", lambda step: step.gain, VALUE, faces=PROGRAMS),
+    Column("runs", lambda step: step.others, COUNT),
+    Column("verifiers", lambda step: step.voters, COUNT),
+    Column("by", lambda step: step.run.participant, PERSON, late=1, varies=True),
+    Column("name", lambda step: step.run.participant.name, faces=PROGRAMS),
+)
+
+TASK_COLUMNS: Columns[TaskStatus] = (
+    Column("task", lambda task: task.name),
+    Column("digest", lambda task: task.digest, DIGEST),
+    Column("metric", lambda task: task.metric),
+    Column("direction", lambda task: task.direction),
+    Column("runs", lambda task: task.runs, COUNT, late=1),
+    Column("best", lambda task: best_value(task.best) if task.best else None, VALUE),
+    Column("archived", lambda task: "archived" if task.archived else "", late=2),
+    Column("state", lambda task: task.best.state if task.best else "", STATE, faces=PEOPLE),
+    Column("baseline", lambda task: task.baseline, VALUE, faces=PEOPLE, optional=1),
+    Column(
+        "of the way", lambda task: task.closed, SHARE, faces=PEOPLE, optional=2, help="from the baseline to the floor"
+    ),
+    Column("failed", lambda task: task.failed, COUNT, faces=PEOPLE, late=1, optional=3),
+)
+
+
+def effect_columns(metric: str) -> Columns[EffectView]:
+    """What settings did to a metric: the mean change, its 95 % interval, and in how many pairs they helped."""
+    return (
+        Column("setting", lambda one: one.name),
+        Column("pairs", lambda one: one.pairs, COUNT, heading="of pairs", late=2),
+        Column(
+            "better",
+            lambda one: one.better,
+            told=lambda one, _: str(one.better),
+            heading="helped",
+            format=COUNT,
+            late=1,
+        ),
+        Column("mean", lambda one: one.mean, CHANGE, heading=metric),
+        Column(
+            "low",
+            lambda one: figure(one.low),
+            told=lambda one, _: "" if one.low is None else f"{signed(one.low)} .. {signed(one.high)}",
+            heading="95 % interval",
+        ),
+        Column("high", lambda one: one.high, VALUE, faces=PROGRAMS),
+    )
+
+
+RECORD_COLUMNS: Columns[RecordView] = (
+    Column("id", lambda one: one.id, RECORD),
+    Column("kind", lambda one: one.kind),
+    Column("device", lambda one: one.author, faces=PROGRAMS),
+    Column("number", lambda one: one.seq, faces=PROGRAMS),
+    Column("when", lambda one: one.time_ms, TIME),
+    Column("what", lambda one: one.summary, WORDS, late=1),
+    Column("state", lambda one: one.state, STATE),
+    Column("by", lambda one: one.participant, PERSON, varies=True),
+    Column("name", lambda one: one.participant.name, faces=PROGRAMS),
+    Column("starred", lambda one: STARRED if one.starred else ""),
+)
+
+
+def _stage(one: AwaitedView | VerifiedView, _: int) -> str:
+    """What verifiers measure, and in which round."""
+    name = STAGE_NAMES.get(one.stage, one.stage)
+    return f"{name}, round {one.round + 1}" if one.round else name
+
+
+def _verifiers(one: AwaitedView, _: int) -> str:
+    of = f" of {one.needed}" if one.measured < one.needed else ""
+    committed = f", {one.committed} committed" if one.committed else ""
+    return f"{one.measured}{of}{committed}"
+
+
+AWAITED_COLUMNS: Columns[AwaitedView] = (
+    Column("run", lambda one: one.run, RUN),
+    Column("reported", lambda one: one.value, VALUE),
+    Column("state", lambda one: one.state, STATE),
+    Column("stage", lambda one: one.stage, told=_stage),
+    Column("round", lambda one: one.round, faces=PROGRAMS),
+    Column(
+        "verifiers",
+        lambda one: one.measured,
+        told=_verifiers,
+        help="verifiers that revealed a value, and that measured it, of those that it takes",
+    ),
+    Column("committed", lambda one: one.committed, faces=PROGRAMS),
+    Column("needed", lambda one: one.needed, faces=PROGRAMS),
+    Column("this node", lambda one: one.part, told=lambda one, _: one.part.replace("_", " ")),
+    Column("when", lambda one: one.time_ms, TIME, optional=1),
+    Column("by", lambda one: one.participant, PERSON, optional=2),
+    Column("name", lambda one: one.participant.name, faces=PROGRAMS),
+    Column("title", lambda one: one.title, WORDS),
+)
+
+
+def _verdict(one: VerifiedView, _: int) -> str:
+    words = {False: "another value", True: "the same value"}
+    verdict = "measured beside its parent" if one.verdict == "pass" else one.verdict
+    return words.get(one.agrees, verdict) + ("" if one.counts else ", does not count")  # type: ignore[arg-type]
+
+
+VERIFIED_COLUMNS: Columns[VerifiedView] = (
+    Column("run", lambda one: one.run, RUN),
+    Column("state", lambda one: one.state, STATE, heading="state now"),
+    Column("stage", lambda one: one.stage, told=_stage),
+    Column("verdict", lambda one: one.verdict, told=_verdict),
+    Column("value", lambda one: one.value, VALUE),
+    Column("verifier", lambda one: one.verifier, PERSON),
+    Column("hardware", lambda one: one.device, optional=1),
+    Column("when", lambda one: one.time_ms, TIME, optional=2),
+    Column("title", lambda one: one.title, WORDS),
+)
+
+
+def pairs(one: Measured) -> str:
+    """The pairs of a replication: the parent's value, then the run's."""
+    both = zip(one.parent_values, one.values, strict=False)
+    return ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
+
+
+def answers_checked(one: Measured) -> str:
+    """What the referee found of a checkpoint, in a few words; empty where the run was repeated."""
+    metrics = one.metrics
+    if "evaluated" in metrics:
+        return "by the task's evaluator" + (f", ± {one.allowed:.2g} allowed" if one.allowed is not None else "")
+    if "challenges" not in metrics:
+        return ""
+    gap = f", new text {metrics['gap']:+.1f} σ" if "gap" in metrics else ""
+    return f"{metrics.get('mismatches', 0):.0f} of {metrics['challenges']:.0f} answers differ{gap}"
+
+
+def _remarks(one: Measured, tolerance: float) -> str:
+    if one.stage == REPORTED:
+        return f"± {tolerance:.2g} allowed"
+    counted = "" if one.counts else "does not count"
+    return "; ".join(filter(None, (answers_checked(one), counted, "" if one.told else "not revealed yet")))
+
+
+# The stage of the author's own value, beside those of the verifiers.
+REPORTED = "reported"
+
+
+def reported_by_author(run: RunView) -> Measured:
+    """The value that the author of a run reports, as the first of those that were measured."""
+    return Measured(
+        id=run.id,
+        author=run.author,
+        time_ms=run.time_ms,
+        stage=REPORTED,
+        round=0,
+        verdict="",
+        value=run.run.value,
+        values=[],
+        parent_values=[],
+        metrics={},
+        counts=True,
+        device=run.run.device,
+        participant=run.participant,
+    )
+
+
+def measured_columns(tolerance: float) -> Columns[Measured]:
+    """What the author reported and what verifiers measured, side by side."""
+
+    def stage(one: Measured) -> str:
+        return f"{one.stage}{f' {one.round + 1}' if one.round else ''}"
+
+    return (
+        Column("stage", stage),
+        Column("verdict", lambda one: one.verdict),
+        Column("measured", lambda one: value(one.value) if one.value is not None else pairs(one) or value(None)),
+        Column("by", lambda one: person(one.participant)),
+        Column("hardware", lambda one: one.device, faces=PEOPLE, optional=1),
+        Column("when", lambda one: one.time_ms, TIME, faces=PEOPLE, optional=2),
+        Column("remarks", partial(_remarks, tolerance=tolerance)),
+    )

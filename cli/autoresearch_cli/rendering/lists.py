@@ -1,0 +1,136 @@
+"""The lists that only the command line has: settings, checks, devices, networks and invites, projects. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from autoresearch.face.columns.column import CODE, COUNT, RECORD, Column, Columns, Face, Format
+from autoresearch.text import age, moment
+
+if TYPE_CHECKING:
+    from autoresearch.ask.records import RecordView
+    from autoresearch_cli.agent.models import ProjectComponent, ProjectRun, SweepRow
+    from autoresearch_cli.models import Check, DeviceRow, HomeNetworkView, InvitationRow, Setting
+
+# Enough to tell a key, a network or an invite apart, and to type it.
+KEY_CHARACTERS = 16
+ID_DIGITS = 8
+TOKEN_CHARACTERS = 8
+
+
+_NUMBER = Format(str, lambda number, _: str(number), right=True)
+
+
+def _reward(number: float | None) -> str:
+    return "–" if number is None else f"{number:.4g}"
+
+
+_REWARD = Format(_reward, lambda number, _: _reward(number), right=True)
+
+
+def _assigned(parameters: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def walls(level: int, trusted: Sequence[str]) -> str:
+    """How a run was walled in: the level of its sandbox, or whose components ran without one."""
+    if level:
+        return f"S{level}"
+    return f"none, by choice: {', '.join(trusted)}" if trusted else ""
+
+
+def setting_text(value: bool | int | float | str) -> str:
+    """The value of a setting as a person types it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def setting_columns(*, origin: bool) -> Columns[Setting]:
+    """The settings; with ``origin`` where each value comes from, and its variable."""
+    faces = Face.ALL if origin else Face(0)
+    return (
+        Column("setting", lambda one: one.name),
+        Column("value", lambda one: setting_text(one.value)),
+        Column("from", lambda one: one.origin, faces=faces),
+        Column("variable", lambda one: one.variable, faces=faces),
+        Column("meaning", lambda one: one.description),
+    )
+
+
+def _finding(check: Check, _: int) -> str:
+    return f"{check.detail} → {check.fix}" if check.fix else check.detail
+
+
+_SIGNS = {"ok": "✓", "warning": "!", "failed": "✗"}
+CHECK_COLUMNS: Columns[Check] = (
+    Column("sign", lambda one: _SIGNS[one.result], heading="", faces=Face.TERMINAL),
+    Column("check", lambda one: one.name),
+    Column("result", lambda one: one.result, faces=Face.PIPE),
+    Column("found", lambda one: one.detail, told=_finding),
+    Column("fix", lambda one: one.fix, faces=Face.PIPE),
+)
+
+DEVICE_COLUMNS: Columns[DeviceRow] = (
+    Column("device key", lambda one: one.device_key, told=lambda one, _: one.device_key[:KEY_CHARACTERS]),
+    Column("state", lambda one: one.state),
+    Column("until", lambda one: moment(one.until) if one.until else "never"),
+    Column("this", lambda one: "this one" if one.this else "", heading=""),
+)
+
+HOME_NETWORK_COLUMNS: Columns[HomeNetworkView] = (
+    Column("name", lambda one: one.name),
+    Column("id", lambda one: one.id, told=lambda one, _: one.id[:ID_DIGITS]),
+    Column("participants", lambda one: one.participants, COUNT),
+    Column("records", lambda one: one.records, COUNT),
+    Column("in use", lambda one: "✓" if one.in_use else ""),
+)
+
+BROUGHT_COLUMNS: Columns[RecordView] = (
+    Column("id", lambda run: run.id, RECORD),
+    Column("run", lambda run: run.summary),
+)
+
+INVITATION_COLUMNS: Columns[InvitationRow] = (
+    Column("token", lambda one: one.token, CODE, told=lambda one, _: one.token[:TOKEN_CHARACTERS]),
+    Column("state", lambda one: one.state),
+    Column("admitted", lambda one: len(one.admitted), told=lambda one, _: f"{len(one.admitted)} of {one.uses}"),
+    Column("uses", lambda one: one.uses, faces=Face.PIPE),
+    Column(
+        "until",
+        lambda one: moment(one.expires_ms),
+        told=lambda one, _: moment(one.expires_ms) if one.state == "open" else "",
+    ),
+    Column("made", lambda one: moment(one.made_ms), told=lambda one, now_ms: age(one.made_ms, now_ms)),
+)
+
+PROJECT_COLUMNS: Columns[ProjectComponent] = (
+    Column("type", lambda one: one.type),
+    Column("default", lambda one: "*" if one.is_default else ""),
+    Column("name", lambda one: one.name),
+    Column("from", lambda one: " ".join(filter(None, (one.source, one.version))) or "own", optional=2),
+    Column("class", lambda one: one.class_name, optional=1),
+    Column("parameters", lambda one: _assigned(one.parameters)),
+)
+
+
+def project_run_columns(head: str) -> Columns[ProjectRun]:
+    """The runs of a project; a star stands at the ``head``, from which the next one goes on."""
+    return (
+        Column("id", lambda run: run.id),
+        Column("mode", lambda run: run.mode if run.status == "ok" else f"{run.mode} ({run.status})"),
+        Column("from", lambda run: run.parent),
+        Column("episodes", lambda run: run.metrics.get("episodes", 0), _NUMBER),
+        Column("mean", lambda run: run.metrics.get("mean_reward"), _REWARD),
+        Column("max", lambda run: run.metrics.get("max_reward"), _REWARD, optional=1),
+        Column("trained", lambda run: run.totals["training_episodes"], _NUMBER),
+        Column("sandbox", lambda run: walls(run.sandbox, run.trusted), optional=2),
+        Column("head", lambda run: "*" if run.id == head else ""),
+    )
+
+
+SWEEP_COLUMNS: Columns[SweepRow] = (
+    Column("mean reward", lambda row: row.mean_reward, _REWARD),
+    Column("train", lambda row: row.train),
+    Column("run", lambda row: row.bench),
+    Column("parameters", lambda row: _assigned(row.parameters)),
+)
