@@ -59,12 +59,18 @@ class BlobStore:
         self.read_only = read_only
         self._objects, self._temporary, self._partial = root / "objects", root / "tmp", root / "partial"
         self._lock = RLock()
-        index = root / "index.sqlite"
-        self._connection = open_database(index, make_index, read_only=read_only)
+        index, lost = root / "index.sqlite", root / "index.lost"
         if not read_only:
             with refusals(root):
                 for folder in (self._objects, self._temporary, self._partial):
                     folder.mkdir(parents=True, exist_ok=True)
+                if not index.exists():
+                    lost.touch()  # before there is an index that names nothing: files without an entry are swept
+        self._connection = open_database(index, make_index, read_only=read_only)
+        if not read_only:
+            if lost.exists():
+                self._enter_all()
+                lost.unlink(missing_ok=True)
             self._sweep()
 
     def __enter__(self) -> BlobStore:
@@ -272,6 +278,11 @@ class BlobStore:
             # What this node made stays its own, even when it comes again from elsewhere.
             keep = "ON CONFLICT DO UPDATE SET fetched = min(fetched, excluded.fetched)"
             self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
+
+    def _enter_all(self) -> None:
+        """Enter every file whose bytes are those of its name: the index is new, or was lost. None is thrown away."""
+        for path in list(self._objects.glob("*/*")):
+            self.put_file(path)
 
     def _sweep(self) -> None:
         """Delete what was written and never entered. Files of processes that still write are locked, and stay."""
