@@ -13,13 +13,13 @@ from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Outcome
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
 from tests.conftest import Once
 from tests.run.refereeing.programs import OVERTIME, carrying
 from tests.run.refereeing.small_task import SHIPPED, TRAIN, small_task
+from tests.walls import best_level
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, once: Once) -> Bench:
     folder = tmp_path_factory.mktemp("bench")
     for place in (folder, *folder.parents[:2]):
         place.chmod(0o755)
-    return Bench(detect_level()[0], 1, "cpu", once("budget-cache", lambda _: None), folder / "scratch")
+    return Bench(best_level(), 1, "cpu", once("budget-cache", lambda _: None), folder / "scratch")
 
 
 def short(share: float = SHARE, program: str = TRAIN) -> Task:

@@ -10,11 +10,11 @@ import pytest
 from autoresearch.judging.statistics import GAP_ERRORS, Findings, passes
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import Model
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.model import Task
 from benchmarks.contamination import Trained, asked, train
 from benchmarks.library_task import library_task
 from tests.conftest import Once
+from tests.walls import best_level
 
 # Each trains for a minute on a quiet machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -36,7 +36,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, once: Once) -> Bench:
     for parent in (folder, *folder.parents[:2]):
         parent.chmod(0o755)
     cache = once("contamination-cache", lambda _: None)
-    return Bench(detect_level()[0], 1, "cpu", cache, folder)
+    return Bench(best_level(), 1, "cpu", cache, folder)
 
 
 @pytest.fixture(scope="module")
