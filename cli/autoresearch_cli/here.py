@@ -1,8 +1,6 @@
-"""This machine as a command finds it: folders, settings, daemon. The one place that reads the environment.
+"""This machine as a command finds it: folders, settings, daemon, keys. The one place that reads the environment.
 
-Where passphrases come from: a variable, a file descriptor, or a person at a terminal; never an argument.
-
-This machine's keys as a command needs them: read, and with the root key at hand.
+Passphrases come from a variable, a file descriptor, or a person at a terminal; never from an argument.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""The notebook on this machine, opened to read: works whether a daemon runs or not.
+"""The log on this machine, opened to read, whether a daemon runs or not.
 
-What the log here adds to the status of a node without a running daemon.
-
-Which runs wait for verifiers: from the log on this machine, whether a daemon runs or not.
-
-Bundles as files of this machine: written whole or not at all, taken in beside a daemon that runs or not.
+What it adds to the status of a node, which runs wait for verifiers, bundles: written whole or not at all, taken in.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""``show``: one record, whole.
-
-``diff``: what a run changed.
-
-``lineage``: the steps from the baseline to a run.
+"""``show``: one record, whole; ``diff``: what a run changed; ``lineage``: the steps from the baseline to it.
 
 ``log``: the newest records.
 """

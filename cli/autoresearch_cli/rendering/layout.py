@@ -1,10 +1,7 @@
-"""Text laid out for the width of a terminal: lines broken between words, tables that give way. Pure.
+"""Text laid out for the width of a terminal: lines broken between words, tables that give way.
 
-Ids as people read them.
-
-Participants as people read them: as much of the key as is needed to type it again, and the name beside it. Pure.
-
-What a run is called where it has one line.
+Also ids, participants (as much of the key as is needed to type it again, and the name) and runs as people read them.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""What the HTTP API needs of the node. Knows neither HTTP nor how the node does it.
+"""What the HTTP API needs of the node, without knowing how the node does it.
 
-What the reading addresses read: the log and the blobs, opened a second time, read only, for threads of their own.
-
-A question about many thousand runs takes tens of milliseconds. The event loop must not wait for it, and the daemon's
-own connection must not be held by it: in write-ahead mode a second connection reads while the first one writes.
-
-Errors as answers: the error tree mapped to HTTP, and everything unexpected kept out of the body.
+Also log and blobs opened a second time for reading, in threads of their own; errors as answers, with everything
+unexpected kept out of the body. A question about many thousand runs takes tens of milliseconds. The event loop must not
+wait for it, and the daemon's own connection must not be held by it: in write-ahead mode a second connection reads while
+the first one writes.
 """
 
 from __future__ import annotations

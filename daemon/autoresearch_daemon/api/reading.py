@@ -1,6 +1,6 @@
-"""The operations that read the log. What they answer is built in `autoresearch.answers`, as for the command line.
+"""The operations that read the log, as aiohttp calls them: decode strictly, ask the log or the node, encode.
 
-From an operation to what aiohttp calls: decode strictly, ask the log or the node, encode.
+What they answer is built in `autoresearch.ask`, as for the command line.
 """
 
 from __future__ import annotations
