@@ -1,6 +1,6 @@
-"""The parameters of operations that take no body: a field is a part of the path or of the query string.
+"""What the API is asked: the bodies of requests, and the parameters of operations that take no body.
 
-What the API is asked to do: the bodies of its requests. Fields that are not named here are refused.
+A parameter is a part of the path or of the query string. Fields that are not named here are refused.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""The steps of a check. The first checks a record's id and signature.
+"""Evidence step by step: what records prove against their author.
 
-Checks of forks: one device, one sequence number, two records.
-
-Checks of lineages: whether a run names a parent on another task.
-
-Checks of seeds: a run's follows from task, program and replicate, a verifier's from its proof.
-
-Checks of a verification's records, before its measurement is repeated.
-
-Compares a verification with the same measurement on this machine, number by number.
+Ids and signatures; forks (one device, one sequence number, two records); lineages; seeds; a verification's records, and
+its numbers beside the same measurement on this machine.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Reports: what one participant measured of one run, as far as the rules need it. Pure.
+"""The state of a run, computed from reports: what one participant measured of it.
 
-Commit before reveal: a verifier fixes its result before it can know the results of others. Pure.
-
-It publishes a digest first, and its result when enough others have published their digests. A reveal links its own
-commitment and those of the others that it waited for. The hash proves the order: a commitment that another's reveal
-links is older than that reveal, whatever their clocks said.
-
-Computes the state of a run from reports. Pure: the same reports in any order give the same state.
+Pure: the same reports in any order give the same state.
 
 reported → provisional → confirmed | not replicated
         ↘ disputed → provisional | refuted            fraud: proven by records alone
+
+Commit before reveal: a verifier publishes a digest first, and its result when enough others have published theirs, so
+nobody can fit a result to those of others. A reveal links its own commitment and those of the others that it waited
+for: a commitment that another's reveal links is older than that reveal, whatever their clocks said.
 """
 
 from __future__ import annotations

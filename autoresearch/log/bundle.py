@@ -1,6 +1,6 @@
-"""Writing a bundle: records in the order of reconciliation, each group of them followed by its blobs.
+"""Bundles. Writing one: records in the order of reconciliation, each group followed by its blobs.
 
-Reading a bundle: records are admitted as if a peer had sent them; blobs are taken when such a record names them.
+Reading one: records are admitted as if a peer had sent them, blobs are taken when such a record names them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Writing the log: own records are signed and appended, those of others admitted and stored.
+"""The log: one SQLite file with all records and the tables computed from them.
 
-The log: one SQLite file with all records and the tables computed from them. Grows only, the same on every peer.
+It grows only, and is the same on every peer. Own records are signed and appended, those of others admitted and stored.
 """
 
 from __future__ import annotations

@@ -1,19 +1,16 @@
-"""How many records of one author are kept: a function of the set of records, never of their arrival.
+"""How many records are kept: of one author, and of all authors together whom the network does not name.
 
-Three nested buckets keep their k smallest by (seq, id): author · day · seq, then author · day, then author. Dropping
-the largest of nested buckets can be done step by step in any order with the same outcome, so all peers keep the same
-records. Rules that look as harmless (caps in bytes, buckets that cross) don't have that property.
-
-One bucket more, of all authors together whom the network does not name, is in :mod:`autoresearch.log.unattested`.
-
-How many records of all authors together are kept whom the network does not name: a bound that many keys don't lift.
+A function of the set of records, never of their arrival. Three nested buckets keep their k smallest by (seq, id):
+author · day · seq, then author · day, then author. Dropping the largest of nested buckets can be done step by step in
+any order with the same outcome, so all peers keep the same records. Rules that look as harmless (caps in bytes, buckets
+that cross) don't have that property.
 
 Named are the keys that the network trusts, those for which a trusted attestor ever gave its word, those whom the
 founders' latest admission admits, and the devices that any of these delegated. The records of all others make one more
-bucket, around their buckets of author and day. It keeps those of the newest days; within a day whole authors, in the
-order of a hash of day and author, and of one author the smallest by (seq, id). That order agrees with the inner
-buckets', so that all peers who trust alike keep the same. Keys that are made for it push out others who are not named,
-and nobody else.
+bucket, around their buckets of author and day: a bound that many keys don't lift. It keeps those of the newest days;
+within a day whole authors, in the order of a hash of day and author, and of one author the smallest by (seq, id). That
+order agrees with the inner buckets', so that all peers who trust alike keep the same. Keys that are made for it push
+out others who are not named, and nobody else.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What is computed from several records: forks, which runs come after one, strays, programs and devices' entries.
+"""Records into tables and out of them again: everything that one transaction changes.
 
-Everything here is computed anew from the tables for whatever was touched, so that it is a function of the records kept
-and not of the way they came in.
-
-Records into tables and out of them again: everything that one transaction changes.
+With it what is computed from several records: forks, which runs come after one, strays, programs, devices' entries.
+That is computed anew from the tables for whatever was touched, so that it is a function of the records kept and not of
+the way they came in.
 """
 
 from __future__ import annotations

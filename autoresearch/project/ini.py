@@ -1,9 +1,8 @@
-"""What a parameter's text means, and whether it is of the type that the component's constructor asks for. Pure.
+"""The text of ``agent.ini``: its sections and keys with their lines. Edits leave all other lines alone. Pure.
 
-The text of ``agent.ini``: its sections and keys with their lines, and edits that leave all other lines alone. Pure.
-
-A line that begins with a blank goes on with the value above it. ``#`` and ``;`` begin a comment: at the start of a
-line, or after a blank.
+Also what a parameter's text means, and whether it is of the type that the component's constructor asks for. A line that
+begins with a blank goes on with the value above it. ``#`` and ``;`` begin a comment: at the start of a line, or after a
+blank.
 """
 
 from __future__ import annotations

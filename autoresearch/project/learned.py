@@ -1,8 +1,7 @@
-"""What components have learned, in files: structure as JSON, arrays as safetensors. Nothing in them can run as code.
+"""What components have learned, in files: structure as JSON, arrays as safetensors, so that nothing can run as code.
 
-What components have learned, as one file: a stored zip of the state files in a run's ``data`` folder.
-
-The same state gives the same bytes. A file may come from a stranger: it is unpacked whole and within bounds, or not.
+Also as one file, a stored zip of a run's ``data`` folder. The same state gives the same bytes. A file may come from a
+stranger: it is unpacked whole and within bounds, or not.
 """
 
 from __future__ import annotations

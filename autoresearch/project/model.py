@@ -1,10 +1,9 @@
-"""What a project consists of: its components by type and name, their defaults, their parameters. Reads ``agent.ini``.
+"""What a project consists of, by ``agent.ini``: components by type and name, their defaults, their parameters.
 
 ``[Policy.q_table]`` is a component of type policy. ``[Policy]`` names the type's default, or is its only component.
-
-Effective parameters: ``agent.ini``, over it ``parameters.yaml``, over it ``--set``. Each keeps where it was written.
-
-``parameters.yaml`` has a mapping for each component: ``policy:`` means the default policy, ``policy.dqn:`` one by name.
+Over the parameters of ``agent.ini`` go those of ``parameters.yaml``, over these ``--set``; each keeps where it was
+written. ``parameters.yaml`` has a mapping for each component: ``policy:`` means the default policy, ``policy.dqn:`` one
+by name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The task's own evaluator: it measures what a program left, where nothing else of the program is.
+"""Measures what a program left, where nothing else of the program is: by the task's evaluator or the referee.
 
-A trained model before the referee: its value on the task's own text and, for a verifier, on new text.
+The referee measures on the task's own text and, for a verifier, on new text.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def measure(
     """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
 
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
-    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.research.costs`).
+    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.run.bench`).
     Where that is not known the baseline is run first. For an ``own`` run it is not: that would double the time to the
     first result, and others check the cost when they verify the run.
     """

@@ -1,10 +1,7 @@
-"""pip and uv as they are on this machine: which is there, where they take packages from, and one call of them.
+"""Makes a locked list of packages from a loose one with pip or uv, and pins it in ``task.toml``.
 
-The person's own settings hold: PIP_INDEX_URL and its like, pip.conf, UV_INDEX_URL.
-
-Whether this Python, or that of every node, has what a list of packages asks for.
-
-Makes a locked list of packages from a loose one, and pins it in ``task.toml``.
+Also whether this Python, or that of every node, has what a list asks for. The person's own settings hold: PIP_INDEX_URL
+and its like, pip.conf, UV_INDEX_URL.
 """
 
 from __future__ import annotations

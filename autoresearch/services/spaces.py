@@ -1,6 +1,6 @@
 """Spaces as values that can be sent, and back. Describing one needs no Gymnasium, making one does.
 
-The space of a few numbers, for environments that do without Gymnasium; spaces that are passed to other processes.
+Also a space of a few numbers serves environments that do without it.
 """
 
 from __future__ import annotations

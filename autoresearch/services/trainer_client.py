@@ -1,8 +1,6 @@
-"""How the rows of an actor's store get to a server: each one once, in order.
+"""An actor's side: its stores are copied to the learner, each row once, in order, and the newest weights come back.
 
-An actor's side: its stores are copied to the learner, and the newest weights come back.
-
-Learner and actors in one process: the same calls, without sockets and without copies.
+Learner and actors in one process have the same calls, without sockets and without copies.
 """
 
 from __future__ import annotations

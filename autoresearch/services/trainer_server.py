@@ -1,6 +1,6 @@
-"""What a trainer and its actors must agree on, and what they say to each other. Pure.
+"""The learner's side: stores that actors fill, requests of the program's own, weights that are published.
 
-The learner's side: stores that actors fill, requests of the program's own, weights that are published.
+Also what a trainer and its actors must agree on.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Which program lies in a folder: its files, what builds it, what starts it, what it needs beside it. Runs nothing.
+"""From a folder with a program to a task, and from a published task to a folder. Runs nothing.
 
-Makes a task out of a folder with a program: writes ``task.toml`` beside it.
-
-Which tasks have the harness that ships, and so its contract with ``train.py``.
-
-From a published task back to a folder: what somebody else asked can be run, and checked, here.
+Which program lies there, what builds it, starts it and is needed beside it; ``task.toml`` written for it; files beside
+a task that are no part of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a task folder remembers: the baseline as the task began, the run whose program was edited, edits put aside.
+"""From a folder to a task: reads ``task.toml`` and the files that it pins; every fault is a UsageError.
 
-From a folder to a task: reads ``task.toml`` and the files that it pins. Every fault is a UsageError.
+A folder also remembers the baseline as the task began, the run whose program was edited, and edits put aside.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which values of a metric anybody can have measured. Pure.
+"""What a task is: a fixed question, its bounds, and the files that make it the same question everywhere.
 
-What a task is: a fixed question, its bounds, and the files that make it the same question everywhere. Pure.
+Also which values of its metric anybody can have measured. Pure.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Task:
     """A fixed question: the program may change, everything else here may not.
 
     ``harness`` holds the fixed files by name, ``baseline`` the program that the task began with (one text, see
-    :mod:`autoresearch.tasks.program`), ``data`` the SHA-256 of each file that ``python prepare.py`` makes, ``mounts``
+    :mod:`autoresearch.task.program`), ``data`` the SHA-256 of each file that ``python prepare.py`` makes, ``mounts``
     folders of this machine that a run may read (``~`` unexpanded). ``program`` is the one that is in the folder now,
     edited or not. Without ``is_pinned`` the two are always the same: ``task.toml`` names no baseline, so an edit makes
     another task.

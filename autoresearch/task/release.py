@@ -1,11 +1,8 @@
-"""The order of versions: Semantic Versioning, and what Python projects write beside it: 1.0rc1, 1.0.post1. Pure.
+"""A release of a component: what it says, its files, their hash and bundle (a tar archive), its version. Pure.
 
-The files of a release: which names they may have, their hash, and their bundle (a tar archive). Pure.
-
-The hash is that of Go modules, ``h1:``, with the mode beside each file: SHA-256 over the sorted lines
+The order of versions is that of Semantic Versioning, with what Python projects write beside it: 1.0rc1, 1.0.post1. The
+hash is that of Go modules, ``h1:``, with the mode beside each file: SHA-256 over the sorted lines
 ``sha256  mode  path``. It does not depend on git and its SHA-1.
-
-What a release says of its component, and which of them can be searched and installed. Pure.
 """
 
 from __future__ import annotations

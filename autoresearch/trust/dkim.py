@@ -1,11 +1,8 @@
-"""The key record that a domain publishes, and which of them are good enough. Pure.
+"""The strict profile of DKIM: when a mail proves that the holder of its sender address wrote its subject.
 
-Key records from DNS. The one part here that reaches out.
-
-The strict profile: when a mail proves that the holder of its sender address wrote its subject. Pure.
-
-A signature only says that a domain's server passed the mail on. It becomes a proof by alignment with From, by covering
-the fields that matter, each present once, by a key that is no test, and by being fresh.
+Key records are asked of DNS: that is the one part here that reaches out. A signature only says that a domain's server
+passed the mail on. It becomes a proof by alignment with From, by covering the fields that matter, each present once, by
+a key that is good enough and no test, and by being fresh.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""Tokens: the key in an invite whose holder a founder admits. Pure.
+"""An invite: a manifest as a word that fits into a message, with a token if it admits.
 
-A token is an Ed25519 key made for one invite. Whoever joins signs with it that a root key joins a network. So what is
-published is good for that root key and network alone, and the founder's node knows its own tokens by their public keys.
-
-An invite: a manifest as a word that fits into a message. Pure.
-
+Also the files beside the manifest with the invites that this machine gave out and the one that it joined with.
 ``autoresearch1``, then base32 (RFC 4648, lower case, no padding) of the manifest's bytes, compressed (raw DEFLATE, RFC
 1951), and the first four bytes of their SHA-256, of the compressed ones, as a checksum. It says everything: who reads
-it needs no node to ask, and nobody who is asked can make up whom the network trusts. With the seed of a token beside
-the manifest it also admits whoever joins with it: see :mod:`autoresearch.networks.tokens`.
+it needs no node to ask, and nobody who is asked can make up whom the network trusts.
 
-The invites that this machine gave out, and the one that it joined with: small files beside the manifest.
+A token is an Ed25519 key made for one invite, whose holder a founder admits. Whoever joins signs with it that a root
+key joins a network. So what is published is good for that root key and network alone, and the founder's node knows its
+own tokens by their public keys.
 """
 
 from __future__ import annotations

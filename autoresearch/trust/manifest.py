@@ -1,8 +1,6 @@
-"""The form of a node's address: a multiaddr over TCP, direct or through a relay, with its peer id at the end. Pure.
+"""What a network is: its constants, by the usual kinds, whom it trusts, its tasks, where to begin.
 
-The usual kinds of networks: the constants of each, and what they mean for its participants. Pure.
-
-What a network is: its constants, whom it trusts, its tasks, where to begin. Pure.
+Also the form of a node's address: a multiaddr over TCP, direct or through a relay, with its peer id at the end. Pure.
 """
 
 from __future__ import annotations

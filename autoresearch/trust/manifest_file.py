@@ -1,6 +1,6 @@
-"""A manifest as bytes, for the wire and for invites: one DAG-CBOR map, one encoding for each manifest. Pure.
+"""A manifest as bytes, for the wire and for invites, and as a TOML file that a person can read and edit.
 
-A manifest as a TOML file that a person can read and edit: reading, writing, and the one of a data folder.
+The bytes are one DAG-CBOR map, one encoding for each manifest.
 """
 
 from __future__ import annotations

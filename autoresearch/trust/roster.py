@@ -1,11 +1,8 @@
-"""Whose word counts in a network: which root keys attest, and how many of them it takes. Pure.
+"""Whose word a record carries: from the device key that signed it to the participant, attested or not. Pure.
 
-Whom the founders of a network admitted: a function of the set of records, in whatever order they came. Pure.
-
-Whose word a record carries: from the device key that signed it to the participant, attested or not. Pure.
-
-Everything is judged at a record's own time, never by a clock, and from the set of records alone, so that all peers
-come to the same answer in whatever order records arrive.
+That follows from which root keys attest, how many of them it takes, and whom the founders of the network admitted.
+Everything is judged at a record's own time, never by a clock, and from the set of records alone, so that all peers come
+to the same answer in whatever order records arrive.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """All commands: where each lives and what it does in a line, so that help and completion import none of them.
 
-Completion in the shell from the local log; it needs no daemon and never fails.
-
-What is printed here is evaluated by a shell, and some shells (zsh through typer's script) evaluate the help text with
-it: nothing of what others wrote goes there that a shell, or rich's markup, gives a meaning.
-
-Options and arguments that several commands share, and the examples under each command's help.
+Also options, arguments and examples that several share; completion from the local log, which needs no daemon and never
+fails. What completion prints is evaluated by a shell, and some shells (zsh through typer's script) evaluate the help
+text with it: nothing of what others wrote goes there that a shell, or rich's markup, gives a meaning.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Start the daemon as a process and wait until it is ready. Knows no command and prints nothing.
+"""Start the daemon as a process and wait until it is ready.
 
-The address of the local pages, and a browser that opens it.
+Also the address of the local pages, and a browser that opens it. Knows no command and prints nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Runs in hand on a terminal (a bar each) or elsewhere (a line every ten seconds), and lines about what happened.
+"""Runs in hand on a terminal (a bar each) or elsewhere (a line every ten seconds), and events as lines, one each.
 
-From events to a display: runs in hand, runs that ended, what the node does. Knows no connection.
-
-Events as lines: one each; of runs that ended with their value, of runs in hand with what is left.
+Knows no connection.
 """
 
 from __future__ import annotations

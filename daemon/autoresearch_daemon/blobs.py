@@ -1,6 +1,6 @@
-"""Blobs that travel with records, fetched when there is time: tried again later when nobody has them yet.
+"""Blobs that travel with records: fetched when there is time, and kept within their quota.
 
-Keeps the blobs within their quota: deletes what others made and was unused longest, never what is pinned.
+What nobody has yet is tried again later. What others made and was unused longest is deleted, never what is pinned.
 """
 
 from __future__ import annotations

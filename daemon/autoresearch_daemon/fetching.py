@@ -1,10 +1,9 @@
-"""Which chunk of a blob is asked of which peer, and what an answer means. Pure: peers are names, the clock an argument.
+"""Fetches blobs: which chunk is asked of which peer, what an answer means.
 
-Every chunk is asked of one peer at a time; only when a peer is silent for long and another has nothing to do, of that
-one too. A peer that is busy or fails is left alone for a while, and gets less at a time; one that has not got the
-blob is asked no more; one that lied is asked no more and its other answers are not waited for.
-
-Fetches blobs: puts the questions that `Download` chooses, checks every answer, keeps what is right.
+Every answer is checked, what is right is kept. Every chunk is asked of one peer at a time; only when a peer is silent
+for long and another has nothing to do, of that one too. A peer that is busy or fails is left alone for a while, and
+gets less at a time; one that has not got the blob is asked no more; one that lied is asked no more and its other
+answers are not waited for.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Task folders as people name them to the daemon, and the folders of runs in hand.
+"""Runs in hand, from the claim to the record: one that began is never lost, not to a crash, not to a full disk.
 
-Runs in hand, from the claim to the record. A run that began is never lost: not to a crash, not to a full disk.
-
-Programs that people and their agents proposed: kept across restarts until their run begins.
+Also their folders, task folders as people name them, and proposed programs, kept across restarts until their run
+begins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Which peer a person means (pure).
+"""Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
 
-Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
-
-Two peers that send the same hundred thousand records side by side are twice the traffic and none the faster.
+Also which peer a person means. Two peers that send the same hundred thousand records side by side are twice the traffic
+and none the faster.
 """
 
 from __future__ import annotations

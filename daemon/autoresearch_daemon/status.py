@@ -1,7 +1,4 @@
-"""What the node says of itself.
-
-Tells when the best that others confirmed changes: a better one was confirmed, or the best is confirmed no more.
-"""
+"""What the node says of itself; it also tells when the best that others confirmed changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Follows the manifest in the data folder: whom its file trusts counts here as soon as the file says so.
+"""Follows what decides who counts: the manifest in the data folder, and the founders' admissions.
 
-Follows the founders' admissions, publishes this node's join, and as a founder admits who joins with an invite.
+A changed manifest counts at once. The node publishes its own join, and as a founder's admits who joins with an invite.
 """
 
 from __future__ import annotations

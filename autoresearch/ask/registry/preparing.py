@@ -1,6 +1,6 @@
-"""A folder or a file of one's own as a release: which files, which class, which requirements. Nothing is imported.
+"""A folder or a file of one's own as a release: which files, which class, which requirements.
 
-A whole registry as a file: components with their releases, as AgentOS had them in ``registry.yaml``.
+Also a whole registry as a file, as AgentOS had it in ``registry.yaml``. Nothing is imported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Runs as files that MLflow reads as its own: the layout of its file store, ``mlruns``. Needs no MLflow. Pure.
+"""Runs as tables of others: MLflow's file store, and the results.tsv of karpathy/autoresearch, read strictly. Pure.
 
-A task is an experiment. A child run is shown below its parent run.
-
-The results.tsv of karpathy/autoresearch: its columns, reading it strictly, and what a run is in it. Pure.
+In ``mlruns`` a task is an experiment, and a child run is shown below its parent run. It needs no MLflow.
 """
 
 from __future__ import annotations

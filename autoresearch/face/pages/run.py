@@ -1,10 +1,6 @@
-"""The end of what a run printed, as lines for a page. Pure; what is shown is cleaned and clipped here.
+"""What the templates of a run, a lineage and the board take: texts, diffs as rows, the end of a run's output. Pure.
 
-A unified diff as rows of a table: files, lines with their numbers, and what of a line is new. Pure.
-
-Its lines are a stranger's program. They are cleaned and clipped here, and escaped where they are written.
-
-What the templates of a run, a lineage and the board take, from the answers of the API. Pure.
+Strangers' lines are cleaned and clipped here, and escaped where they are written.
 """
 
 from __future__ import annotations

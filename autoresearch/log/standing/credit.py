@@ -1,8 +1,7 @@
-"""EvidenceItem against the authors of records: forks, chosen seeds, false lineages, false values.
+"""Credit: what participants have done, as facts with their records, without points and without decay.
 
-What became of the runs that cite a note: how many were better than their parent run, and how many were not.
-
-Credit: what participants have done, as facts with their records. No points, and nothing decays.
+Also the evidence against authors (forks, chosen seeds, false lineages, false values), and how the runs that cite a note
+ended.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the log says of one device: its last record, forks and their merges, the times of its records.
-
-Claims: which devices say that they try which program now.
-"""
+"""What the log says of one device: its last record, forks and merges, the times of its records, its claims."""
 
 from __future__ import annotations
 

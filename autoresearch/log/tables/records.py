@@ -1,6 +1,6 @@
-"""Records as they are signed: by id, by prefix, newest first, by author, and in the order of sync.
+"""Records as they are signed: by id, by prefix, newest first, by author, in the order of sync.
 
-What changed in a log since it was looked at last: what a view that is kept between questions asks first.
+Also what changed in a log since a view that is kept between questions was computed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Runs on tasks: their history, whose children they are, how they ended.
+"""Tasks as they were published, the runs on them, and programs as all their runs together rank.
 
-Programs as all runs of them together rank, whoever published them.
-
-Tasks as they were published, and what ranking needs of their definitions.
+Of runs: their history, whose children they are, how they ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Finding what participants wrote by its words: notes, and the titles, hypotheses and reasons of runs.
+"""What participants wrote, found by its words: notes, releases, and titles, hypotheses and reasons of runs.
 
-Releases of components: by name, by words, and what was yanked. Withdrawn ones are not found.
+Of releases also what was yanked. Withdrawn ones are not found.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What others measured of runs, and the commitments to it.
+"""What others measured of runs, with their commitments; what may prove that somebody cheated or copied.
 
-What in a log proves that somebody cheated, or may show that somebody copied.
-
-Which records name a run, and what came here in which order: what shows that a run was there at a time.
+Also which records name a run, and in which order they came here.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Components in a process of their own: calls over two pipes, which both sides make and answer.
+"""A component in a process of its own, with Python packages of its own, or as a service.
 
-While one side waits for an answer it answers what the other asks meanwhile. Values are copied; other components of the
-project are passed by name.
-
-A component in a process of its own, with Python packages of its own: the process, and its beginning.
-
-The other components of the project stay where they are; it reaches them as ever (``self.environment``).
-
-A component as a service, inside the project's own process.
+Both sides call each other over two pipes. While one side waits for an answer it answers what the other asks meanwhile.
+Values are copied. The other components of the project stay where they are and are passed by name, so it reaches them as
+ever (``self.environment``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Training and benchmark runs inside a project's own process.
-
-A project's own process: takes one order, does it, tells figures and the end on a descriptor of its own.
+"""A project's own process: takes one order, trains or benchmarks, tells figures and the end on a descriptor of its own.
 
 What components print goes to the run's log. The process ends with the one that started it, however that ends.
 """

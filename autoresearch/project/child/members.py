@@ -1,6 +1,6 @@
-"""From a component's section to an object: loads its file as a module of its own and calls the class.
+"""The components of this process: built when they are first asked for, one object each.
 
-The components of this process: built when they are first asked for, one object each.
+A section's file is loaded as a module of its own, and its class is called.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a project's own process is asked for and what it tells: one JSON document a line. Pure.
+"""Messages of a project's processes: its orders and reports, one JSON document a line.
 
-Messages between the environment and the agent of an evaluation, each in a sandbox of its own, over two pipes.
-
-A message is the number of its frames, their sizes, the frames. What comes may be a stranger's: it is bounded.
+Also those between environment and agent of an evaluation, each in its own sandbox, over two pipes. Pure. Of the latter
+each is the number of its frames, their sizes, the frames. It may be a stranger's: it is bounded.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
-"""The components that ship: small files that a project gets a copy of.
-
-What Gymnasium says of an environment's id: whether there is one, and which Python packages it needs besides.
-
-Its environments come in groups, and each group has packages of its own: extras of the package ``gymnasium``, see
-https://gymnasium.farama.org/introduction/basic_usage/ and the list in its metadata.
-
-Which methods of its interface a component has. Nothing is forbidden: an agent may use others.
-
-From what a person typed to a component: one that ships, an id of Gymnasium, or a file of one's own.
+"""From what a person typed to a component: one that ships, an id of Gymnasium, or a file of one's own.
 
 A further place of components is a function of type, name and version (empty for any): the registry is one.
+
+Gymnasium's environments come in groups, each with Python packages of its own: extras of the package ``gymnasium``, see
+https://gymnasium.farama.org/introduction/basic_usage/ and the list in its metadata. A component may have other methods
+than its interface: nothing is forbidden.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Puts a component into a project and takes it out again: its files first, ``agent.ini`` last.
+"""Puts a component into a project and takes it out again, its files first, ``agent.ini`` last.
 
-A new project: a folder with a minimal agent that runs at once.
+Also makes a new project with a minimal agent that runs at once.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""What can be installed: a component's files or folder with its class, from wherever it was found.
+"""What can be installed: files with a class, from wherever they came; which Python runs it.
 
-Which Python runs a project, and which those of its components that run in processes of their own.
-
-Whose code a project holds, and which of other participants' a person trusts. It lies beside the project's runs.
-
-What others wrote runs in the sandbox. A person's own files and what ships do not; nor what a person chose to trust.
+Also whose code a project holds, and which of other participants' a person trusts. What others wrote runs in the
+sandbox. A person's own files and what ships do not; nor what a person chose to trust.
 """
 
 from __future__ import annotations

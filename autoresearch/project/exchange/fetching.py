@@ -1,8 +1,6 @@
-"""From a published program and its task back to the files of a project.
+"""A published run of a project as a folder of this machine: the agent, its parameters, what it had learned.
 
-A published run of a project as a folder of this machine: the agent, its parameters, what it had learned.
-
-Which published runs used a component: by the programs of their agents, as far as these are on this machine.
+Also which published runs used a component, by the programs of their agents, as far as these are on this machine.
 """
 
 from __future__ import annotations

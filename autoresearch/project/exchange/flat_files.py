@@ -1,6 +1,6 @@
-"""Which files a component consists of, and what they are called where all files of a project lie in one folder.
+"""Which files a component consists of, and their names where all files of a project lie in one folder.
 
-Which runs of a project are published: those that came by ``get`` say it themselves, one's own stand in a file.
+Also which runs of a project are published: those that came by ``get`` say it themselves, one's own stand in a file.
 """
 
 from __future__ import annotations

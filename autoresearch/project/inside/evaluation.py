@@ -1,9 +1,10 @@
-"""``answer``: an agent with what it learned plays episodes of an environment that is in another sandbox.
+"""The two sides of an evaluation, each in a sandbox of its own.
 
-``examine``: plays episodes of the task's environment with an agent in another sandbox, and prints what it earned.
+``examine`` plays episodes of the task's environment and prints what the agent earned; ``answer`` is the agent with what
+it learned.
 
-The environment of ``environment.ini`` lives here alone. The agent sees observations and rewards and gives actions; it
-can neither reach the environment nor begin an episode anew, and what it says of its rewards is not asked.
+The environment of ``environment.ini`` lives in the first alone. The agent sees observations and rewards and gives
+actions; it can neither reach the environment nor begin an episode anew, and what it says of its rewards is not asked.
 """
 
 from __future__ import annotations

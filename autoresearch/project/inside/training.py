@@ -1,14 +1,11 @@
-"""The project of a folder of flat files: components of ``agent.ini``, the environment of ``environment.ini``.
+"""Training inside the sandbox: ``train`` for the budget's episodes, ``order`` by the order in ``order.json``.
 
-What a run in a sandbox tells of itself: lines on the result channel, whose descriptor a variable names.
+``order`` has its code from ``project.zip``. Both go on from ``begin.zip`` where it lies in the folder, and leave
+``learned.zip``.
 
-``order``: does the order in ``order.json`` with the code of ``project.zip``, and leaves ``learned.zip``.
-
-How it ends is told by marked lines in the log. It goes on from ``begin.zip`` where that lies in the folder.
-
-``train``: trains the project in the working folder for the budget's episodes and leaves ``learned.zip`` there.
-
-It goes on from ``begin.zip`` where that lies in the folder.
+The project is a folder of flat files: components of ``agent.ini``, the environment of ``environment.ini``. A run tells
+of itself in lines on the result channel, whose descriptor a variable names, and how an order ends by marked lines in
+the log.
 """
 
 from __future__ import annotations

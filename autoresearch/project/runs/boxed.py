@@ -1,6 +1,6 @@
-"""A project's code as one file for the sandbox: its components' folders, without what is hidden, within bounds.
+"""Runs of a project in the sandbox, for code that other participants wrote.
 
-Runs of a project in the sandbox: for code that other participants wrote.
+Its components' folders travel as one file, without what is hidden, within bounds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A training run of several processes: one learns, the others play and send it what happened.
 
-An actor that plays for a trainer served elsewhere.
+Also an actor that plays for a trainer served elsewhere.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ctrl-C as a question that a loop asks, in the main thread; the second one raises KeyboardInterrupt.
+"""Starts a project's own process, hears what it tells, and has it stop.
 
-Starts a project's own process, hears what it tells, and has it stop.
+Ctrl-C is a question that a loop asks in the main thread; the second one raises KeyboardInterrupt.
 """
 
 from __future__ import annotations

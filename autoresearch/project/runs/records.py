@@ -1,8 +1,7 @@
-"""The record of a run of a project: what was measured of it, appended with its files. Reads no project.
+"""A kept run of a project as a record with its files.
 
-A kept run of a project as a record: its learned state is measured by the task of its environment, in sandboxes.
-
-A training run is a trained agent, a benchmark run one that is frozen. Both are measured in the same way.
+Its learned state is measured by the task of its environment, in sandboxes. A training run is a trained agent, a
+benchmark run one that is frozen; both are measured alike.
 """
 
 from __future__ import annotations

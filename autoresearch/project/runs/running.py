@@ -1,6 +1,6 @@
 """A training or benchmark run of a project, from its ``agent.ini`` to the folder that keeps it.
 
-A component of a project as a service: in a process of its own, found by name on this machine.
+Also a component as a service in a process of its own, found by name on this machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What others wrote, made fit to stand in a prompt: data that can't close its fence, no path, no secret. Pure.
+"""The words of a prompt: what is asked, what is forbidden, the form of an answer.
 
-What is asked and what is forbidden, in a few sentences; the form of an answer. Pure.
+What others wrote is made fit to stand in it: data that can't close its fence, no path, no secret. Pure.
 """
 
 from __future__ import annotations

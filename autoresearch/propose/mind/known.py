@@ -1,6 +1,4 @@
-"""What is known of a task, as values: all that a prompt or ``history.md`` is written from.
-
-What a log knows of a task, gathered for whoever invents the next change. One snapshot of the log.
+"""What a log knows of a task, gathered in one snapshot: all that a prompt or ``history.md`` is written from.
 
 What unattested participants wrote is left out where trust names anybody.
 """

@@ -1,6 +1,6 @@
-"""Takes an answer apart, line by line: named fields, SEARCH/REPLACE blocks, code fences, names of files. Pure.
+"""Reads a model's answer: a change of a program, or a sentence for the model that says what is wrong with it.
 
-Reads a model's answer: a change of a program, or a sentence for the model that says what is wrong with it.
+Taken apart line by line: named fields, SEARCH/REPLACE blocks, code fences, names of files. Pure.
 """
 
 from __future__ import annotations

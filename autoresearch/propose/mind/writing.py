@@ -1,12 +1,8 @@
-"""Writes what is known of a task as a text: a prompt for a model, or ``history.md`` for an agent. Pure.
+"""Writes what is known of a task as a text: a prompt for a model, or two files for a coding agent.
 
-The same values give the same text. What matters least is left out first, so that it fits a byte budget.
-
-``AGENTS.md``: the loop of research in a task folder, on one page for a coding agent. Pure.
-
-The two files of a task folder that a coding agent reads: ``AGENTS.md``, the loop, and ``history.md``, what is known.
-
-They are no part of the task. A file of the same name that somebody else wrote stays as it is.
+These are ``AGENTS.md``, the loop of research in a task folder on one page, and ``history.md``, what is known. The same
+values give the same text. What matters least is left out first, so that it fits a byte budget. The files are no part of
+the task. One of the same name that somebody else wrote stays as it is.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Edits of a program's source: literals by their place, and SEARCH/REPLACE blocks that match exactly once.
+"""Edits of a program's source. Whatever an edit does not name stays as it is, byte for byte.
 
-Whatever an edit does not name stays as it is, byte for byte. Knows no search and no patches.
-
-SEARCH/REPLACE blocks as models write them: whole lines, found also where spaces at their ends or before them differ.
-
-Patches of the catalogue apply byte for byte (:mod:`autoresearch.proposers.edits`); a model misquotes.
+Literals are set by their place. Blocks of patches replace what matches byte for byte, once. Those of models, which
+misquote, are whole lines, found also where spaces at their ends or before them differ.
 """
 
 from __future__ import annotations

@@ -1,26 +1,13 @@
-"""Literals of a Python program that lie deeper than its top level: in calls, in function defaults, in functions.
+"""The literals of a program that a search may turn. Each has a name that other edits leave alone.
 
-``RandomForestClassifier(n_estimators=100)`` is ``RandomForestClassifier.n_estimators``; ``lr = 0.1`` in ``def main()``
-is ``main.lr``. There only a well-known name or a comment makes a number a setting.
-
-The literals of a Python program that a search may turn: constants, config classes, config dicts, argparse defaults.
-
-Each has a name that other edits leave alone: ``LR``, ``BETAS[0]``, ``Config.lr``, ``config.optim.lr``, ``--lr``.
-Those in calls and functions (:mod:`autoresearch.proposers.python_scopes`) are ``SVC.C``, ``main.lr``.
-
-The constants of a file of sections: the numbers that a component is made with, and which one is used.
-
-[Policy]
-default = q_table           # one of the policies with a section
-[Trainer.sarsa]
-learning_rate = 0.2         # 0.01 .. 0.5
-
-The constants of a program that is not Python: ``name = number`` in a line.
-
-A comment behind it declares the range, or the declaration says that it is a constant and its name what it may be.
+Of Python, at the top: ``LR``, ``BETAS[0]``, ``Config.lr`` of a class, ``config.optim.lr`` of a dict, ``--lr`` of
+argparse. Deeper, where only a well-known name or a comment makes a number a setting:
+``RandomForestClassifier.n_estimators`` of a call, ``main.lr`` in a function. Of a file of sections: the numbers that a
+component is made with, and which one is used (``default = q_table`` in ``[Policy]``). Of other languages:
+``name = number`` in a line, by a comment behind it that declares the range, or by a declaration as a constant and its
+name:
 
     constexpr int N = 16;   // 1 .. 64
-    RATE=0.01               # 0.001 .. 0.1
     #define UNROLL 4
 """
 

@@ -1,14 +1,11 @@
-"""Which combinations of constants a program allows: its own top-level ``assert`` statements.
+"""The search space around one base source: its constants with their ranges, and the patches that apply to it.
 
-``assert WIDTH % HEAD_DIM == 0`` near the constants says what no range can. Only arithmetic, comparisons and
-``and``/``or``/``not`` over constants are understood; any other assertion is left to the run.
+Its own top-level ``assert`` statements say which combinations it allows.
 
-One searchable dimension: a declared constant, or a structural patch that is on or off.
-
-Numbers live on [0, 1]: choices that are numbers are ordered, so their neighbours are near; other choices
-(and patches) are only equal or different. Values from elsewhere may lie outside the declared range.
-
-The search space around one base source: its constants with their ranges, and the patches that apply to it.
+Numbers live on [0, 1]: choices that are numbers are ordered, so their neighbours are near; other choices (and patches)
+are only equal or different. Values from elsewhere may lie outside the declared range. ``assert WIDTH % HEAD_DIM == 0``
+near the constants says what no range can. Only arithmetic, comparisons and ``and``/``or``/``not`` over constants are
+understood; any other assertion is left to the run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """What each setting did, from pairs of a run and its parent: a table that everybody computes alike.
 
-A pair counts for a gene when it differs in that gene and in few others, so what the others did is noise here
-and averages out. Differences are taken in one direction: a patch added, a constant raised.
-
-Comparisons: what each setting did in pairs of a run and its parent, by all runs on a task.
-
-The pairs are kept, and new runs add theirs. Left out are runs of strangers, and those that verifiers found false.
+A pair counts for a gene when it differs in that gene and in few others, so what the others did is noise here and
+averages out. Differences are taken in one direction: a patch added, a constant raised. The pairs are kept, and new runs
+add theirs. Left out are runs of strangers, and those that verifiers found false.
 """
 
 from __future__ import annotations

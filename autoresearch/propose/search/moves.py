@@ -1,6 +1,6 @@
-"""Ways to make a new genome: anywhere, around a good one, between two, or a few steps from one.
+"""Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
 
-Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
+It is chosen among some made anywhere, around a good one, between two, or a few steps from one.
 """
 
 from __future__ import annotations

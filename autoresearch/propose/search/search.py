@@ -1,17 +1,13 @@
-"""The base that the search stands on: the task's baseline, or a hand-written source that leads.
+"""The built-in proposer: what to try next, from everything that was tried and is being tried.
 
-What was tried on another base is weak knowledge here: its genomes are read as far as they make sense, its
-scores are shifted so that the best of that base is as good as the best of this one, and it weighs half.
+Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a proposal
+can be recomputed by whoever holds the same log.
 
-When a seed more is worth more than a new idea: before much is built on a lucky run.
-
-While the search makes large steps, its leaders soon fall to better ones and their luck does not matter. So a
-leader earns its seeds by what is built on it: the first after a few children, the next after as many again.
-
-The built-in proposer: what to try next, from everything that was tried and is being tried.
-
-Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a
-proposal can be recomputed by whoever holds the same log.
+It stands on a base: the task's baseline, or a hand-written source that leads. What was tried on another base is weak
+knowledge: its genomes are read as far as they make sense, its scores are shifted so that the best of that base is as
+good as the best of this one, and it weighs half. While the search makes large steps, its leaders soon fall to better
+ones and their luck does not matter. So a leader earns seeds by what is built on it: the first after a few children, the
+next after as many again.
 """
 
 from __future__ import annotations

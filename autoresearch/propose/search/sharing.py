@@ -1,11 +1,8 @@
-"""Which of several proposers gets the next run: the one that brought most for its cost, with room to be wrong. Pure.
+"""Which of several proposers makes the next change, and why not another: limits, pauses after failures, shares. Pure.
 
 A cost-aware bandit: each has a share of the runs in proportion to its gain for a unit of cost, and never less than
-:data:`LEAST_SHARE`. What is new is taken to be as good as the others until it has runs of its own.
-
-Which proposer makes the next change, and why not another: limits, pauses after failures, shares. Pure.
-
-What the changes of each proposer brought this device: its newest runs on a task, against their parents.
+:data:`LEAST_SHARE`. The gain is what its changes brought this device: its newest runs on a task, against their parents.
+What is new is taken to be as good as the others until it has runs of its own.
 """
 
 from __future__ import annotations

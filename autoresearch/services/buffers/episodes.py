@@ -1,12 +1,8 @@
-"""Episodes in files, one each, with the names of RLDS.
+"""Buffers for transitions of environments: their columns follow from the spaces.
 
-A step has observation, action, reward, discount, is_first, is_last and is_terminal. An episode of n transitions has
-n + 1 steps: the last one holds the observation in which it ended, its action is zero.
-https://github.com/google-research/rlds
-
-Buffers filled from episodes in files.
-
-Buffers for transitions of environments: their columns follow from the spaces, and episodes may be written down.
+Episodes may be written to files, one each, with the names of RLDS, and buffers filled from them. A step has
+observation, action, reward, discount, is_first, is_last and is_terminal. An episode of n transitions has n + 1 steps:
+the last one holds the observation in which it ended, its action is zero. https://github.com/google-research/rlds
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Buffers in files: numpy's npz with a JSON header, read without pickle.
+"""A replay buffer: the newest rows of experience, drawn uniformly, safe for several threads.
 
-A replay buffer: the newest rows of experience, drawn uniformly. Safe for several threads.
+Also buffers in files: numpy's npz with a JSON header, read without pickle.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Rows of experience as arrays: a row is one value, or a mapping of values and further mappings. Pure.
+"""Rows of experience as arrays: columns of a fixed number of rows, where a new row takes the place of the oldest.
 
-Each value has a key: the names that lead to it. A row that is one value has the empty key.
-
-Columns of a fixed number of rows; a new row takes the place of the oldest. Pure. Not safe for several threads.
+Pure. Not safe for several threads. A row is one value, or a mapping of values and further mappings. Each value has a
+key: the names that lead to it. A row that is one value has the empty key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Which indices of a ring belong to which trajectory, and which may be drawn. Pure.
+"""A buffer that knows which rows of its ring belong to one trajectory, so that windows never reach over an end.
 
 Indices only grow, but for one case: a trajectory that ends too short is dropped, and its indices are used again.
-
-A buffer that knows which rows belong to one trajectory, so that windows never reach over an end.
 """
 
 from __future__ import annotations

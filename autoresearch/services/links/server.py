@@ -1,8 +1,7 @@
-"""Which clients may speak to a server with keys: ZeroMQ asks in the process, by ZAP (rfc.zeromq.org/27).
+"""A server of questions: one thread touches its sockets and answers, one question at a time or several at once.
 
-A server's thread: it alone touches the server's sockets; other threads ring a bell inside the process.
-
-A server of questions: one thread answers them, one at a time or several at once.
+Also other threads ring a bell inside the process. With keys, ZeroMQ asks in the process which clients may speak, by ZAP
+(rfc.zeromq.org/27).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Keys of services (ZeroMQ CURVE): who may ask a server, and which server it is. Traffic with keys is encrypted.
+"""What the sockets of servers and clients have in common: addresses, options, receiving within limits.
 
-What the sockets of servers and clients have in common: addresses, options, receiving within limits.
+Also keys (ZeroMQ CURVE): who may ask a server, and which server it is. Traffic with keys is encrypted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What ``doctor`` looks at: one function a check, each with what it found and how to mend it. Changes nothing.
+"""What ``doctor`` looks at: one function a check, each with what it found and how to mend it.
 
-Whether this machine can run a task: its files, its limits, the device, the data, and the baseline's first step.
+Also among them whether this machine can run a task (files, limits, device, data, the baseline's first step). Changes
+nothing.
 """
 
 from __future__ import annotations

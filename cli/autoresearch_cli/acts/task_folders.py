@@ -1,6 +1,6 @@
-"""Task folders of this machine: copied from the task that ships, or written from what was published.
+"""Task folders of this machine: copied from the task that ships, written from what was published, or new.
 
-``task new`` in a folder with a program: guesses, runs it to look at its number, asks a person, writes task.toml.
+``task new`` in a folder with a program guesses, runs it to look at its number, asks a person, writes task.toml.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Answers about a project: its components, its runs, how far a run is.
+"""Answers about a project: its components, its runs, how far a run is; and what it installs.
 
-Components of the log as what a project installs. Other participants' code needs a sandbox, or a person's word.
-
-The Python packages of a project on the command line: locked, agreed to, installed once.
+Its Python packages are locked, agreed to, installed once. Other participants' components need a sandbox, or a person's
+word.
 """
 
 from __future__ import annotations

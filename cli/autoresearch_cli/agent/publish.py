@@ -1,8 +1,6 @@
-"""``publish``: hand others a project's run, or a component.
+"""``publish`` hands others a project's run, or a component; ``get`` makes a published run a folder to go on from.
 
-``get``: a published run as a folder to go on from.
-
-``yank``: advise against a release of one's own.
+``yank`` advises against a release of one's own.
 """
 
 from __future__ import annotations

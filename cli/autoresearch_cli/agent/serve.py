@@ -1,6 +1,6 @@
-"""``train --join``: playing for a trainer that is served elsewhere.
+"""``serve`` and ``services``: components of a project for other programs, and which of them run.
 
-``serve`` and ``services``: components of a project for other programs, and which of them run.
+``train --join``: playing for a trainer that is served elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``note`` and ``notes``: what runs show and suggest, for all to read.
-
-``ask``: what the log says to a question.
-"""
+"""``note`` and ``notes``: what runs show and suggest, for all to read; ``ask``: what the log says to a question."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""``next``: bring a task folder to the program to build on.
+"""``next`` brings a task folder to the program to build on.
 
-``propose``: put a program into the daemon's queue, or take it out again.
-
-``claim``: say that a program is being tried, before it is run somewhere else.
+``propose`` puts a program into the daemon's queue or takes it out; ``claim`` says that a program is being tried, before
+it is run somewhere else.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
 """``run``: one run of the program in a task folder, or a benchmark run of a project.
 
-``runs``: the runs of a task as a table.
-
-``star`` and ``unstar``: runs to find again. Nothing is published.
-
-``claims``: what is being tried now.
-
-``withdraw``: withdraw a run or a note of this machine.
+Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is published), ``claims``, ``withdraw``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``verify``: measure another participant's run on this machine; which runs wait for verifiers.
+"""``verify``: measure another participant's run on this machine, and which runs wait for verifiers.
 
 ``evidence``: evidence against authors of records, and whether it holds.
 """

@@ -1,6 +1,6 @@
-"""What a demo cluster of daemons does, from their events and answers. Pure: knows no connection and no terminal.
+"""What a demo cluster of daemons does, from their events and answers, on a terminal or elsewhere.
 
-A demo cluster on a terminal: a row a daemon that is redrawn, with finished lines above; or plain lines elsewhere.
+On a terminal a row a daemon is redrawn, with finished lines above; elsewhere there are plain lines.
 """
 
 from __future__ import annotations

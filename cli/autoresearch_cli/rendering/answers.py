@@ -1,12 +1,6 @@
-"""Notes as lines.
+"""Answers as lines for a terminal or a pipe: notes, what the log says to a question, attestation, voters, invites.
 
-What the log says to a question, for a terminal or a pipe.
-
-How a participant stands with the attestors, and what an attestor did, for people.
-
-Which runs wait for verifiers, as lines.
-
-Who counts in a network, and the invites that admit, in words. Pure.
+Also which runs wait for verifiers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The best, the leaderboard, the lineage.
-
-The runs of a task as a table.
-"""
+"""The best, the leaderboard, the lineage, and the runs of a task as a table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What participants have done: a row each, or one whole with the records behind each fact.
+"""Tables of what participants have done, of evidence against authors of records, of what each setting did.
 
-Evidence against authors of records: a row each, or one step by step.
-
-What each setting did, as a table.
+Of a participant a row, or the whole with the records behind each fact; of evidence a row, or each step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Components and releases as lines.
-
-Records as lines: one whole, or many in a table.
-"""
+"""Records as lines: one whole, or many in a table; components and releases."""
 
 from __future__ import annotations
 

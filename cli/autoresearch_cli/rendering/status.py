@@ -1,8 +1,6 @@
-"""The node's state in words. Pure: answers and the time in, lines out.
+"""The node's state, its services and its peers in words: offline is normal, not a fault.
 
-Services in words.
-
-The peers in words: offline is normal, not a fault.
+Pure: answers and the time in, lines out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The attestor's side: answers what peers ask it, writes mails, publishes attestations.
 
-Decisions are :mod:`autoresearch.attesting`'s; here are the clock, the randomness, the mail server and the ledger.
+Decisions are :mod:`autoresearch.trust.attestor`'s; here are the clock, the randomness, the mail server and the ledger.
 Neither an address nor a code is kept, logged or answered.
 """
 

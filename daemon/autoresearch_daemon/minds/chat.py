@@ -1,6 +1,4 @@
-"""What three chat APIs take and answer, whole and as a stream. Pure: JSON values in, an answer out.
-
-One question to a language model over HTTP: OpenAI-compatible, Anthropic's and Ollama's chat APIs, streamed.
+"""One question to a language model over HTTP, whole or streamed: OpenAI-compatible, Anthropic's and Ollama's APIs.
 
 Sources: the chat completions reference of OpenAI, the messages reference of Anthropic, ``/api/chat`` of Ollama. Ollama
 has an OpenAI-compatible address too, which cuts long prompts without a word; its own takes the length of the context.

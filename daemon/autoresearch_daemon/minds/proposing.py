@@ -1,8 +1,7 @@
-"""The next change, by whoever is to make it; what fails falls back to the search, with a reason.
+"""The next change, by the proposer whose turn it is (what fails falls back to the search, with a reason).
 
-How the proposers of this node stand, for its status.
-
-A question to the log, answered in a language model's sentences: within its limits, and kept in the ledger.
+Also how this node's proposers stand; a question to the log answered in a model's sentences, within its limits and in
+the ledger.
 """
 
 from __future__ import annotations

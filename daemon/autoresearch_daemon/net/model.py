@@ -1,10 +1,8 @@
 """What the daemon and its network process both know: options, peers, figures, states. Imports no libp2p.
 
-What a node says of itself to its peers: program, network, devices, clock, and which device key it has. Pure.
-
-Only the key is proven: it signs the network and the peer that says it, so that nobody can say it of another's.
-
-The address book: which peers were heard of, when to dial them again. Pure; the file is at the bottom.
+Also the address book (when to dial whom again), and the greeting in which a node says its program, network, devices,
+clock and device key. Of a greeting only the key is proven: it signs the network and the peer that says it, so that
+nobody can say it of another's.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""What a page has at hand while it is answered: the request, the API's operations, the templates.
+"""The pages about this node and its network, and what each has at hand: request, operations, templates.
 
-This node: what it does now, what comes next, and why.
-
-Who takes part: all of them in a table, and one with its runs, its marks and its hardware.
-
-Pages that are a table: what waits, who is connected, what is worked on.
-
-Verification as it goes on: which runs wait for verifiers, what this node does about it, what came out last.
+What the node does now and next and why, verification as it goes on, participants, peers, tables of what waits.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Progress: how far the task has come, every run in a chart and in a table.
+"""The addresses of the pages, what stands around each answer, and the pages of a task.
 
-The board: confirmed programs with the places that their intervals allow, participants, and what is not confirmed.
-
-One run: what changed, who measured it, what came of it; its diff and its log as parts that come after it.
-
-The way from the baseline to a run, and the child runs beside it as a part that is loaded on demand.
-
-The addresses of the pages, and what stands around each answer.
+Progress, the board, a run with its diff and its log as parts that come after it, the way from the baseline to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the node's state machine is made of. Values.
-
-What the node may have to do: the outputs of its state machine.
-"""
+"""The outputs of the node's state machine, what the node may have to do, and the values that it is made of."""
 
 from __future__ import annotations
 

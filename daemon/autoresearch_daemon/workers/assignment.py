@@ -1,6 +1,6 @@
-"""One assignment, carried out in a worker: propose, ask, run, report. Reads the log, never writes it.
+"""A worker process: one assignment at a time, in a thread, while it hears the daemon on the ZeroMQ link.
 
-A worker process: hears the daemon on the ZeroMQ link while a thread carries out the assignment in hand.
+An assignment is: propose, ask, run, report. It reads the log and never writes it.
 """
 
 from __future__ import annotations

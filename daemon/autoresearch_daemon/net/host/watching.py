@@ -1,8 +1,7 @@
-"""Circuit relay v2 (trio): a node that nobody can call is called through a peer that both can reach.
+"""Who is connected, who is blocked, who misbehaved, the janitor.
 
-https://github.com/libp2p/specs/blob/master/relay/circuit-v2.md. The relay sees Noise ciphertext only.
-
-Who is connected, who is blocked, who misbehaved; and the janitor (trio).
+Also circuit relay v2: a node that nobody can call is called through a peer that both can reach, which sees Noise
+ciphertext only (trio). https://github.com/libp2p/specs/blob/master/relay/circuit-v2.md.
 """
 
 from __future__ import annotations
