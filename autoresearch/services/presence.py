@@ -31,7 +31,9 @@ _LOOK_SECONDS = 0.05
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
-    """A service: what it serves, where, since when (Unix milliseconds), and how many questions it has answered.
+    """A service: what it serves, where, since when, and how many questions it has answered.
+
+    ``kind`` is "action", "trainer", "inference" or "env".
 
     ``public_key`` is the server's in hexadecimal digits; empty where it takes clients of this machine without a key.
     """

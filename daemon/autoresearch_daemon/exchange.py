@@ -43,7 +43,7 @@ from autoresearch_daemon.ingesting import (
     LogThread,
     RefusedRecords,
 )
-from autoresearch_daemon.net.model import HostOptions, device_statement, load_book
+from autoresearch_daemon.net.model import HostOptions, PeerInfo, device_statement, load_book
 from autoresearch_daemon.net.network import Handlers as NetworkHandlers
 from autoresearch_daemon.net.network import NetworkClient
 from autoresearch_daemon.sessions import Sessions, check_dialled, named_peer
@@ -182,29 +182,19 @@ class Exchange:
             network=self.status(),
             peer=info.peer,
             addresses=list(info.addresses),
-            peers=[
-                PeerView(
-                    peer=peer.peer,
-                    address=peer.address,
-                    connected=peer.connected,
-                    inbound=peer.inbound,
-                    seen_ms=peer.seen_ms,
-                    bytes_in=peer.bytes_in,
-                    bytes_out=peer.bytes_out,
-                    blocked=peer.blocked,
-                    shut_out=peer.shut_out,
-                    agent=peer.agent,
-                    devices=list(peer.devices),
-                    other_network=bool(peer.network) and peer.network != self._log.network.id,
-                    clock_ahead_ms=peer.clock_ahead_ms,
-                    device_key=peer.device_key.hex(),
-                    exchanged_ms=self._exchanged[peer.peer].time_ms if peer.peer in self._exchanged else 0,
-                    records_in=self._exchanged[peer.peer].received if peer.peer in self._exchanged else 0,
-                    records_out=self._exchanged[peer.peer].sent if peer.peer in self._exchanged else 0,
-                )
-                for peer in self.network.peers()
-            ],
+            peers=[self._view(peer) for peer in self.network.peers()],
         )
+
+    def _view(self, peer: PeerInfo) -> PeerView:
+        exchanged = self._exchanged.get(peer.peer, Exchanged(0, 0, 0))
+        about = msgspec.structs.asdict(peer) | {
+            "device_key": peer.device_key.hex(),
+            "other_network": bool(peer.network) and peer.network != self._log.network.id,
+            "exchanged_ms": exchanged.time_ms,
+            "records_in": exchanged.received,
+            "records_out": exchanged.sent,
+        }
+        return msgspec.convert(about, PeerView)
 
     async def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer, named by its id or the end of it, from now on, or no longer. Raises AutoresearchError."""

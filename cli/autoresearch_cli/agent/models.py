@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from autoresearch.ask.node import ServiceView
 from autoresearch.ask.registry.choosing import resolve
 from autoresearch.ask.registry.installing import checked_release
 from autoresearch.errors import NotFound, Refused, UsageError
@@ -30,6 +29,7 @@ from autoresearch.project.model import Project
 from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.services import Service
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED
@@ -122,7 +122,7 @@ class ServiceAnswer(Answer, frozen=True, kw_only=True):
     """A service that has begun, and again when it ends; ``run`` then keeps what a trainer has learned in it."""
 
     schema: str = "autoresearch.service/1"
-    service: ServiceView
+    service: Service
     run: str = ""
 
 

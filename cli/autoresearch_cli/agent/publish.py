@@ -215,25 +215,16 @@ def _publish(request: PublishRequest) -> ReleaseAnswer:
 def _import(path: Path, *, json: bool) -> None:
     """Publish what a registry file lists, one after the other; what can't be published is said and passed over."""
     rows: list[ImportedRelease] = []
-    for entry in read_registry(path):
-        said = entry.said
-        request = PublishRequest(
-            git=entry.git,
-            commit=entry.commit,
-            type=said.type,
-            name=said.name,
-            version=said.version,
-            description=said.description,
-            class_name=said.class_name,
-            requirements_path=said.requirements_path,
-        )
+    for request in read_registry(path):
         try:
             found, reason = _publish(request).release.id, ""
         except AutoresearchError as error:
             found, reason = "", str(error)
-        rows.append(ImportedRelease(type=said.type, name=said.name, version=said.version, id=found, reason=reason))
+        rows.append(
+            ImportedRelease(type=request.type, name=request.name, version=request.version, id=found, reason=reason)
+        )
         if not json:
-            print_rows([(said.type, said.name, said.version, short(found) if found else reason)], flush=True)
+            print_rows([(request.type, request.name, request.version, short(found) if found else reason)], flush=True)
     answer = RegistryAnswer(file=str(path), releases=rows)
     if json:
         print_json(answer)
