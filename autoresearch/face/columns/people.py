@@ -97,6 +97,7 @@ def credit_columns(
             heading="of the largest improvement",
             faces=pages if counts is None else Face(0),
             late=1,
+            optional=5,
         ),
         Column("runs", lambda row: row.runs, COUNT, faces=programs),
         Column("finished", lambda row: row.finished, COUNT, faces=programs),
