@@ -13,6 +13,7 @@ from autoresearch.ask.acts.ideas import Idea
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import RunView
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
@@ -26,7 +27,6 @@ from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.reading import NotebookReader, open_notebook
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 # So many seeds of one program are looked at for one that is free.

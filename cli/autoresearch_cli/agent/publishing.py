@@ -13,6 +13,7 @@ from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import PublishRunRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused
+from autoresearch.face.columns.column import short
 from autoresearch.project.components.requirements import LOCK, LOOSE, package_files
 from autoresearch.project.components.trusting import foreign_components
 from autoresearch.project.exchange.flat_files import record_of, remember_published
@@ -42,7 +43,6 @@ from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 

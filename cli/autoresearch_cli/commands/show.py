@@ -21,6 +21,7 @@ from autoresearch.ask.runs.diffs import diff_answer, lineage_answer, open_checkp
 from autoresearch.ask.runs.headlines import with_headlines
 from autoresearch.ask.show import log_answer, parse_conditions
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.record.kinds import KINDS, Run
@@ -31,7 +32,6 @@ from autoresearch_cli.catalogue import Json, Reference, Task, command_app, compl
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
 from autoresearch_cli.rendering.credit import how_to_check
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
 

@@ -17,6 +17,7 @@ from autoresearch.ask.people.participants import EvidenceAnswer
 from autoresearch.ask.records import Measured, ShowAnswer
 from autoresearch.ask.requests import OneEvidence, VerifyRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import EVIDENCE_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.context import participant_of
@@ -32,7 +33,6 @@ from autoresearch_cli.catalogue import Json, command_app, complete_reference, ex
 from autoresearch_cli.catalogue import Task as TaskOption
 from autoresearch_cli.reading import NotebookReader, list_awaited, open_notebook
 from autoresearch_cli.rendering.credit import print_evidence
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.watching import Watch, choose_display, text_in

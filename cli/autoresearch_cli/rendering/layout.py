@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import Column, Face, Row, visible
-from autoresearch.record.encoding import parse_id, short_id
 
 # Between the columns of a table.
 GAP = "  "
@@ -115,11 +113,3 @@ def _aligned(shown: Sequence[_Cells]) -> list[str]:
         grid.add_row(*map(Text, texts))
     wide = Console(width=_taken(shown) + len(GAP), color_system=None, soft_wrap=False)
     return ["".join(segment.text for segment in line).rstrip() for line in wide.render_lines(grid, pad=False)]
-
-
-def short(text: str) -> str:
-    """The short form of an id in text form; anything else as it is."""
-    try:
-        return short_id(parse_id(text))
-    except UsageError:
-        return text

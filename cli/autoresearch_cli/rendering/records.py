@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
-from autoresearch.face.columns.column import person, shortened
+from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author
 from autoresearch.log.standing.answers import ParticipantView, RunView
 from autoresearch.record.encoding import format_id
@@ -27,7 +27,6 @@ from autoresearch.words import (
     RunState,
 )
 from autoresearch_cli.rendering.answers import note_line
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list
 
 SUMMARY_CHARACTERS = 240
