@@ -272,8 +272,8 @@ def harmless(text: str) -> str:
 
 def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch.ask.show import log_answer
+    from autoresearch.face.columns.column import short
     from autoresearch_cli.reading import open_notebook
-    from autoresearch_cli.rendering.layout import short
 
     with open_notebook() as notebook:
         found = log_answer(notebook.log, limit=RECENT).records

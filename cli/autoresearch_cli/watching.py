@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from autoresearch.ask.node import Event
+from autoresearch.face.columns.column import short
 from autoresearch.text import clock, duration, largest_unit, moment, one_line, percent, value
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows, say, wants_color
 
 if TYPE_CHECKING:

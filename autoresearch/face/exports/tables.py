@@ -10,14 +10,18 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import yaml
+from msgspec import inspect
 
 from autoresearch.errors import UsageError
+from autoresearch.face.columns.column import TIME, Column, Columns
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.answers import RunView
-from autoresearch.record.encoding import parse_id
-from autoresearch.record.kinds import Note
+from autoresearch.record.encoding import format_id, parse_id, short_id
+from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import Record, plain_body
 from autoresearch.text import sign_of
 from autoresearch.words import STOPPED, RunStatus
 
@@ -120,7 +124,51 @@ def _yaml(about: Mapping[str, object]) -> bytes:
     return str(yaml.safe_dump(dict(about), allow_unicode=True)).encode("utf-8", "replace")
 
 
-COLUMNS = ("commit", "val_bpb", "memory_gb", "status", "description")
+_GIB = 1 << 30
+
+
+class ExportedRun(NamedTuple):
+    """A run as a line of a file: its record, what results.tsv would say of it, and its state now."""
+
+    record: Record
+    run: Run
+    verdict: str
+    state: str
+
+
+# The columns of karpathy/autoresearch; a crash has zeros there.
+COLUMNS: Columns[ExportedRun] = (
+    Column("commit", lambda one: short_id(one.record.id)),
+    Column("val_bpb", lambda one: f"{one.run.value or 0.0:.6f}"),
+    Column("memory_gb", lambda one: f"{0.0 if one.run.value is None else one.run.peak_memory_bytes / _GIB:.1f}"),
+    Column("status", lambda one: one.verdict),
+    Column("description", lambda one: one.run.title),
+)
+# Types of which a value fits into a cell.
+_CELLS = (inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType, inspect.LiteralType, inspect.NoneType)
+
+
+def _plain_fields() -> list[str]:
+    """The fields of a run that are one number or one text."""
+    about = inspect.type_info(Run)
+    assert isinstance(about, inspect.StructType)
+    kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
+    return [name for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types)]
+
+
+def _field(name: str) -> Column[ExportedRun]:
+    """A field of the run's record; its status stands beside the verdict, which has that name in results.tsv."""
+    return Column("run_status" if name == "status" else name, lambda one: plain_body(one.run)[name])
+
+
+EXPORT_COLUMNS: Columns[ExportedRun] = (
+    *COLUMNS,
+    Column("id", lambda one: format_id(one.record.id)),
+    *(_field(name) for name in _plain_fields()),
+    Column("author", lambda one: one.record.author.hex()),
+    Column("time", lambda one: one.record.time, TIME),
+    Column("state", lambda one: one.state),
+)
 # What forks call the columns that every file has; all others before the last of these are numbers.
 _NAMES = {
     "commit": ("commit", "hash", "sha", "id", "run", "experiment", "iteration"),
@@ -194,13 +242,13 @@ def _header(cells: list[str]) -> _Header:
     if commit is None or description is None:
         raise UsageError(
             "this is not a results.tsv: the first line is not its header",
-            hint=f"tab-separated, such as: {' '.join(COLUMNS)}",
+            hint=f"tab-separated, such as: {' '.join(column.name for column in COLUMNS)}",
         )
     end = max(description, status or 0)
     numbers = {names[n]: n for n in range(end) if n not in (commit, status, description)}
     if not 0 < len(numbers) <= MAXIMUM_NUMBERS or not all(0 < len(name) <= MAXIMUM_NAME for name in numbers):
         sentence = f"the first line names no column of numbers, more than {MAXIMUM_NUMBERS}, or one too long"
-        raise UsageError(sentence, hint=f"such as: {' '.join(COLUMNS)}")
+        raise UsageError(sentence, hint=f"such as: {' '.join(column.name for column in COLUMNS)}")
     return _Header(commit, status, description, numbers)
 
 

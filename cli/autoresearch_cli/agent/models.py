@@ -16,6 +16,7 @@ import typer
 from autoresearch.ask.registry.choosing import resolve
 from autoresearch.ask.registry.installing import checked_release
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import Answer
 from autoresearch.project.components.requirements import (
     LOOSE,
@@ -34,7 +35,6 @@ from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED
 from autoresearch_cli.reading import fetch_blob, open_notebook
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from autoresearch.ask.registry.releases import (
 from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.context import own_keys
 from autoresearch.paths import typed_path
 from autoresearch.project.exchange.fetching import write_run
@@ -51,7 +52,6 @@ from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
 from autoresearch_cli.reading import open_notebook, with_blobs
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
 if TYPE_CHECKING:

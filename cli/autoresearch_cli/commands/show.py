@@ -15,6 +15,7 @@ from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import Difference, OneRecord, Records
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import format_id, parse_id
@@ -26,7 +27,6 @@ from autoresearch_cli.catalogue import Json, Reference, Task, command_app, compl
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.reading import open_notebook, own_device, with_blobs
 from autoresearch_cli.rendering.credit import how_to_check
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
 

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.node import VoterView
 from autoresearch.ask.people.participants import AttestAnswer, AttestorAnswer
-from autoresearch.face.columns.column import COUNT, RECORD, VALUE, WORDS, Column, Columns, person
+from autoresearch.face.columns.column import COUNT, RECORD, VALUE, WORDS, Column, Columns, person, short
 from autoresearch.face.columns.people import ACT_COLUMNS
 from autoresearch.text import age, counted, duration, figure, lately, moment, one_line, sanitised, value
 from autoresearch.words import Counts
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list, print_rows, say
 
 # The rest of a note stands in `show`.

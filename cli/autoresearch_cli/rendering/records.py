@@ -7,7 +7,7 @@ from itertools import pairwise
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.show import used_words
-from autoresearch.face.columns.column import person, shortened
+from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author
 from autoresearch.log.standing.answers import ParticipantView, RunView
 from autoresearch.text import age, counted, duration, interval, moment, one_line, size, value
@@ -23,7 +23,6 @@ from autoresearch.words import (
     RunState,
 )
 from autoresearch_cli.rendering.answers import note_line
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list
 
 SUMMARY_CHARACTERS = 240

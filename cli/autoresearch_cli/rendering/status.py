@@ -17,7 +17,7 @@ from autoresearch.ask.node import (
     WaitingStatus,
     WorkerStatus,
 )
-from autoresearch.face.columns.column import person
+from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.log.standing.answers import best_value
 from autoresearch.record.record import DEFAULT_NETWORK
@@ -35,11 +35,9 @@ from autoresearch.text import (
 )
 from autoresearch.words import STAGE_SENTENCES, RunState
 from autoresearch_cli.rendering.answers import reason
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
 Line = tuple[str, str]
-SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "finishing": "●", "stopping": "○", "stopped": "✗"}
 
 
 def state_sentence(status: StatusAnswer, now_ms: int) -> str:
