@@ -12,7 +12,7 @@ SLOW_JOBS ?= $(shell echo $$(( 2 * $(JOBS) )))
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow hunt lint benchmarks benchmarks-quick clean
+.PHONY: demo test test-slow hunt lint benchmarks benchmarks-quick size clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -40,6 +40,10 @@ benchmarks: $(VENV)/installed-benchmarks
 # Every benchmark in small, for not dying and for figures that are possible, never for speed.
 benchmarks-quick: $(VENV)/installed-benchmarks
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks --all --quick
+
+# Files, lines of code and the share of imports in the three packages.
+size:
+	@$(PYTHON) benchmarks/size.py
 
 clean:
 	rm -rf $(VENV) .demo dist build

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import Rules, is_chosen
 from autoresearch.judging.states import EVALUATE, Report, judge
 from autoresearch.words import RunState

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from autoresearch.log.standing.trials import BEST, NEWEST, SAMPLE
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
-from autoresearch.propose.program.space import Genome, space_of
+from autoresearch.propose.program.space import Genome
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.moves import anywhere, few_changes
 from autoresearch.propose.search.proposal import Problem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
+from benchmarks.proposer_methods import shipped_space
 
 COMPARED = "the same search with the whole history: mean and best true value of what it proposes, less is better"
 NOISE = 0.02
@@ -41,7 +43,7 @@ FULL, QUICK = Size(6, 2_500, 20), Size(1, 650, 1)
 
 def landscape(search: int, dice: random.Random) -> Callable[[Genome], float]:
     """A quadratic bowl in some of the genes, with pairs that matter together."""
-    parameters = list(space_of(shipped_task().baseline.decode()).parameters.values())
+    parameters = list(shipped_space().parameters.values())
     best = anywhere(parameters, Draws(b"best", str(search).encode()))
     weights = {parameter.name: dice.expovariate(1) for parameter in parameters}
     pairs = [(dice.choice(parameters).name, dice.choice(parameters).name, dice.gauss(0, 0.5)) for _ in range(20)]
@@ -61,12 +63,11 @@ def landscape(search: int, dice: random.Random) -> Callable[[Genome], float]:
 
 def history(search: int, runs: int, value: Callable[[Genome], float], dice: random.Random) -> list[PastRun]:
     """Runs that each change a recent good one a little; every fifth is anywhere, and some fail."""
-    baseline = shipped_task().baseline.decode()
-    space, draws = space_of(baseline), Draws(b"history", str(search).encode())
+    space, draws = shipped_space(), Draws(b"history", str(search).encode())
     parameters = list(space.parameters.values())
     found: list[PastRun] = []
     while len(found) < runs:
-        genome, parent, digest = space.default(), None, source_digest(baseline)
+        genome, parent, digest = space.default(), None, source_digest(space.source)
         if found:
             good = sorted((run for run in found[-_RECENT:] if run.value is not None), key=lambda run: run.value or 0.0)
             above = dice.choice(good[:_PARENTS])
@@ -88,7 +89,7 @@ def _part(runs: Sequence[PastRun]) -> list[PastRun]:
 def measure(*, quick: bool) -> dict[str, float]:
     """Mean and best true value of new programs that are proposed, over searches, without those drawn at random."""
     size, task = QUICK if quick else FULL, shipped_task()
-    problem = Problem(task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None)
+    problem = Problem(task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None, patches_of(task))
     values: dict[str, list[list[float]]] = {"all": [], "part": []}
     for search in range(size.searches):
         dice = random.Random(search)

@@ -13,6 +13,7 @@ from autoresearch.project.exchange.fetching import write_run
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.records import measure_run, new_task, prepare_run, publish_run, request_of
 from autoresearch.project.runs.running import do_project_run
+from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Bench
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
@@ -34,10 +35,11 @@ def measure_exchange(*, quick: bool) -> dict[str, float]:
         measured = measure_run(prepared, bench, root)
         evaluated = time.perf_counter()
         task = new_task(prepared, root)
-        with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(root / "home")})) as notebook:
-            record = publish_run(notebook, request_of(prepared, task, measured, bench), START_MS)
+        with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(root / "home")}), lambda: START_MS) as notebook:
+            shown = publish_run(notebook, request_of(prepared, task, measured, bench))
             published = time.perf_counter()
             harness = load_task(task.folder).harness
+            record = notebook.log.records.get(parse_id(shown.record.id))
             took = []
             for number in range(3 if quick else ROUNDS):
                 before = time.perf_counter()

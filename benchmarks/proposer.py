@@ -20,11 +20,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autoresearch.propose.program.space import space_of
 from autoresearch.task.model import seed_for
 from autoresearch.task.program import source_digest
-from benchmarks.proposer_methods import FAILED, METHODS, Measured
-from benchmarks.proposer_runs import EXPERIMENTS, Trainer
+from benchmarks.proposer_methods import FAILED, METHODS, Measured, shipped_space
+from benchmarks.proposer_runs import Trainer
 
 COMPARED = (
     "The built-in proposer, random search and Optuna's TPE over the same space (constants and patches of the "
@@ -83,7 +82,7 @@ class Cache:
 
 def search(job: Job, plan: Plan, cache: Cache, trainer: Trainer) -> list[float | None]:
     """Run one search to its end, from where it was stopped; return the fresh values of what it calls its best."""
-    space = space_of((EXPERIMENTS / "train.py").read_text(encoding="utf-8"))
+    space = shipped_space()
     next_one, best_of = METHODS[job.method]
     lines = cache.read(job)
     done = [Measured(**line) for line in lines]

@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
-from autoresearch.propose.program.space import Genome, Space
+from autoresearch.propose.program.space import Genome, Space, space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.moves import anywhere
 from autoresearch.propose.search.proposal import Problem
 from autoresearch.propose.search.search import best_run, propose
+from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
 
 if TYPE_CHECKING:
@@ -107,7 +109,13 @@ METHODS: dict[str, tuple[Next, Best]] = {
 def problem_of(space: Space, seed: int) -> Problem:
     """The shipped task, as a search with this seed sees it."""
     task = hashlib.sha256(b"benchmark" + str(seed).encode()).digest()
-    return Problem(task, space.source, "minimize", 0.02, 0.762866, lambda _: None)
+    return Problem(task, space.source, "minimize", 0.02, 0.762866, lambda _: None, space.patches)
+
+
+def shipped_space() -> Space:
+    """The search space of the task that ships."""
+    task = shipped_task()
+    return space_of(task.baseline.decode(), patches_of(task))
 
 
 def past_runs(done: Sequence[Measured]) -> list[PastRun]:

@@ -36,7 +36,7 @@ from autoresearch.ask.people.evidence import credit_answer
 from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
 from autoresearch.ask.runs.diffs import lineage_answer
 from autoresearch.ask.show import show_answer
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
 from autoresearch.log.blobs import BlobStore
@@ -45,6 +45,7 @@ from autoresearch.log.standing.bases import backed, contenders
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
 from autoresearch.propose.mind.recall import recall
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.moves import anywhere
@@ -94,7 +95,7 @@ class Generator:
         definition = self._task.definition()
         self._definitions = [definition, definition | {"name": "second"}, definition | {"name": "third"}]
         self.tasks = [_digest(each) for each in self._definitions]
-        self._space = list(space_of(self._task.baseline.decode()).parameters.values())
+        self._space = list(space_of(self._task.baseline.decode(), patches_of(self._task)).parameters.values())
 
     def write(self, who: KeyPair, kind: str, body: Body, links: tuple[bytes, ...] = ()) -> Record:
         """The next record of a key."""

@@ -23,14 +23,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from autoresearch.propose.program.space import Space, space_of
+from autoresearch.propose.program.space import Space
 from autoresearch.propose.search.proposal import LiveClaim
 from autoresearch.propose.search.search import best_run, propose
 from autoresearch.task.model import seed_for
 from autoresearch.task.program import source_digest
 from benchmarks.proposer import FRESH_FROM
-from benchmarks.proposer_methods import FAILED, Measured, past_runs, problem_of
-from benchmarks.proposer_runs import EXPERIMENTS, Trainer
+from benchmarks.proposer_methods import FAILED, Measured, past_runs, problem_of, shipped_space
+from benchmarks.proposer_runs import Trainer
 
 # By what the scripted model multiplies a number, one after the other.
 FACTORS = (2.0, 0.5, 1.4, 0.7)
@@ -114,7 +114,7 @@ def run_job(job: Job, plan: Plan, folder: Path, trainer: Trainer) -> list[Measur
     file = folder / f"{job.name}.jsonl"
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []
     done = [Measured(**json.loads(line)) for line in lines if line.endswith("\n")]
-    space = space_of((EXPERIMENTS / "train.py").read_text(encoding="utf-8"))
+    space = shipped_space()
     peers = [job.peer] if job.group.alone else list(range(job.group.peers))
     count = len(peers) * job.group.runs
     with file.open("a") as kept:

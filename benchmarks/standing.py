@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
 from autoresearch.log.log import Log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -51,6 +52,18 @@ SLOW_SECONDS = 900
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--hunt N``: properties alone, with N times as many examples, other ones each time."""
     parser.addoption("--hunt", type=int, metavar="N", help="properties alone, with N times as many, random, examples")
+
+
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out files without a test of the kind that was asked for: loading them takes longer than many a test."""
+    kind = config.option.markexpr
+    if kind not in {"slow", "not slow"} or not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text()
+    return ("mark.slow" not in text if kind == "slow" else bool(WHOLLY_SLOW.search(text))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.ask import operations
+from autoresearch.ask import questions
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import AttestAnswer
 from autoresearch.ask.requests import OfTask, OneRecord, ProposeRequest
 from autoresearch.errors import AutoresearchError, NotFound, UsageError, not_running
@@ -91,16 +92,16 @@ class ResearchAgent:
         """What the daemon does. Raises DaemonNotRunning when none runs."""
         if not self._paths.socket.exists():
             raise not_running()
-        return self._client.ask(operations.STATUS)
+        return self._client.ask(Node.status)
 
     def read_best_result(self) -> Best:
         """The program to build on: the best confirmed run's, else the best one known."""
-        run = self._leading()
-        source = self._client.ask(operations.SOURCE, OneRecord(id=run.id)) if run else self._task.program.decode()
+        view = self._leading()
+        source = self._client.ask(questions.source, OneRecord(id=view.id)) if view else self._task.program.decode()
         return Best(
-            run=run.id if run else "",
-            state=run.state if run else "baseline",
-            value=run.value if run else None,
+            run=view.id if view else "",
+            state=view.standing.state if view else "baseline",
+            value=view.run.value if view else None,
             parameters={name: constant.value for name, constant in constants(source).items()},
             source=source,
         )
@@ -148,11 +149,11 @@ class ResearchAgent:
 
     def verify_identity(self) -> AttestAnswer:
         """How this participant stands with the network's attestors; ``autoresearch node id attest`` asks them."""
-        return self._client.ask(operations.ATTESTATION)
+        return self._client.ask(Node.attestation)
 
     def _leading(self) -> RunView | None:
         try:
-            return self._client.ask(operations.BEST, OfTask(task=self._task.digest.hex())).run
+            return self._client.ask(questions.best, OfTask(task=self._task.digest.hex())).run
         except NotFound:  # nobody ran this task yet
             return None
 
@@ -163,16 +164,16 @@ class ResearchAgent:
         return self._read(run)
 
     def _read(self, name: str) -> Result:
-        run = self._run(name)
-        parent = self._run(run.parent) if run.parent else None
-        before = parent.value if parent else None
+        view = self._run(name)
+        run = view.run
+        before = self._run(run.parent).run.value if run.parent else None
         gain = (
             None if run.value is None or before is None else (before - run.value) * sign_of(self._task.metric.direction)
         )
         return Result(
-            run=run.id,
+            run=view.id,
             status=run.status,
-            state=run.state,
+            state=view.standing.state,
             reason=run.reason,
             value=run.value,
             parent=run.parent,
@@ -181,7 +182,7 @@ class ResearchAgent:
         )
 
     def _run(self, run: str) -> RunView:
-        found = self._client.ask(operations.RUN, OneRecord(id=run)).run
+        found = self._client.ask(questions.run, OneRecord(id=run)).run
         assert found is not None  # the operation answers with runs only
         return found
 

@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM, socket
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import Event, Health
-from autoresearch.ask.operations import Operation, Text
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.operation import EVENTS, JSON, USUAL_SECONDS, Operation, Text, operation_of
 from autoresearch.ask.requests import EventsSince, ProposeRequest
 from autoresearch.errors import (
     AutoresearchError,
@@ -70,22 +70,28 @@ class Client:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def ask(self, operation: Operation[A], asked: msgspec.Struct | None = None, *, seconds: float | None = None) -> A:
-        """The answer of one operation, within the time that it usually takes at most, or ``seconds``."""
-        with self._response(operation, asked, seconds or operation.seconds) as response:
+    def ask(
+        self, question: Callable[..., A], request: msgspec.Struct | None = None, *, seconds: float | None = None
+    ) -> A:
+        """The answer to a question, or what comes of an act of `Node`.
+
+        It waits ``seconds``, else as long as that usually takes at most.
+        """
+        operation = operation_of(question)
+        with self._response(operation, request, seconds or operation.seconds) as response:
             content = _checked(response)
         if issubclass(operation.answers, Text):
-            return operation.answers(content.decode())
-        return _decode(content, operation.answers)
+            return cast("A", operation.answers(content.decode()))
+        return cast("A", _decode(content, operation.answers))
 
     def ready(self) -> Health:
         """Whether the daemon can do its work yet; not ready is an answer, not an error."""
-        with self._response(operations.READY, None, operations.READY.seconds) as response:
+        with self._response(operation_of(Node.ready), None, USUAL_SECONDS) as response:
             return _decode(_read(response), Health)
 
     def process(self) -> int | None:
         """The daemon's process id, whatever version it has."""
-        with self._response(operations.STATUS, None, operations.STATUS.seconds) as response:
+        with self._response(operation_of(Node.status), None, USUAL_SECONDS) as response:
             return _decode(_checked(response), _Process).pid
 
     def run(self, program: ProposeRequest, *, proposed: Callable[[str], None] | None = None) -> Event:
@@ -94,7 +100,7 @@ class Client:
         ``proposed`` is called with the name that it has in the queue.
         """
         with self.events() as events:
-            name = self.ask(operations.PROPOSE, program).proposed[0]
+            name = self.ask(Node.propose, program).proposed[0]
             if proposed is not None:
                 proposed(name)
             for event in events:
@@ -114,8 +120,7 @@ class Client:
             yield self._followed(stack, self._listen(stack, since, quiet_seconds), quiet_seconds)
 
     def _listen(self, stack: ExitStack, since: int | None, quiet_seconds: float) -> Iterator[Event]:
-        asked = EventsSince(since=since)
-        response = stack.enter_context(self._response(operations.EVENTS, asked, quiet_seconds))
+        response = stack.enter_context(self._response(EVENTS, EventsSince(since=since), quiet_seconds))
         if response.status != 200:
             _checked(response)
         return _events(response)
@@ -134,15 +139,13 @@ class Client:
             events, kind = self._listen(stack, last, quiet_seconds), ""
 
     @contextmanager
-    def _response(
-        self, operation: Operation[Any], asked: msgspec.Struct | None, seconds: float
-    ) -> Iterator[HTTPResponse]:
-        body = msgspec.json.encode(asked) if asked and operation.has_body else None
-        headers = {"Content-Type": operations.JSON} if body else {}
+    def _response(self, operation: Operation, request: msgspec.Struct | None, seconds: float) -> Iterator[HTTPResponse]:
+        body = msgspec.json.encode(request) if request and operation.has_body else None
+        headers = {"Content-Type": JSON} if body else {}
         connection = _Connection(self._path, seconds)
         try:
             with _translated():
-                connection.request(operation.method, operation.target(asked), body, headers)
+                connection.request(operation.method, operation.target(request), body, headers)
                 response = connection.getresponse()
             yield response
         finally:
@@ -171,8 +174,9 @@ def _checked(response: HTTPResponse) -> bytes:
         raise AutoresearchError(
             f"the daemon answered with HTTP {response.status}", hint="autoresearch node doctor"
         ) from error
-    kind = ERRORS.get(failure.exit_status, AutoresearchError)
-    raise kind(failure.error, hint=failure.hint)
+    told = ERRORS.get(failure.exit_status, AutoresearchError)(failure.error, hint=failure.hint)
+    told.exit_status = failure.exit_status  # also of a class that takes more than a sentence
+    raise told
 
 
 def _read(response: HTTPResponse) -> bytes:

@@ -99,7 +99,7 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):
-    """One record, whole. ``run`` and ``verification`` are there when it is a run; ``body`` has bytes as hex.
+    """One record, whole. ``run`` and ``verification`` are there when it is a run, else ``body``.
 
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
     numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from autoresearch.log.standing.answers import Answer
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.text import NOTE_CHARACTERS, NOTE_EVIDENCE, QUESTION_CHARACTERS
+from autoresearch.text import NAME_CHARACTERS, NOTE_CHARACTERS, NOTE_EVIDENCE, QUESTION_CHARACTERS
 from autoresearch.words import EvidenceKind
 
 Reference = Annotated[
@@ -74,11 +74,15 @@ class Records(OfTask, frozen=True, kw_only=True):
 
     kind: Annotated[str, Meta(max_length=32, description="only this kind of record")] | None = None
     author: Author | None = None
-    limit: Limit = 50
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="rows in the answer")] = 50
     before: Before | None = None
+    claims: Annotated[bool, Meta(description="claims too: intentions to try a change, one before each run")] = True
     starred: Annotated[bool, Meta(description="only records that are starred on this machine")] = False
     since_ms: Annotated[int, Meta(ge=0, le=2**53, description="only records of this time and later")] = 0
-    where: Annotated[str, Meta(max_length=500, description="only runs that meet this, such as value<1.1")] = ""
+    where: Annotated[
+        list[Annotated[str, Meta(max_length=500)]],
+        Meta(max_length=16, description="only runs that meet this, such as value<1.1; may be given again"),
+    ] = []
 
 
 class OneRecord(OfTask, frozen=True, kw_only=True):
@@ -91,7 +95,7 @@ class NotesOf(OfTask, frozen=True, kw_only=True):
     """Which notes."""
 
     query: Annotated[str, Meta(max_length=500, description="only notes with these words, the best fit first")] = ""
-    limit: Limit = 20
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="rows in the answer")] = 20
 
 
 class ReleasesOf(Parameters, frozen=True, kw_only=True):
@@ -127,9 +131,9 @@ class OneEvidence(OneRecord, frozen=True, kw_only=True):
 
 
 class Difference(OfTask, frozen=True, kw_only=True):
-    """Which two runs."""
+    """Which two runs; ``old`` left out is the parent of the newer one."""
 
-    old: Reference
+    old: Reference | None = None
     new: Reference
 
 
@@ -215,7 +219,7 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
 class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Say what this participant calls itself, for all to read; empty: that it has no name any more."""
 
-    name: Annotated[str, Meta(max_length=120)]
+    name: Annotated[str, Meta(max_length=NAME_CHARACTERS)]
 
 
 class AdmitRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

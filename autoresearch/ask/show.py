@@ -40,13 +40,14 @@ from autoresearch.record.kinds import (
     Note,
     Release,
     Run,
+    RunOutcome,
     Task,
     Verification,
     Withdrawal,
     Yank,
 )
-from autoresearch.record.record import Record
-from autoresearch.text import one_line
+from autoresearch.record.record import Record, plain_body
+from autoresearch.text import duration, one_line, size
 from autoresearch.words import MEASURED_BY, RUN_STATE_SENTENCES, UNDECIDED, RunState, RunStatus
 
 
@@ -179,7 +180,7 @@ def show_answer(
         record=stated_view(log, record, starred),
         run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
         verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
-        body=plain_body(record),
+        body={} if isinstance(record.body, Run) else plain_body(record.body),
         links=[format_id(link) for link in record.links],
         measured_by=_measured_by(log, record.body),
         forked=forked,
@@ -237,23 +238,6 @@ def stated_view(log: Log, record: Record, starred: frozenset[bytes] = frozenset(
     if not isinstance(record.body, Run):
         return view
     return msgspec.structs.replace(view, state=judged(log, record).state.value)
-
-
-def plain_body(record: Record) -> dict[str, object]:
-    """A record's body as JSON can hold it: bytes as hex."""
-    plain = _plain(msgspec.to_builtins(record.body, builtin_types=(bytes,)))
-    assert isinstance(plain, dict)
-    return plain
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
 
 
 Condition = Callable[[Record], bool]
@@ -336,6 +320,11 @@ SUMMARY_CHARACTERS = 120
 def summary(body: Body | dict[str, object]) -> str:
     """What a record says, in a line; empty for kinds that this version doesn't know."""
     return one_line(_sentence(body), SUMMARY_CHARACTERS)
+
+
+def used_words(run: RunOutcome) -> list[str]:
+    """What a run used, for people: its time, its processor time, its memory."""
+    return [duration(run.duration_ms), f"{duration(run.cpu_ms)} of processor", size(run.peak_memory_bytes)]
 
 
 def _sentence(body: Body | dict[str, object]) -> str:

@@ -17,7 +17,7 @@ import hashlib
 from typing import NamedTuple
 
 from autoresearch.errors import UsageError
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
 from autoresearch.judging.statistics import MEAN_NATS, MISMATCHES, PAIRS

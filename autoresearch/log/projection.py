@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.scoring import task_rules
 from autoresearch.record.encoding import encode

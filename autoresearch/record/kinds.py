@@ -7,7 +7,7 @@ Not-a-number and infinity don't exist in records: a diverged run has its status 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -104,14 +104,10 @@ class Proposer(Body, frozen=True, kw_only=True):
     version: Name = ""
 
 
-class RunPlan(Body, frozen=True, kw_only=True):
-    """The half of a run that is known before it begins; the text of its program stands elsewhere."""
+class RunDesign(Body, frozen=True, kw_only=True):
+    """What is chosen for a run; the records, programs and files that the run names are left out."""
 
-    task: Hash
     mode: Literal["experiment", "train", "bench"] = "experiment"
-    source_digest: Hash
-    parent: Hash | None = None
-    base: Hash | None = None
     replicate: Count = 0
     seed: Count
     budget: float
@@ -120,6 +116,20 @@ class RunPlan(Body, frozen=True, kw_only=True):
     hypothesis: Text = ""
     expected: float | None = None
     proposer: Proposer | None = None
+
+    @property
+    def proposed_by(self) -> str:
+        """The name of its proposer; empty where none is stated."""
+        return self.proposer.name if self.proposer else ""
+
+
+class RunPlan(RunDesign, frozen=True, kw_only=True):
+    """The half of a run that is known before it begins; the text of its program stands elsewhere."""
+
+    task: Hash
+    source_digest: Hash
+    parent: Hash | None = None
+    base: Hash | None = None
 
 
 class RunOutcome(Body, frozen=True, kw_only=True):
@@ -138,7 +148,7 @@ class RunOutcome(Body, frozen=True, kw_only=True):
     environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
 
 
-class _Joined(type(Body)):  # type: ignore[misc]
+class Joined(type(Body)):  # type: ignore[misc]
     """Gives a struct the fields of several: by its layout in memory it can be a subclass of the first only.
 
     To a type checker it is a subclass of all of them; ``msgspec.convert(run, RunOutcome, from_attributes=True)`` makes
@@ -146,6 +156,7 @@ class _Joined(type(Body)):  # type: ignore[misc]
     """
 
     def __new__(cls, name: str, bases: tuple[type[Body], ...], namespace: dict[str, Any], **config: bool) -> type:
+        """Make the class ``name``."""
         first, *others = bases
         for half in others:
             defaults = {
@@ -153,13 +164,13 @@ class _Joined(type(Body)):  # type: ignore[misc]
                 for field in msgspec.structs.fields(half)
                 if not field.required
             }
-            annotations = {**half.__annotations__, **namespace["__annotations__"]}
+            annotations = {**get_type_hints(half, include_extras=True), **namespace["__annotations__"]}
             namespace = {**defaults, **namespace, "__annotations__": annotations}
         made: type = super().__new__(cls, name, (first,), namespace, **config)
         return made
 
 
-class Run(RunPlan, RunOutcome, frozen=True, kw_only=True, metaclass=_Joined):
+class Run(RunPlan, RunOutcome, frozen=True, kw_only=True, metaclass=Joined):
     """One execution of a program on a task. ``origin`` is the record that its author published in another network."""
 
     source: BlobRef
@@ -272,6 +283,10 @@ KINDS: dict[str, type[Body]] = {
     "withdrawal": Withdrawal,
     "merge": Merge,
 }
+
+
+# The entries of bodies that name records. Other hashes name programs, tasks and files.
+RECORD_FIELDS = frozenset({"run", "parent", "origin", "release", "heads"})
 
 
 def blobs_of(body: object) -> list[tuple[str, BlobRef]]:

@@ -10,6 +10,7 @@ libsodium's rules of what is a valid signature are part of the format: a second 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Annotated, Literal, Protocol
@@ -19,8 +20,8 @@ from msgspec import Meta
 from nacl import bindings
 from nacl.exceptions import BadSignatureError
 
-from autoresearch.record.encoding import EncodingError, decode, decode_again, encode
-from autoresearch.record.kinds import KINDS, Body, Hash, Key, TimeMs
+from autoresearch.record.encoding import EncodingError, decode, decode_again, encode, format_id
+from autoresearch.record.kinds import KINDS, RECORD_FIELDS, Body, Hash, Key, TimeMs
 
 DAY_MS = 86_400_000
 # All others came after the first networks were founded: they are left out of the id at their default, so that it stays.
@@ -114,6 +115,27 @@ class Record(msgspec.Struct, frozen=True):
     body: Body | dict[str, object]
     raw: bytes
     signature: bytes
+
+
+def plain_body(body: Body | dict[str, object]) -> dict[str, object]:
+    """A body as JSON holds it: ids of records are CIDs, keys and other hashes hexadecimal."""
+    fields = msgspec.structs.asdict(body) if isinstance(body, Body) else body
+    ids = RECORD_FIELDS if isinstance(body, Body) else ()
+    return {name: _plain(value, format_id if name in ids else bytes.hex) for name, value in fields.items()}
+
+
+def _plain(value: object, text: Callable[[bytes], str] = bytes.hex) -> object:
+    match value:
+        case bytes():
+            return text(value)
+        case msgspec.Struct():
+            return _plain(msgspec.to_builtins(value, builtin_types=(bytes,)))
+        case dict():
+            return {str(key): _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner, text) for inner in value]
+        case _:
+            return value
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -118,8 +118,7 @@ def _run_evaluator(
     return msgspec.structs.replace(
         outcome,
         log=outcome.log + (mark + answered.log if answered.log else b""),
-        cpu_ms=outcome.cpu_ms + answered.cpu_ms,
-        peak_memory_bytes=max(outcome.peak_memory_bytes, answered.peak_memory_bytes),
+        **msgspec.structs.asdict(outcome.used.with_others(answered.used)),
     )
 
 

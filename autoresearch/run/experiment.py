@@ -13,16 +13,20 @@ import msgspec
 
 from autoresearch import __version__
 from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
-from autoresearch.run import bench as costs
 from autoresearch.run.bench import (
     MIB,
     Bench,
+    bounded,
     command_words,
     device_name,
     environment,
     fault_of_program,
+    is_over,
     job_limits,
+    known_cost_ms,
+    over_budget,
     program_files,
+    remember_cost,
     runs_library,
     task_data,
 )
@@ -145,23 +149,23 @@ def _within_budget(
     if plan.source_digest == source_digest(task.baseline.decode()):
         outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
         if outcome.status is RunStatus.OK:
-            costs.remember_cost(task, bench, plan.budget, outcome)
+            remember_cost(task, bench, plan.budget, outcome)
         return outcome
-    baseline_ms = costs.known_cost_ms(task, bench, plan.budget)
+    baseline_ms = known_cost_ms(task, bench, plan.budget)
     if baseline_ms is None and not own:
         baseline_ms = _baseline_ms(task, plan, bench, cancelled)
     if baseline_ms is None:  # not known yet, or the baseline does not run here
         return trained(task, plan, bench, limits, world, on_progress, cancelled)
-    bound = costs.bounded(limits, task, bench, baseline_ms)
+    bound = bounded(limits, task, bench, baseline_ms)
     outcome = trained(task, plan, bench, bound, world, on_progress, cancelled)
     was_stopped = outcome.status is RunStatus.OVER_BUDGET or (
         outcome.status is RunStatus.TIMED_OUT and bound.seconds < limits.seconds
     )
-    if not was_stopped and not (outcome.status is RunStatus.OK and costs.is_over(task, bench, outcome, baseline_ms)):
+    if not was_stopped and not (outcome.status is RunStatus.OK and is_over(task, bench, outcome, baseline_ms)):
         return outcome
     baseline_ms = _baseline_ms(task, plan, bench, cancelled) or baseline_ms
-    if costs.is_over(task, bench, outcome, baseline_ms):
-        return costs.over_budget(task, bench, outcome, baseline_ms)
+    if is_over(task, bench, outcome, baseline_ms):
+        return over_budget(task, bench, outcome, baseline_ms)
     if was_stopped:
         reason = "it was stopped, because this machine is much slower than when the baseline was measured"
         return msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=reason)
@@ -175,7 +179,7 @@ def _baseline_ms(task: Task, plan: Plan, bench: Bench, cancelled: Callable[[], b
     outcome = trained(task, baseline, bench.beside("baseline"), job_limits(task, bench.ceiling), None, None, cancelled)
     if outcome.status is not RunStatus.OK:
         return None
-    return costs.remember_cost(task, bench, plan.budget, outcome)
+    return remember_cost(task, bench, plan.budget, outcome)
 
 
 def trained(

@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_task, own_keys
-from autoresearch.run import package_locks as tools
+from autoresearch.run.package_locks import call, pip
 from autoresearch.run.sandbox.layout import (
     Interpreter,
     interpreter_in,
@@ -239,21 +239,21 @@ def _made(packages: PackageSet, scratch: Scratch, cancelled: Callable[[], bool] 
     wanted.write_text(write_lock(packages.packages))
     wheels.mkdir()
     words = ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels)]
-    call = partial(
-        tools.call,
+    step = partial(
+        call,
         what=f"the packages of {packages.name} can't be installed",
         seconds=INSTALL_SECONDS,
         cwd=scratch.folder,
         held=[scratch.lock],
         cancelled=cancelled,
     )
-    call([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)])
-    call(tools.pip("download", *words, "--requirement", str(wanted)))
+    step([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)])
+    step(pip("download", *words, "--requirement", str(wanted)))
     allowed = {digest for package in packages.packages for digest in package.hashes}
     for wheel in sorted(wheels.iterdir()):
         unpack(wheel, made, allowed)
     # A run can't keep what it compiles. Files that are no Python of this version are no fault.
-    call([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))])
+    step([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))])
     for folder in (made, *made.rglob("*")):
         if folder.is_dir() and not folder.is_symlink():
             folder.chmod(0o755)

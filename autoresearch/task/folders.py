@@ -28,6 +28,7 @@ from autoresearch.task.loading import (
     keep_baseline,
     load_task,
     program_in,
+    read_file,
     shipped_task,
 )
 from autoresearch.task.model import USUAL, Recipe, Task
@@ -286,9 +287,19 @@ def _create(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def has_shipped_harness(task: Task) -> bool:
-    """Whether a task is measured by the ``prepare.py`` of the task that ships."""
-    return PREPARE in task.harness and task.harness[PREPARE] == shipped_task().harness[PREPARE]
+def side_file(name: str, definition: Mapping[str, object], folder: Path | None = None) -> bytes:
+    """A file beside ``task.toml`` that is no part of the task, such as ``changes.toml``; empty where there is none.
+
+    Records don't hold it. So a task with the ``prepare.py`` of the task that ships has the files of that one where its
+    own ``folder`` lacks them. Raises UsageError when the file can't be read.
+    """
+    if folder is not None and (folder / name).exists():
+        return read_file(folder / name)
+    shipped, harness = shipped_task(), definition.get("harness")
+    pin = hashlib.sha256(shipped.harness[PREPARE]).digest()
+    if not isinstance(harness, Mapping) or harness.get(PREPARE) != pin or not (shipped.folder / name).exists():
+        return b""
+    return read_file(shipped.folder / name)
 
 
 def rebuild_task(

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.lock import parse_lock
 from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task
@@ -112,6 +113,8 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 
 S = TypeVar("S", bound=Section)
 MANIFEST = "task.toml"
+# What may lie beside it and is no part of the task: patches for the search, and what a program may name.
+CHANGES, NAMES = "changes.toml", "names.toml"
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 16
 
@@ -129,6 +132,18 @@ def shipped_task() -> Task:
     return load_task(_PACKAGE / "shipped")
 
 
+def folder_of_task(text: str) -> Path:
+    """The task folder that was named.
+
+    Raises:
+        UsageError: it does not exist, can be no path, or is no task's.
+    """
+    folder = typed_path(text)
+    if not (folder / MANIFEST).is_file():
+        raise UsageError(f"{folder} has no {MANIFEST}", hint=f"autoresearch task new {folder}")
+    return folder.resolve()
+
+
 def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     """Read a task folder. Raises UsageError naming the file, the key and what to do about it.
 
@@ -136,7 +151,7 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     """
     path = folder / MANIFEST
     try:
-        table = tomllib.loads(_read(path).decode("utf-8"))
+        table = tomllib.loads(read_file(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     header = _header(path, table)
@@ -187,7 +202,7 @@ def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> byt
 
     Raises UsageError naming the file that is missing or is no program.
     """
-    files = {name: _text(folder / name, _read(folder / name)) for name in program_names(folder, recipe, fixed)}
+    files = {name: _text(folder / name, read_file(folder / name)) for name in program_names(folder, recipe, fixed)}
     for name, content in files.items():
         if name.endswith(".py"):
             check_source(folder / name, content.encode())
@@ -200,7 +215,7 @@ def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> byt
 def program_names(folder: Path, recipe: Recipe, fixed: Collection[str]) -> tuple[str, ...]:
     """The names of a program's files, whether they are in the folder or not; those that ``*`` stands for are."""
     there = (path.name for path in folder.glob("*") if path.is_file() and PLAIN_NAME.fullmatch(path.name))
-    return recipe.files_among(there, {MANIFEST, *fixed})
+    return recipe.files_among(there, {MANIFEST, CHANGES, NAMES, *fixed})
 
 
 def check_source(path: Path, content: bytes) -> None:
@@ -275,7 +290,7 @@ def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict
         raise UsageError(f"{path}: [harness] names no file", hint='pin the fixed files, such as "prepare.py"')
     contents: dict[str, bytes] = {}
     for name, pin in _pins(path, "harness", declared).items():
-        contents[name] = _read(path.parent / name)
+        contents[name] = read_file(path.parent / name)
         found = hashlib.sha256(contents[name]).hexdigest()
         if found != pin:
             raise UsageError(
@@ -377,7 +392,8 @@ def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:
         )
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """A file of a task folder. Raises UsageError where it is missing, too large or can't be read."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)

@@ -249,7 +249,7 @@ def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
         from autoresearch_cli.reading import open_notebook
 
         with open_notebook() as notebook:
-            tasks = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=True).tasks
+            tasks = tasks_answer(notebook.log, archived=notebook.archived(), all_tasks=True).tasks
             names = {harmless(task.name) for task in tasks if task.archived == archived}
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []
@@ -310,6 +310,9 @@ Reference = Annotated[
 PARENT_HELP = "The run whose program you edited. Left out: the one that the folder remembers, else the nearest one."
 Folder = Annotated[str, typer.Argument(metavar="[DIR]", help="A task folder. Left out: the configured task.")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long: 90s, 30m, 2h, 1h30m, 3d.")]
+AllowPackages = Annotated[
+    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
+]
 Runs = Annotated[int | None, typer.Option("--runs", min=1, help="Stop after so many runs.")]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=0, max=64, help="Training processes at a time, instead of the setting.")

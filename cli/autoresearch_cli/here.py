@@ -1,8 +1,6 @@
-"""This machine as a command finds it: folders, settings, daemon. The one place that reads the environment.
+"""This machine as a command finds it: folders, settings, daemon, keys. The one place that reads the environment.
 
-Where passphrases come from: a variable, a file descriptor, or a person at a terminal; never an argument.
-
-This machine's keys as a command needs them: read, and with the root key at hand.
+Passphrases come from a variable, a file descriptor, or a person at a terminal; never from an argument.
 """
 
 from __future__ import annotations
@@ -10,21 +8,27 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import NotFound, UsageError, not_running
+from autoresearch.errors import DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
 from autoresearch.trust.keys import KeyPair
 
 if TYPE_CHECKING:
+    import msgspec
+
     from autoresearch.ask.client import Client
+    from autoresearch.ask.operation import Text
+    from autoresearch.log.standing.answers import Answer
     from autoresearch.trust.manifest import Manifest
+
+A = TypeVar("A", bound="Answer | Text")
 
 
 def environment() -> Mapping[str, str]:
@@ -67,6 +71,32 @@ def client() -> Client:
     from autoresearch.ask.client import Client
 
     return Client(socket)
+
+
+def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
+    """The answer to a question, or what was published: by the daemon that runs, else by this process, on the log here.
+
+    Raises DaemonNotRunning where only a daemon can do it, and what the question raises.
+    """
+    from autoresearch.ask.operation import operation_of
+
+    operation = operation_of(question)
+    try:
+        return client().ask(question, request)
+    except DaemonNotRunning:
+        if not (operation.reads or operation.writes):
+            raise
+    if operation.writes:
+        from autoresearch.ask.acts.notebook import Notebook
+
+        with Notebook(paths()) as notebook:
+            notebook.publish_identity(now_ms())
+            return question(notebook, request)
+    # What reads a log takes longer to load than all the rest.
+    from autoresearch_cli.reading import open_notebook, with_blobs
+
+    with open_notebook() as desk:
+        return with_blobs(lambda: question(desk, request))
 
 
 def existing_folder(text: str) -> Path:

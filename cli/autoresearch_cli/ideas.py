@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.ask import questions
 from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.records import ShowAnswer
-from autoresearch.ask.requests import ProposeRequest
+from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
-from autoresearch.log.standing.answers import RunView
+from autoresearch.log.standing.answers import RunFields
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
@@ -26,7 +28,7 @@ from autoresearch.text import one_line, sign_of, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import PARENT_HELP
-from autoresearch_cli.reading import NotebookReader, open_notebook
+from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import say
 
 # So many seeds of one program are looked at for one that is free.
@@ -65,10 +67,10 @@ def idea_in(folder: Path, *, parent: str = "", hypothesis: str = "", replicate: 
     return Idea(task, task.program.decode(), parent, hypothesis, replicate)
 
 
-def is_here(notebook: NotebookReader, run: str) -> bool:
+def is_here(notebook: Desk, run: str) -> bool:
     """Whether a run is in the log of this machine."""
     try:
-        notebook.resolve(run)
+        notebook.record(run)
     except NotFound:
         return False
     return True
@@ -95,23 +97,23 @@ def refuse_repetition(idea: Idea) -> None:
     )
 
 
-def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str]:
+def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
     """Keep or discard, by how much beside its noise, and the next step.
 
     What is kept is where the folder's next edit starts.
     """
-    run = shown.run
-    assert run is not None
+    assert shown.run is not None
+    run = shown.run.run
     folder = shlex.quote(str(task.folder))
     back = f"→ back to the best program, for another change: autoresearch run checkout {folder}"
     if run.value is None:
         return [f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back]
     if run.parent is None:
         return ["the baseline: other runs are compared with it", f"→ edit {_files(task, task.folder)} and run again"]
-    parent = notebook.show(run.parent).run
-    if parent is None or parent.value is None:
+    parent = questions.record(notebook, OneRecord(id=run.parent)).run
+    if parent is None or parent.run.value is None:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
-    (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent)
+    (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
     margin = WIDE * (task.metric.noise or 0) * math.sqrt(1 / seeds + 1 / others)
     compared = f"{value(after)}{_of(seeds)}, its parent {short(run.parent)} {value(before)}{_of(others)}"
@@ -126,7 +128,7 @@ def outcome(notebook: NotebookReader, shown: ShowAnswer, task: Task) -> list[str
     return [kept, *_remember(task, shown.record.id), f"→ {again if unsure else f'edit {_files(task)} and run again'}"]
 
 
-def _mean(notebook: NotebookReader, run: RunView) -> tuple[float, int]:
+def _mean(notebook: Desk, run: RunFields) -> tuple[float, int]:
     """The mean value of a run's program, and over how many runs."""
     row = notebook.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
     assert run.value is not None
@@ -137,7 +139,7 @@ def _of(seeds: int) -> str:
     return f" (mean of {seeds})" if seeds > 1 else ""
 
 
-def _free_seed(notebook: NotebookReader, task: Task, program: bytes) -> int:
+def _free_seed(notebook: Desk, task: Task, program: bytes) -> int:
     """The first replicate of a program that was not run."""
     tried = (run_before(notebook.log, task, program, replicate=seed, me=notebook.me) for seed in range(MOST_SEEDS))
     return next((seed for seed, run in enumerate(tried) if run is None), MOST_SEEDS)

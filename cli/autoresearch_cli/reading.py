@@ -1,41 +1,28 @@
-"""The notebook on this machine, opened to read: works whether a daemon runs or not.
-
-What the log here adds to the status of a node without a running daemon.
-
-Which runs wait for verifiers: from the log on this machine, whether a daemon runs or not.
-
-Bundles as files of this machine: written whole or not at all, taken in beside a daemon that runs or not.
-"""
+"""The log on this machine, opened to read: works whether a daemon runs or not. Bundles as files beside it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from autoresearch.ask import operations
-from autoresearch.ask.lookup import FoundTask, find_task
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.node import StatusAnswer, VerifyingStatus
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.operation import USUAL_SECONDS
 from autoresearch.ask.people.own_verification import untold, waiting
-from autoresearch.ask.people.verification import verifications_answer, verifying_status
+from autoresearch.ask.people.verification import verifying_status
 from autoresearch.ask.people.voters import with_voter
-from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import FetchRequest
-from autoresearch.ask.runs.boards import resolve_reference, task_status
-from autoresearch.ask.runs.diffs import run_log, run_source
-from autoresearch.ask.runs.headlines import with_headlines
-from autoresearch.ask.show import show_answer
+from autoresearch.ask.runs.boards import task_status
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.bundle import Imported, Written, import_bundle, write_bundle
 from autoresearch.log.bundle_format import BrokenBundle, Carried
-from autoresearch.log.local import Choice, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_of
@@ -45,60 +32,12 @@ from autoresearch.trust.identity import load_identity
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch_cli import here
-from autoresearch_cli.rendering.output import paged, print_json, print_list, say
-
-if TYPE_CHECKING:
-    from autoresearch.propose.mind.known import Known
-    from autoresearch.task.model import Task
 
 T = TypeVar("T")
 # A diff needs two sources, a task its harness and baseline; no command needs more blobs.
 MISSING_BLOBS = 20
 # A person waits so long for a source.
 FETCH_SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class NotebookReader:
-    """The log and the blobs of this machine, and what a person chose here; ``me`` is its device key, if it has one.
-
-    ``named`` is the task that the command line names: what ``@`` and ``@mine`` are about.
-    """
-
-    log: Log
-    blobs: BlobStore
-    me: bytes | None
-    starred: frozenset[bytes] = frozenset()
-    archived: frozenset[bytes] = frozenset()
-    named: str = ""
-
-    def resolve(self, reference: str) -> bytes:
-        """The record that a person means: an id, a unique beginning of one, ``@``, ``@mine``, ``@~1``."""
-        task = self.task() if self.named else None
-        return resolve_reference(self.log, reference, task=task, author=self.me, archived=self.archived)
-
-    def show(self, reference: str) -> ShowAnswer:
-        """One record, whole."""
-        found = show_answer(self.log, self.resolve(reference), starred=self.starred)
-        return with_headlines(self.log, self.blobs, found, me=self.me)
-
-    def task(self, reference: str = "") -> FoundTask:
-        """A task by name or digest; without one, the task that this machine, or else anybody, worked on last."""
-        return find_task(self.log, reference or self.named or None, author=self.me, archived=self.archived)
-
-    def known(self, task: Task) -> Known:
-        """What the log knows of a task, for who invents the next change."""
-        from autoresearch.propose.mind.known import gather  # most commands start without it
-
-        return gather(self.log, self.blobs, task, now_ms=here.now_ms(), me=self.me)
-
-    def source(self, reference: str) -> str:
-        """The program of a run as one text."""
-        return with_blobs(lambda: run_source(self.log, self.blobs, self.resolve(reference)))
-
-    def training_log(self, reference: str) -> str:
-        """What a run printed."""
-        return with_blobs(lambda: run_log(self.log, self.blobs, self.resolve(reference)))
 
 
 def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
@@ -128,25 +67,19 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
         manifest=blob.manifest.hex() if blob.manifest else None,
         seconds=seconds,
     )
-    here.client().ask(operations.FETCH, request, seconds=seconds + operations.FETCH.seconds)
+    here.client().ask(Node.fetch, request, seconds=seconds + USUAL_SECONDS)
 
 
 @contextmanager
-def open_notebook(task: str = "") -> Iterator[NotebookReader]:
-    """Open the notebook; a machine without one has an empty one. Nothing is written. ``task`` is the one named."""
-    paths = here.paths()
+def open_notebook(task: str = "") -> Iterator[Desk]:
+    """Open the log of this machine; without one it is empty. Nothing is written. ``task`` is the one that is named."""
+    paths, own = here.paths(), own_device()
     with ExitStack() as stack:
         manifest = here.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
-        starred, archived = (chosen(paths.home_local, choice) for choice in (Choice.STARRED, Choice.ARCHIVED))
-        yield NotebookReader(log, blobs, device_key(), starred, archived, task)
-
-
-def device_key() -> bytes | None:
-    """This machine's public key, or None when it has none that can be read."""
-    own = own_device()
-    return own.public if own else None
+        me, seed = (own.public, bytes(own.key)) if own else (None, None)
+        yield Desk(log, blobs, me, seed, paths.home_local, here.now_ms, task)
 
 
 def own_device() -> KeyPair | None:
@@ -180,35 +113,10 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         return with_voter(notebook.log, found, bytes.fromhex(whose.key), here.now_ms()) if me else found
 
 
-def on_task(answer: StatusAnswer, task: str) -> StatusAnswer:
-    """The same with the numbers of another task. Raises NotFound, AmbiguousId."""
-    with open_notebook(task) as notebook:
-        return msgspec.structs.replace(answer, task=task_status(notebook.log, notebook.task(), author=notebook.me))
-
-
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:
     """This node's part in verification, as its log has it."""
     part = verifying_status(log, me, here.now_ms())
     return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, here.now_ms())))
-
-
-def list_awaited(task: str, *, json: bool) -> None:
-    """The runs that wait for verifiers, and what this node has to do with each."""
-    own = own_device()
-    device, seed = (own.public, bytes(own.key)) if own else (None, None)
-    with open_notebook(task) as notebook:
-        found, now_ms = notebook.task(), here.now_ms()
-        answer = verifications_answer(notebook.log, found, device=device, seed=seed, now_ms=now_ms)
-    if json:
-        print_json(answer)
-        return
-    with paged():
-        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=now_ms)
-    if not answer.waiting:
-        say(f"no run of {answer.task} waits for a verifier")
-    if answer.note:
-        say(answer.note)
-    say("→ autoresearch verify ID, autoresearch work --only verify")
 
 
 def write(path: Path, *, task: str, carried: Carried) -> Written:

@@ -16,8 +16,8 @@ from contextlib import suppress
 from html import escape
 from pathlib import Path
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import Health, StatusAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
 from autoresearch.paths import Paths
 from autoresearch_cli import here
@@ -36,7 +36,7 @@ PR_SET_PDEATHSIG = 1
 def daemon_status() -> StatusAnswer | None:
     """What a running daemon says, or None when none runs."""
     try:
-        return here.client().ask(operations.STATUS)
+        return here.client().ask(Node.status)
     except DaemonNotRunning:
         return None
 
@@ -118,7 +118,7 @@ def restart() -> Health | None:
     if status is None:
         return None
     try:
-        here.client().ask(operations.RESTART)
+        here.client().ask(Node.restart)
     except NotFound as error:
         hint = "autoresearch down && autoresearch up"
         raise Refused("the daemon is of an earlier version and can't begin again by itself", hint=hint) from error
@@ -140,7 +140,7 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
                 hint=f"autoresearch node doctor; its log is {here.paths().daemon_log}",
             )
         with suppress(DaemonNotRunning):
-            if since_ms is None or here.client().ask(operations.STATUS).started_ms != since_ms:
+            if since_ms is None or here.client().ask(Node.status).started_ms != since_ms:
                 if health is None:
                     deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
                 health = here.client().ready()

@@ -4,103 +4,83 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
-from autoresearch.ask.acts.networks import bring, find_home_network
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.ideas import AskAnswer, ClaimAnswer, NoteAnswer
+from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
 from autoresearch.ask.node import (
-    BroughtAnswer,
     Event,
     Health,
-    HistoryAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
     RunAccepted,
     ServicesAnswer,
     StatusAnswer,
-    TaskStatus,
     TrustAnswer,
     VotersAnswer,
 )
-from autoresearch.ask.notes import note_on, note_view
-from autoresearch.ask.people.claims import claims_answer, own_record, withdrawn_answer
+from autoresearch.ask.people.claims import claims_answer
 from autoresearch.ask.people.participants import (
     AllowRequest,
     AttestAnswer,
     AttestorAnswer,
     AttestRequest,
     ConfirmRequest,
-    VerificationsAnswer,
     WithdrawRequest,
 )
-from autoresearch.ask.people.verification import verifications_answer
 from autoresearch.ask.people.voters import named_participant, voters_answer, way_to_count, with_voter
-from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
-from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.releases import (
     check_new_release,
-    own_release,
     prepared_for,
     release_answer,
-    yanked_answer,
 )
 from autoresearch.ask.requests import (
     AdmitRequest,
     AskRequest,
     BlockRequest,
-    BringRequest,
     ClaimRequest,
     DialRequest,
     DropRequest,
     FetchRequest,
-    HistoryRequest,
     NameRequest,
-    NoteRequest,
-    OfTask,
     OneEvidence,
     PauseRequest,
     ProposeRequest,
     PublishRequest,
-    PublishRunRequest,
-    PublishTaskRequest,
     VerifyRequest,
-    WithdrawRecordRequest,
     WorkRequest,
-    YankRequest,
 )
-from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.show import show_answer
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
-from autoresearch.project.runs.records import publish_run
 from autoresearch.propose.search.sharing import check_proposer
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import BlobRef, Note
+from autoresearch.record.kinds import BlobRef
 from autoresearch.record.record import Record
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.experiment import Plan, again
 from autoresearch.settings import Settings, load_settings
-from autoresearch.task.loading import load_task
+from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
+from autoresearch.trust.keys import KeyPair
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
-from autoresearch_daemon.runs import existing_folder
 from autoresearch_daemon.service.inputs import FinishAsked, Order, PauseAsked, ResumeAsked, WorkAsked
 from autoresearch_daemon.status import followed_task, limits_of, status_answer, verifying_part
 
-LIST_HINT = "autoresearch network list"
+R = TypeVar("R")
 
 
 class ApiHandlers:
@@ -125,13 +105,24 @@ class ApiHandlers:
         """The file of what a person chose here."""
         return self._node.paths.home_local
 
-    def author(self) -> bytes:
+    def device(self) -> KeyPair:
         """The device key that signs here."""
+        return self._node.notebook.identity.device
+
+    async def publish(self, work: Callable[[Notebook], R]) -> R:
+        """What ``work`` returns, given the notebook on the thread that writes; then what leads may differ."""
+        try:
+            return await self._node.thread.publish(self._node.notebook, work)
+        finally:
+            self._node.look_at_leaders(again=True)
+
+    def author(self) -> bytes:
+        """Its public half."""
         return self._node.notebook.author
 
     def work(self, request: WorkRequest) -> StatusAnswer:
         """Work until told otherwise, or for so many runs, or until a time."""
-        folder = request.task and str(existing_folder(request.task))
+        folder = request.task and str(folder_of_task(request.task))
         task = self._node.load(folder or self._node.settings.work.task)
         if task.digest in self._node.archived():
             raise Refused(
@@ -178,7 +169,7 @@ class ApiHandlers:
 
     async def propose(self, request: ProposeRequest) -> ProposedAnswer:
         """Queue the runs of a program."""
-        folder = request.task and str(existing_folder(request.task))
+        folder = request.task and str(folder_of_task(request.task))
         task = self._task_of(request.task)
         if (fault := fault_of_program(task, request.program)) is not None:
             raise Refused(f"it can't be run: {fault}", hint="autoresearch task show DIR lists its files and limits")
@@ -193,7 +184,7 @@ class ApiHandlers:
 
     def _task_of(self, folder: str) -> Task:
         """The task of a folder; of the configured one where none is named."""
-        return self._node.load(str(existing_folder(folder)) if folder else self._node.settings.work.task)
+        return self._node.load(str(folder_of_task(folder)) if folder else self._node.settings.work.task)
 
     def _plan(self, task: Task, request: ProposeRequest | ClaimRequest) -> Plan:
         """The plan for a program, from connections of its own: many programs may be compared with it."""
@@ -279,19 +270,6 @@ class ApiHandlers:
         self._node.notebook.publish_name(request.name, now_ms())
         return self.status()
 
-    def withdraw(self, request: WithdrawRecordRequest) -> WithdrawnAnswer:
-        """Withdraw a run or a note of this device."""
-        record = own_record(self.log, request.record, self.author(), archived=self._node.archived())
-        withdrawal = self._node.notebook.withdraw(record, now_ms(), reason=request.reason)
-        self._node.look_at_leaders(again=True)
-        return withdrawn_answer(record, withdrawal)
-
-    def note(self, request: NoteRequest) -> NoteAnswer:
-        """Publish a note."""
-        body, evidence = note_on(self.log, request, author=self.author(), archived=self._node.archived())
-        record = self._node.notebook.publish_note(body, now_ms(), links=evidence)
-        return NoteAnswer(note=note_view(self.log, record))
-
     async def publish_release(self, request: PublishRequest) -> ReleaseAnswer:
         """Publish a component: it is read or fetched beside the event loop, and stored there."""
         prepared = await asyncio.to_thread(prepared_for, request)
@@ -304,41 +282,10 @@ class ApiHandlers:
         record = await self._node.thread.publish(self._node.notebook, publish)
         return release_answer(self.log, record.id, me=author, notes=prepared.notes)
 
-    async def publish_task(self, request: PublishTaskRequest) -> TaskStatus:
-        """Publish the task of a folder."""
-        task = await asyncio.to_thread(load_task, existing_folder(request.task))
-        await self._node.thread.publish(self._node.notebook, lambda notebook: notebook.publish_task(task, now_ms()))
-        found = task_of(self.log, task.digest)
-        assert found, "it was published"
-        return task_status(self.log, found, author=self.author())
-
-    async def publish_run(self, request: PublishRunRequest) -> ShowAnswer:
-        """Publish a kept run of a project: its files are read and stored beside the event loop."""
-        record = await self._node.thread.publish(
-            self._node.notebook, lambda notebook: publish_run(notebook, request, now_ms())
-        )
-        self._node.look_at_leaders(again=True)
-        return show_answer(self.log, record.id)
-
-    def yank(self, request: YankRequest) -> YankedAnswer:
-        """Advise against a release of this participant."""
-        release = own_release(self.log, request.release, self.author())
-        return yanked_answer(release, self._node.notebook.yank(release, now_ms(), reason=request.reason))
-
     async def voters(self) -> VotersAnswer:
         """Who counts in this network, why, and who could."""
         author, seen = self.author(), self._node.devices_seen()
         return await self._node.thread.run(lambda log: voters_answer(log, author, now_ms(), seen=seen))
-
-    async def verifications(self, asked: OfTask) -> VerificationsAnswer:
-        """The runs of a task that wait for verifiers, and the newest verifications."""
-        device, archived = self._node.notebook.identity.device, self._node.archived()
-
-        def look(log: Log) -> VerificationsAnswer:
-            task = find_task(log, asked.task, author=device.public, archived=archived)
-            return verifications_answer(log, task, device=device.public, seed=bytes(device.key), now_ms=now_ms())
-
-        return await self._node.thread.run(look)
 
     async def admit(self, request: AdmitRequest) -> VotersAnswer:
         """As a founder, count a participant from now on, or no longer."""
@@ -385,35 +332,6 @@ class ApiHandlers:
     def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now."""
         return self._node.trusting.take()
-
-    async def import_history(self, request: HistoryRequest) -> HistoryAnswer:
-        """Publish notes about past work."""
-        notes = [
-            Note(
-                topic="history",
-                text=note.text,
-                task=bytes.fromhex(note.task),
-                origin=note.origin,
-                metrics=note.metrics,
-                status=note.status,
-            )
-            for note in request.notes
-        ]
-        added = await self._node.thread.publish(
-            self._node.notebook, lambda notebook: notebook.publish_history(notes, now_ms())
-        )
-        return HistoryAnswer(added=added)
-
-    async def bring(self, request: BringRequest) -> BroughtAnswer:
-        """Publish own finished runs of another network of this home here."""
-        origin = find_home_network(self._node.paths, request.network)
-        if origin.in_use:
-            raise Refused(f"{origin.name} is the network in use: its runs are here already", hint=LIST_HINT)
-        found = await self._node.thread.publish(
-            self._node.notebook, lambda notebook: bring(origin, notebook, now_ms, most=request.most)
-        )
-        self._node.look_at_leaders(again=True)
-        return BroughtAnswer(**asdict(found))
 
     def restart(self) -> Health:
         """End the daemon and begin again; the answer still goes out."""

@@ -18,8 +18,7 @@ import structlog
 
 from autoresearch.ask.acts.notebook import Notebook, Published
 from autoresearch.ask.node import QueuedRun, RunInHand
-from autoresearch.errors import AutoresearchError, UsageError
-from autoresearch.paths import typed_path
+from autoresearch.errors import AutoresearchError
 from autoresearch.record.encoding import short_id
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
@@ -35,18 +34,6 @@ from autoresearch_daemon.workers import protocol
 def run_folder(spool: Path, worker: str, assignment: str) -> Path:
     """Where a worker keeps the files of what it has in hand."""
     return spool / f"{worker}-{assignment}"
-
-
-def existing_folder(text: str) -> Path:
-    """The folder a person named.
-
-    Raises:
-        UsageError: it does not exist, can be no path, or is no task's.
-    """
-    folder = typed_path(text)
-    if not (folder / "task.toml").is_file():
-        raise UsageError(f"{folder} has no task.toml", hint=f"autoresearch task new {folder}")
-    return folder.resolve()
 
 
 logger = structlog.get_logger()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoresearch.ask.runs import diffs as room
+from autoresearch.ask.runs import diffs
 from autoresearch.ask.runs.diffs import diff_answer, lineage_answer, run_log, run_source
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
@@ -51,7 +51,7 @@ def test_a_log_that_is_no_text_is_shown_as_far_as_it_can_be(story):
 
 
 def test_what_is_too_large_to_show_is_refused(story, monkeypatch):
-    monkeypatch.setattr(room, "MAXIMUM_TEXT_BYTES", 3)
+    monkeypatch.setattr(diffs, "MAXIMUM_TEXT_BYTES", 3)
     with pytest.raises(Refused, match="larger"):
         run_log(story.notebook.log, story.notebook.blobs, story.deeper)
 

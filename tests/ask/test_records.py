@@ -68,8 +68,8 @@ def test_a_page_after_an_unknown_record_is_not_found(notebook):
 
 def test_a_run_is_shown_whole_and_survives_json(story):
     shown = show_answer(story.notebook.log, story.crashed)
-    assert (shown.record.kind, shown.run.status, shown.run.reason) == ("run", "crashed", "division by zero")
-    assert shown.body["parent"] == story.faster.hex()
+    assert (shown.record.kind, shown.run.run.status, shown.run.run.reason) == ("run", "crashed", "division by zero")
+    assert (shown.run.run.parent, shown.body) == (format_id(story.faster), {})
     assert shown.links == [format_id(story.faster)]
     assert not shown.forked
     assert msgspec.json.decode(msgspec.json.encode(shown), type=ShowAnswer) == shown
@@ -126,10 +126,10 @@ def test_each_kind_has_its_line(body, expected):
 
 
 def test_every_known_kind_has_a_line():
-    from autoresearch.ask import show as summaries
+    from autoresearch.ask import show
 
     named = {kind.__name__ for kind in KINDS.values()}
-    assert named <= set(vars(summaries))
+    assert named <= set(vars(show))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from autoresearch.ask.runs.headlines import described, teller_of, with_headlines
 from autoresearch.ask.show import log_answer, show_answer
 from autoresearch.log.blobs import BlobStore
 from autoresearch.record.kinds import Proposer, Run
+from autoresearch.task.loading import shipped_task
 from tests.ask.notebook import Notebook, Story
 from tests.nasty import NASTY
 
@@ -52,6 +53,19 @@ def test_a_change_of_the_baseline_is_told_where_that_was_published_without_its_g
     assert told(notebook, other).headline == "on another", "its genome changes another program"
 
 
+def test_what_an_added_part_is_stands_beside_the_task_that_ships(notebook: Notebook):
+    harness = shipped_task().definition()["harness"]
+    for task, label, why in (
+        (notebook.task(harness=harness), "Muon optimizer", "Muon for the matrices of the blocks"),
+        (notebook.task(name="tea"), "", "Nothing like it was compared before."),
+    ):
+        parent = notebook.run(task, 1.2, genome=FULL | {"+muon": False})
+        run = notebook.run(task, 1.1, source="x", parent=parent, genome=FULL | {"+muon": True}, proposer=SEARCH)
+        found = told(notebook, run)
+        assert (found.headline, found.changes[0].label) == ("Add muon", label)
+        assert found.because.startswith(why)
+
+
 def test_earlier_comparisons_order_changes_and_say_why(notebook: Notebook):
     task = notebook.task()
     parent = notebook.run(task, 1.2, genome=FULL)
@@ -81,12 +95,12 @@ def test_answers_have_headlines_and_a_list_tells_runs_of_the_search_by_them(note
         return with_headlines(log, blobs, answer, me=notebook.mine.public)
 
     shown = filled(show_answer(log, run))
-    assert (shown.run.title, shown.run.headline) == ("my words", "DEPTH 4 → 6")
+    assert (shown.run.run.title, shown.run.standing.headline) == ("my words", "DEPTH 4 → 6")
     assert [change.text for change in shown.changes] == ["DEPTH 4→6"]
     best = filled(best_answer(log, found))
-    assert {best.run.headline, best.reported.headline, best.task.best.headline} == {"DEPTH 4 → 6"}
+    assert {best.run.standing.headline, best.reported.headline, best.task.best.headline} == {"DEPTH 4 → 6"}
     assert filled(top_answer(log, found)).programs[0].proposer == (by.name if by else "")
-    assert filled(lineage_answer(log, run)).steps[-1].run.headline == "DEPTH 4 → 6"
+    assert filled(lineage_answer(log, run)).steps[-1].run.standing.headline == "DEPTH 4 → 6"
     line = filled(log_answer(log)).records[0].summary
     assert line == ("DEPTH 4 → 6: 1" if by else "my words: 1")
     assert filled(show_answer(log, find_task_record(notebook))).because == ""

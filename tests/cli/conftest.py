@@ -21,7 +21,7 @@ from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.filling import Filled, fill
 from tests.log.standing.village import TRUST, Village
 from tests.record.making import NETWORK
-from tests.warm import WarmCommands
+from tests.warm import run_command
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -65,21 +65,13 @@ def cli() -> Cli:
     return call
 
 
-@pytest.fixture(scope="session")
-def warm() -> Iterator[WarmCommands]:
-    """A process that becomes commands; started when the first test needs one."""
-    commands = WarmCommands()
-    yield commands
-    commands.close()
-
-
 @pytest.fixture
-def process(warm: WarmCommands) -> Process:
+def process() -> Process:
     """The command line as a process of its own, or with ``python`` a Python with these arguments before the words."""
 
     def call(*words: str, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         if not python:
-            return warm.run(words)
+            return run_command(*words)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         return subprocess.run(
             [sys.executable, *python, *words], env=environment, capture_output=True, text=True, timeout=60, check=False

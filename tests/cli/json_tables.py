@@ -10,8 +10,20 @@ import msgspec
 from autoresearch_cli import models as _models  # noqa: F401 - its answers are found as subclasses
 from autoresearch_cli.agent import models as _project_models  # noqa: F401
 
-from autoresearch.ask import operations as _operations  # noqa: F401
-from autoresearch.log.standing.answers import Answer, LineageStep, MarkView, ParticipantView, ProgramView, RunView
+from autoresearch.ask import node_acts as _node_acts  # noqa: F401
+from autoresearch.ask import questions as _questions  # noqa: F401
+from autoresearch.log.standing.answers import (
+    Answer,
+    BlobView,
+    LineageStep,
+    MarkView,
+    ParticipantView,
+    ProgramView,
+    RunFields,
+    RunStanding,
+    RunView,
+)
+from autoresearch.record.kinds import Proposer
 
 HEAD = """\
 # What `--json` prints
@@ -115,7 +127,8 @@ def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
     found = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
     found.pop("Failure")
-    parts: list[type[msgspec.Struct]] = [RunView, ProgramView, LineageStep, ParticipantView, MarkView]
+    runs: list[type[msgspec.Struct]] = [RunView, RunFields, BlobView, Proposer, RunStanding]
+    parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

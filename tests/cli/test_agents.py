@@ -53,7 +53,7 @@ def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli:
             assert (toy / "train.py").read_text() == with_x(0.7)
     assert said == ["keep", "discard", "keep"]
     steps = json.loads(cli("run", "lineage", "@", "--json").stdout)["steps"]
-    assert [step["run"]["value"] for step in steps] == pytest.approx([0.61, 0.41, 0.29])
+    assert [step["run"]["run"]["value"] for step in steps] == pytest.approx([0.61, 0.41, 0.29])
 
     again = process("run", str(toy))
     assert again.returncode == 6

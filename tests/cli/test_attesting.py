@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 from autoresearch_cli import here
 
-from autoresearch.ask.operations import Operation
 from autoresearch.ask.people.participants import AttestAnswer, CodeView, ConfirmRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.trust.attestation import write_code
@@ -33,7 +33,7 @@ class HalfThere:
             for attestor in ATTESTORS
         ]
 
-    def ask(self, _: Operation[AttestAnswer], request: ConfirmRequest | None = None) -> AttestAnswer:
+    def ask(self, _: Callable[..., AttestAnswer], request: ConfirmRequest | None = None) -> AttestAnswer:
         if request:
             self.brought.append(request.token)
             if len(self.brought) == 1:

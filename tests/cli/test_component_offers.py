@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_cli.agent import models as component_offers
+from autoresearch_cli.agent import models
 from autoresearch_cli.agent.models import ProjectRunAnswer
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -119,7 +119,7 @@ def test_without_a_sandbox_another_participants_component_needs_a_word(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probes, "detect_level", without_sandbox)
-    monkeypatch.setattr(component_offers, "detect_level", without_sandbox)
+    monkeypatch.setattr(models, "detect_level", without_sandbox)
     refused = cli("install", "policy", "other")
     assert (refused.exit_code, "--trust" in refused.stderr) == (6, True)
     assert "[Policy.other]" not in (project / "agent.ini").read_text()

@@ -145,7 +145,7 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
         for record in (first, lost, other):
             shown = strictly(process("show", record, "--json").stdout, ShowAnswer)
             assert shown.run
-            assert not shown.run.forked
+            assert not shown.run.standing.forked
         status = strictly(process("status", "--json").stdout, StatusAnswer)
         assert status.task
         assert status.task.best
@@ -205,7 +205,7 @@ def test_run_goes_through_the_daemon_when_it_is_up(process: Process, daemon: int
     assert result.returncode == 0, result.stderr
     shown = strictly(result.stdout, ShowAnswer)
     assert shown.run
-    assert shown.run.value == pytest.approx(0.61)
+    assert shown.run.run.value == pytest.approx(0.61)
     assert "this process" not in result.stderr
 
 

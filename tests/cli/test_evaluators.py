@@ -184,4 +184,4 @@ def test_task_and_run_say_who_measures(process: Process, tmp_path: Path) -> None
     assert "measured\tby the task's evaluator" in shown
     answer = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
     assert answer.run
-    assert answer.run.checkpoint
+    assert answer.run.run.checkpoint

@@ -9,7 +9,7 @@ import sqlite3
 import msgspec
 
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.log.blobs import BlobStore
 from autoresearch.paths import Paths

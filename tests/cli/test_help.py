@@ -143,7 +143,6 @@ def test_the_root_help_imports_nothing_that_it_does_not_need(process: Process) -
     assert not found & (HEAVY | SLOW | {"msgspec", "httpx", "rich", "nacl", "numpy", "platformdirs"})
 
 
-@pytest.mark.xfail(reason="types of answers stand beside what reads the log: 0.6 s instead of 0.12 s")
 @pytest.mark.parametrize("words", [("status",), ("best",)])
 def test_a_new_machine_is_told_quickly_that_nothing_is_there(process: Process, words: tuple[str, ...]) -> None:
     assert not imported(process, *words) & (HEAVY | SLOW)

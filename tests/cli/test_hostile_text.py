@@ -174,7 +174,7 @@ def test_no_command_lets_it_through(records: list[Record], tmp_path: Path, color
 def test_json_on_a_terminal_says_what_was_written(records: list[Record], tmp_path: Path) -> None:
     run = next(record for record in records if isinstance(record.body, Run))
     [shown] = shown_by(tmp_path, [["show", format_id(run.id), "--json"]], color="never").values()
-    assert json.loads(shown)["run"]["title"] == NASTY
+    assert json.loads(shown)["run"]["run"]["title"] == NASTY
 
 
 @pytest.mark.parametrize("what", ["--code", "--log"])

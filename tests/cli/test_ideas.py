@@ -63,8 +63,8 @@ def test_an_edit_is_a_change_of_the_run_before_and_only_a_better_one_is_built_up
     assert first.run
     assert second.run
     assert baseline.run
-    assert (first.run.parent, first.run.title) == (baseline.record.id, "nearer to the lowest point")
-    assert (second.record.id, first.run.task) == (better, baseline.run.task)
+    assert (first.run.run.parent, first.run.run.title) == (baseline.record.id, "nearer to the lowest point")
+    assert (second.record.id, first.run.run.task) == (better, baseline.run.run.task)
 
 
 def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
     (place / "train.py").write_text(WORSE)
     child = ran(process, place)
     assert child.run
-    assert child.run.parent == best.record.id
+    assert child.run.run.parent == best.record.id
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_strangers_program_becomes_a_task_with_the_number_that_it_prints(proce
     assert (task.metric.name, task.metric.direction, task.metric.source) == ("accuracy", "maximize", "stdout")
     shown = ran(process, tmp_path)
     assert shown.run
-    assert shown.run.value == pytest.approx(0.9948, abs=1e-3)
+    assert shown.run.run.value == pytest.approx(0.9948, abs=1e-3)
     again = process("task", "new", str(tmp_path))
     assert (again.returncode, "exists already" in again.stderr) == (6, True)
 

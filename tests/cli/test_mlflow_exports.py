@@ -30,7 +30,8 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
     found = runs(place)
     assert found.keys() == {each["run"]["id"] for each in records}
     for each in records:
-        run, folder = each["run"], found[each["run"]["id"]]
+        view, folder = each["run"], found[each["run"]["id"]]
+        run = view["run"]
         about = yaml.safe_load((folder / "meta.yaml").read_text())
         assert about["run_id"] == about["run_uuid"] == folder.name
         assert len(folder.name) == 32
@@ -40,11 +41,11 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
             == yaml.safe_load((folder.parent / "meta.yaml").read_text())["experiment_id"]
         )
         assert about["status"] == (3 if run["status"] == "ok" else about["status"])
-        assert about["start_time"] <= about["end_time"] == run["time_ms"]
+        assert about["start_time"] <= about["end_time"] == view["time_ms"]
         assert about["artifact_uri"] == (folder / "artifacts").as_uri()
         for name, number in run["metrics"].items():
             time, value, step = (folder / "metrics" / name).read_text().split()
-            assert (int(time), float(value), int(step)) == (run["time_ms"], number, 0)
+            assert (int(time), float(value), int(step)) == (view["time_ms"], number, 0)
         if run["curve"]:
             lines = (folder / "metrics/curve").read_text().splitlines()
             assert [float(line.split()[1]) for line in lines] == run["curve"]
@@ -69,7 +70,8 @@ def test_a_folder_that_is_there_is_left_alone(cli: Cli, tmp_path: Path) -> None:
 
 def test_names_that_others_chose_are_plain_names_of_files(cli: Cli) -> None:
     record = json.loads(cli("best", "--json").stdout)["run"]
-    record |= {"metrics": {"../../x": 1.0, "a/b\n": 2.0, "..": 3.0}, "genome": {"/etc/passwd": "x\n"}, "title": "a\nb"}
+    record["run"] |= {"metrics": {"../../x": 1.0, "a/b\n": 2.0, "..": 3.0}, "genome": {"/etc/passwd": "x\n"}}
+    record["run"]["title"] = "a\nb"
     run = msgspec.convert(record, RunView)
     files = run_files(run, "../loss", "file:///tmp/x", {})
     names = [name.split("/") for name in files]

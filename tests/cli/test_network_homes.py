@@ -195,7 +195,7 @@ def test_own_finished_runs_are_brought_with_their_files_once(
     assert cli("show", format_id(found[-1].id), "--code").stdout == TRAIN.format(x=1.45)
     shown = strictly(cli("show", format_id(found[0].id), "--json").stdout, ShowAnswer)
     assert shown.run
-    assert shown.run.origin == wanted[0]
+    assert shown.run.run.origin == wanted[0]
     assert "0 runs of commons brought here" in cli("network", "bring", "commons").stderr
     assert len(runs(in_tea)) == 4
 

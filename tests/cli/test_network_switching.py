@@ -13,9 +13,10 @@ import psutil
 import pytest
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, ImportAnswer, NetworkAnswer
 
-from autoresearch.ask import operations
+from autoresearch.ask import publishing
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import LogAnswer
 from autoresearch.ask.requests import BringRequest
 from autoresearch.log.log import Log
@@ -101,7 +102,7 @@ def test_a_daemon_that_is_killed_while_it_brings_goes_on_without_duplicates(
 ) -> None:
     found_lab(process, tmp_path)
     paths = Paths.from_environment(os.environ)
-    assert Client(paths.socket).ask(operations.BRING, BringRequest(network="commons", most=2)).left == 2
+    assert Client(paths.socket).ask(publishing.bring, BringRequest(network="commons", most=2)).left == 2
     os.kill(status(process).pid or 0, signal.SIGKILL)
     wait_for(lambda: process("status", "--json").returncode == 0 and not status(process).running)
     assert process("up").returncode == 0
@@ -128,7 +129,7 @@ def test_what_is_in_hand_and_what_waits_stays_in_its_network(process: Process, a
     assert not [child for child in before if child.is_running()]
     assert process("network", "use", "commons").returncode == 0
     assert len(runs(process)) == 5
-    assert len(Client(Paths.from_environment(os.environ).socket).ask(operations.PROPOSALS).queue) <= 1
+    assert len(Client(Paths.from_environment(os.environ).socket).ask(Node.proposals).queue) <= 1
     waiting = [worker.run for worker in status(process).workers if worker.run] + status(process).queue
     assert len(waiting) == 1, "the second proposal was not lost"
 

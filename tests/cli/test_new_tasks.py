@@ -35,7 +35,7 @@ def test_a_cpp_file_alone_is_built_and_its_header_fixed(process: Process, tmp_pa
     assert task.limits.memory_mib < 4096
     run = ran(process, folder).run
     assert run
-    assert run.value == pytest.approx(1.94)
+    assert run.run.value == pytest.approx(1.94)
 
 
 def test_an_environment_that_has_the_packages_runs_the_program_and_is_written_down(

@@ -35,7 +35,7 @@ def test_a_cpp_program_is_built_run_edited_compared_and_taken_back(process: Proc
     folder = made(cpp_task, tmp_path / "bench")
     baseline = ran(process, folder)
     assert baseline.run
-    assert baseline.run.value == pytest.approx(1.94)
+    assert baseline.run.run.value == pytest.approx(1.94)
     assert process("show", "@mine", "--log").stdout.splitlines()[-2:] == ["fixed", "latency: 1.940000"]
 
     (folder / "bench.cpp").write_text(CPP.replace("BLOCK = 8", "BLOCK = 18"))
@@ -66,7 +66,7 @@ def test_a_classifier_in_two_files_reads_pinned_data_and_names_the_file_of_a_mis
     folder = made(python_task, tmp_path / "points")
     baseline = ran(process, folder)
     assert baseline.run
-    assert baseline.run.value == pytest.approx(10 / 12)
+    assert baseline.run.run.value == pytest.approx(10 / 12)
     (folder / "model.py").write_text(MODEL.replace("STEPS = 4", "STEPS = 6"))
     assert "better than its parent: 1" in process("run", str(folder)).stderr
     (folder / "model.py").write_text("def fit(:\n")
@@ -78,7 +78,7 @@ def test_a_shell_script_is_a_program_and_a_file_of_it_can_be_proposed(process: P
     folder = made(shell_task, tmp_path / "count")
     first = ran(process, folder)
     assert first.run
-    assert first.run.value == 3
+    assert first.run.run.value == 3
     shown = process("task", "show", str(folder)).stdout
     assert "runs\tsh count.sh\nmay change\tcount.sh\n" in shown
     assert "searched\tSIZE = 3: 1 .. 9" in shown

@@ -51,15 +51,15 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     ok(cli, "train", "200")
     made = published(cli).run
     assert made
-    assert (made.mode, made.value, made.budget, made.title) == (
+    assert (made.run.mode, made.run.value, made.run.budget, made.run.title) == (
         "train",
         -9,
         200,
         "q_table + sarsa, 200 training episodes",
     )
-    assert (made.metrics["training_episodes"], made.metrics["std_reward"]) == (200, 0)
-    assert made.checkpoint is not None
-    assert len(made.curve) == 64
+    assert (made.run.metrics["training_episodes"], made.run.metrics["std_reward"]) == (200, 0)
+    assert made.run.checkpoint is not None
+    assert len(made.run.curve) == 64
     again = cli("publish")
     assert again.exit_code == 6
     assert "is published already, as" in again.stderr
@@ -68,19 +68,29 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     assert (got.task, got.value, got.folder) == ("corridor", -9, str(tmp_path / "theirs"))
     os.chdir(got.folder)
     measured = ran(cli, "run").run
-    assert measured.metrics["mean_reward"] == made.value
+    assert measured.metrics["mean_reward"] == made.run.value
     assert (measured.parent, measured.totals["training_episodes"]) == (got.run, 200)
     ok(cli, "train", "30")
     child = published(cli, "--title", "a little more").run
     assert child
-    assert (child.parent, child.budget, child.task, child.title) == (made.id, 230, made.task, "a little more")
+    assert (child.run.parent, child.run.budget, child.run.task, child.run.title) == (
+        made.id,
+        230,
+        made.run.task,
+        "a little more",
+    )
     benchmark = ran(cli, "run").run
     frozen = published(cli, benchmark.id[:6]).run
     assert frozen
-    assert (frozen.mode, frozen.parent, frozen.replicate, frozen.curve) == ("bench", child.id, child.replicate, [])
+    assert (frozen.run.mode, frozen.run.parent, frozen.run.replicate, frozen.run.curve) == (
+        "bench",
+        child.id,
+        child.run.replicate,
+        [],
+    )
     board = msgspec.json.decode(ok(cli, "top", "--task", "corridor", "--json"), type=TopAnswer)
     assert [(row.id, row.runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
-    assert json.loads(ok(cli, "run", "list", "--json"))["runs"][0]["headline"] == frozen.title
+    assert json.loads(ok(cli, "run", "list", "--json"))["runs"][0]["headline"] == frozen.run.title
 
     using = ok(cli, "top", "--task", "corridor", "--component", "policy/q_table", "--json")
     assert msgspec.json.decode(using, type=TopAnswer).programs == board.programs
@@ -102,8 +112,8 @@ def test_a_frozen_agent_brings_the_curve_of_its_training(cli: Cli, place: Path) 
     ran(cli, "run")
     frozen = published(cli).run
     assert frozen
-    assert (frozen.mode, frozen.budget, len(frozen.curve)) == ("bench", 100, 64)
-    assert frozen.curve == pytest.approx(trained.curve, rel=1e-5)
+    assert (frozen.run.mode, frozen.run.budget, len(frozen.run.curve)) == ("bench", 100, 64)
+    assert frozen.run.curve == pytest.approx(trained.curve, rel=1e-5)
 
 
 def test_a_run_whose_code_was_changed_is_not_published(cli: Cli, place: Path) -> None:
@@ -177,7 +187,7 @@ def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
     ok(cli, "run", "-n", "2")
     made = published(cli).run
     assert made
-    assert (made.title, made.value, made.budget) == ("walker, not trained", -9, 0)
+    assert (made.run.title, made.run.value, made.run.budget) == ("walker, not trained", -9, 0)
     shown = msgspec.json.decode(ok(cli, "show", released, "--json"), type=ShowAnswer)
     assert [row.id for row in shown.used_by] == [made.id]
     assert "used by" in ok(cli, "show", released)
@@ -192,8 +202,8 @@ def test_agents_of_every_skill_are_on_one_task(cli: Cli, place: Path) -> None:
     erratic = published(cli).run
     assert exact
     assert erratic
-    assert (exact.task, exact.metrics["standard_error"]) == (erratic.task, 0)
-    assert erratic.metrics["standard_error"] == pytest.approx(erratic.metrics["std_reward"] / 10)
+    assert (exact.run.task, exact.run.metrics["standard_error"]) == (erratic.run.task, 0)
+    assert erratic.run.metrics["standard_error"] == pytest.approx(erratic.run.metrics["std_reward"] / 10)
     ok(cli, "install", "environment", "2048", "--default")
     ok(cli, "run", "-n", "2")
     other = cli("publish", "--task", "corridor")

@@ -172,7 +172,10 @@ def test_a_stranger_can_be_shown_too(cli: Cli, filled: Filled) -> None:
 
 def test_export_has_the_columns_of_results_tsv_first_and_says_what_was_kept(cli: Cli, filled: Filled) -> None:
     lines = cli("run", "export").stdout.splitlines()
-    assert lines[0].split("\t")[:5] == ["commit", "val_bpb", "memory_gb", "status", "description"]
+    names = lines[0].split("\t")
+    assert names[:6] == ["commit", "val_bpb", "memory_gb", "status", "description", "id"]
+    assert {"run_status", "reason", "parent", "seed", "budget", "cpu_ms", "hypothesis", "author", "state"} < {*names}
+    assert len(names) == len({*names})
     rows = [line.split("\t") for line in lines[1:]]
     assert [row[3] for row in rows] == ["keep", "keep", "crash", "keep", "discard", "discard"]
     assert rows[2][1:3] == ["0.000000", "0.0"]

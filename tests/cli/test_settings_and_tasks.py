@@ -102,6 +102,8 @@ def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Pat
     place = tmp_path / "deep" / "copy"
     assert cli("task", "new", str(place)).exit_code == 0
     assert load_task(place).digest == shipped_task().digest
+    for name in ("changes.toml", "names.toml"):
+        assert (place / name).read_bytes() == (shipped_task().folder / name).read_bytes()
     assert cli("task", "show", str(place)).stdout.startswith(f"task\t{shipped_task().name}\n")
     again = cli("task", "new", str(place))
     assert again.exit_code == 6

@@ -38,9 +38,9 @@ def found(paths: Paths, filled: Filled) -> str:
 def test_a_run_of_the_search_is_told_by_its_change_wherever_it_has_one_line(cli: Cli, found: str) -> None:
     shown = strictly(cli("show", found, "--json").stdout, ShowAnswer)
     assert shown.run is not None
-    assert (shown.run.title, shown.run.headline[: len(HEADLINE)]) == ("title 1", HEADLINE)
+    assert (shown.run.run.title, shown.run.standing.headline[: len(HEADLINE)]) == ("title 1", HEADLINE)
     assert [change.text for change in shown.changes][:2] == ["+muon", "LR 0.1→0.2"]
-    assert shown.because.startswith("Muon for the matrices of the blocks")
+    assert shown.because == "Nothing like it was compared before."
     top = strictly(cli("top", "--json").stdout, TopAnswer)
     assert top.programs[0].headline.startswith(HEADLINE)
     assert (

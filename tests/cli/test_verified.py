@@ -20,7 +20,7 @@ from autoresearch.ask.node import (
     WorkerStatus,
 )
 from autoresearch.face.columns.people import remarks
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import MarkView, ParticipantView

@@ -21,6 +21,7 @@ from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import DEFAULT_NETWORK
+from tests.warm import WarmProcess, warm
 
 READY_SECONDS = 60.0
 
@@ -34,7 +35,7 @@ class Daemon:
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | WarmProcess | None = None
     prefix: tuple[str, ...] = ()
     module: str = "autoresearch_daemon"
 
@@ -51,6 +52,9 @@ class Daemon:
         # Daemons of tests side by side would find each other on the local network.
         apart = {"AUTORESEARCH_HOME": str(self.home), "AUTORESEARCH_NETWORK_LAN": "false"}
         environment = {**os.environ, **apart, **self.settings}
+        if not self.prefix:
+            self.process = warm("tests.daemon.preloaded").start(self.module, *options, environment=environment)
+            return
         self.process = subprocess.Popen(
             [*self.prefix, sys.executable, "-m", self.module, *options],
             env=environment,

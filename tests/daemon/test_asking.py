@@ -12,12 +12,12 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.service.effects import Verify
 from autoresearch_daemon.service.inputs import Blocked, Input, JobReady, PauseAsked, ResumeAsked, RunAsked
 from autoresearch_daemon.service.machine import Service
-from autoresearch_daemon.verification import controller as verifying_room
+from autoresearch_daemon.verification import controller
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import EVALUATE
 from autoresearch.log.blobs import BlobStore
@@ -115,7 +115,7 @@ def test_the_files_of_run_and_task_come_from_others(tmp_path: Path, place: Place
 def test_what_is_ready_and_no_longer_wanted_is_put_away(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    monkeypatch.setattr(controller, "now_ms", lambda: LATER_MS)  # the records' own day
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
     ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
@@ -135,7 +135,7 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
 def test_who_tells_first_says_how_many_are_to_tell(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    monkeypatch.setattr(controller, "now_ms", lambda: LATER_MS)  # the records' own day
     for who in OTHERS[:2]:
         place.another_commits(who)
     verifying = Elsewhere(tmp_path, place).verifying()
@@ -168,7 +168,7 @@ def test_what_needs_no_measurement_is_not_queued(tmp_path: Path, place: Place) -
 def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    monkeypatch.setattr(controller, "now_ms", lambda: LATER_MS)  # the records' own day
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
     accepted = asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
@@ -198,7 +198,7 @@ def test_a_node_that_is_paused_or_blocked_says_so_before_anything_is_fetched(tmp
 def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifying_room, "now_ms", lambda: LATER_MS)  # the records' own day
+    monkeypatch.setattr(controller, "now_ms", lambda: LATER_MS)  # the records' own day
     elsewhere = Elsewhere(tmp_path, place)
     elsewhere.ceiling = Ceiling.of(Work(max_seconds=30))
     with pytest.raises(Refused, match="seconds 60, allowed are 30") as caught:

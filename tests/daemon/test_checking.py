@@ -10,7 +10,7 @@ import pytest
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.checking import carry_out_check
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds, text_seeds
 from autoresearch.judging.statistics import Findings, passes
 from autoresearch.run.bench import Bench

@@ -4,8 +4,8 @@ import asyncio
 import sqlite3
 from contextlib import asynccontextmanager
 
-import autoresearch_daemon.ingesting as module
 import pytest
+from autoresearch_daemon import ingesting
 from autoresearch_daemon.ingesting import Ingester, LogThread
 
 from autoresearch.errors import Refused
@@ -47,7 +47,7 @@ def made(author, count):
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch):
-    monkeypatch.setattr(module, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(ingesting, "now_ms", lambda: NOW_MS)
 
 
 async def test_what_an_exchange_brings_is_one_transaction_and_in_the_log_when_it_has_settled(tmp_path):
@@ -63,8 +63,8 @@ async def test_what_an_exchange_brings_is_one_transaction_and_in_the_log_when_it
 
 
 async def test_more_than_a_batch_waits_for_no_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BATCH_RECORDS", 50)
-    monkeypatch.setattr(module, "GATHER_SECONDS", 1e6)
+    monkeypatch.setattr(ingesting, "BATCH_RECORDS", 50)
+    monkeypatch.setattr(ingesting, "GATHER_SECONDS", 1e6)
     async with place(tmp_path) as here:
         records = made(1, 90)
         for start in range(0, 90, 10):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch_daemon import local as local_module
 from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.service.effects import Asked
 from autoresearch_daemon.service.inputs import Order
@@ -51,7 +50,7 @@ def test_events_have_growing_ids_and_can_be_read_again(tmp_path: Path) -> None:
 
 
 def test_a_reader_too_far_behind_is_told_so(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(local_module, "EVENTS_KEPT", 10)
+    monkeypatch.setattr("autoresearch_daemon.local.EVENTS_KEPT", 10)
     local = LocalState(tmp_path / "local.sqlite")
     for n in range(1000):
         local.add_event("state", n, "", {})

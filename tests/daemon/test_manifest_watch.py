@@ -23,6 +23,7 @@ from tests.daemon.daemons import Daemon, wait_for
 from tests.log.standing.village import ANN, ROOTS, TRUST, Village
 from tests.record.making import NETWORK
 from tests.trust.networks.making import TEA
+from tests.warm import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -132,5 +133,6 @@ def events(daemon: Daemon) -> list[Event]:
 def command(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line at a daemon's home."""
     environment = {**os.environ, "AUTORESEARCH_HOME": str(daemon.home), "PYTHONPATH": os.pathsep.join(sys.path)}
-    arguments = [sys.executable, "-m", "autoresearch_cli", *words]
-    return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    ended = run_command(*words, environment=environment)
+    ended.check_returncode()
+    return ended

@@ -17,7 +17,7 @@ from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.people.participants import EvidenceAnswer
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.standing.jobs import repeated_job

@@ -12,7 +12,7 @@ from autoresearch_daemon.verification.reveals import Reveals
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import Refused
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import EVALUATE
 from autoresearch.log.log import Log

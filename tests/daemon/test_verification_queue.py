@@ -12,7 +12,7 @@ from autoresearch_daemon.verification.queue import AGAIN_MS, VerificationQueue
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE
 from autoresearch.record.encoding import format_id, parse_id

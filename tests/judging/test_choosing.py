@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import (
     Rules,
     challenge_draw,

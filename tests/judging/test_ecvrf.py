@@ -14,7 +14,7 @@ from nacl.bindings import (
 )
 from nacl.signing import SigningKey
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 
 # RFC 9381, appendix B.3, examples 16 to 18: secret key, public key, input, proof, output.
 VECTORS = [

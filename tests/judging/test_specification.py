@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import challenge_draw, question, seeds, text_seeds
 from autoresearch.judging.states import EVALUATE, commitment_digest
 from autoresearch.judging.statistics import ERROR, LOOKS, PAIRS, Finding, judge_pairs

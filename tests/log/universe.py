@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import EVALUATE
 from autoresearch.record.kinds import BlobRef, Claim, Identity, Merge, Note, Verification, Withdrawal

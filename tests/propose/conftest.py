@@ -6,19 +6,22 @@ import hashlib
 import random
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autoresearch.propose.program.guard import names_of
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.moves import anywhere
 from autoresearch.propose.search.proposal import Problem
+from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
 
-TRAIN = (Path(__file__).parents[2] / "experiments" / "train.py").read_text(encoding="utf-8")
+SHIPPED = shipped_task()
+TRAIN, PATCHES, NAMES = SHIPPED.baseline.decode(), patches_of(SHIPPED), names_of(SHIPPED)
 
 
 def no_source(_: bytes) -> str | None:
@@ -27,7 +30,7 @@ def no_source(_: bytes) -> str | None:
 
 def problem(**changes: Any) -> Problem:
     """The shipped task, or what these changes make of it."""
-    return replace(Problem(b"task", TRAIN, "minimize", 0.02, None, no_source), **changes)
+    return replace(Problem(b"task", TRAIN, "minimize", 0.02, None, no_source, PATCHES), **changes)
 
 
 def past(
@@ -44,7 +47,7 @@ def past(
 
 def memory(seed: int, count: int, *, space: Space | None = None) -> list[PastRun]:
     """The baseline and random genomes with made-up values: better with a rate near 0.01 and with muon."""
-    space = space or space_of(TRAIN)
+    space = space or space_of(TRAIN, PATCHES)
     draws, noise = Draws(seed.to_bytes(8, "big")), random.Random(seed)
     runs = [past(f"{seed} baseline", source_digest(TRAIN), space.default(), 3.0)]
     for i in range(count):
@@ -57,4 +60,4 @@ def memory(seed: int, count: int, *, space: Space | None = None) -> list[PastRun
 
 @pytest.fixture(scope="session")
 def space() -> Space:
-    return space_of(TRAIN)
+    return space_of(TRAIN, PATCHES)

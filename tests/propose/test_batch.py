@@ -7,6 +7,7 @@ from statistics import fmean
 
 import pytest
 
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal
 from autoresearch.propose.search.search import propose
@@ -19,7 +20,7 @@ PEERS = 16
 def proposals(search: int, runs: int, *, claims_seen: bool) -> list[Proposal]:
     """One of each peer on a synthetic landscape; the claims of those before it are seen, or none of them yet."""
     task, dice = shipped_task(), random.Random(search)
-    problem = Problem(task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None)
+    problem = Problem(task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None, patches_of(task))
     known = history(search, runs, landscape(search, dice), dice)
     made: list[Proposal] = []
     for peer in range(PEERS):
@@ -30,7 +31,7 @@ def proposals(search: int, runs: int, *, claims_seen: bool) -> list[Proposal]:
 
 def apart(made: list[Proposal]) -> float:
     """The mean distance of a program to the nearest of the others, in widths of a range."""
-    parameters = space_of(shipped_task().baseline.decode()).parameters.values()
+    parameters = space_of(shipped_task().baseline.decode(), patches_of(shipped_task())).parameters.values()
 
     def distance(one: Proposal, other: Proposal) -> float:
         return sum(

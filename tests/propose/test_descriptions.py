@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.propose.program.patches import PATCHES
 from autoresearch.propose.search.moves import Settings
 from autoresearch.propose.search.proposal import TITLE_LENGTH, title
 from autoresearch.propose.search.search import propose
-from tests.propose.conftest import memory, past, problem
+from tests.propose.conftest import PATCHES, memory, past, problem
 
-MANY: dict[str, list[Any]] = {f"+{name}": [False, True] for name in PATCHES} | {
+MANY: dict[str, list[Any]] = {f"+{patch.name}": [False, True] for patch in PATCHES.patches} | {
     "BETA1": [0.85, 0.84],
     "LR": [0.01, 0.02],
 }
@@ -42,21 +41,21 @@ changes = st.dictionaries(names, st.tuples(st.floats(0, 1), st.floats(0, 1)), mi
     ],
 )
 def test_a_change_in_words(change: dict[str, list[Any]], told: str) -> None:
-    assert title(change, {}) == told
+    assert title(change, {}, PATCHES) == told
 
 
 def test_the_largest_gain_comes_first_and_patches_before_constants() -> None:
     gains = {"+cosine": 0.1, "+bigram": 0.2, "+averaging": 0.05, "+tied": -0.3, "LR": 9.0}
 
-    assert title(MANY, gains) == "bigram table, cosine schedule, weight averaging (+19)"
+    assert title(MANY, gains, PATCHES) == "bigram table, cosine schedule, weight averaging (+19)"
 
 
 @given(changes, st.dictionaries(names, st.floats(-1, 1)))
 def test_a_title_fits_and_counts_what_it_leaves_out(change: dict[str, Any], gains: dict[str, float]) -> None:
-    told = title(change, gains)
+    told = title(change, gains, PATCHES)
 
     assert 0 < len(told) <= TITLE_LENGTH
-    assert title(dict(reversed(change.items())), gains) == told
+    assert title(dict(reversed(change.items())), gains, PATCHES) == told
     if "…" not in told:
         listed, _, more = told.partition(" (+")
         assert len(listed.split(", ")) + int(more.removesuffix(")") or 0) == len(change)

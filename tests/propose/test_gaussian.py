@@ -12,9 +12,9 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, space_of
 from autoresearch.propose.search.gaussian import Belief, expected_improvement, fit
 from autoresearch.propose.search.moves import anywhere
-from tests.propose.conftest import TRAIN
+from tests.propose.conftest import PATCHES, TRAIN
 
-SPACE = space_of(TRAIN)
+SPACE = space_of(TRAIN, PATCHES)
 GENES = list(SPACE.parameters.values())
 BASE = SPACE.default()
 Rows = list[tuple[Genome, float, float]]

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from autoresearch.propose.program.edits import set_constants
 from autoresearch.propose.program.guard import static_guard
-from tests.propose.conftest import TRAIN
+from tests.propose.conftest import NAMES, TRAIN
 
 BETTER = set_constants(TRAIN, {"LR": 0.01})
 
 
 def test_an_ordinary_change_passes() -> None:
-    assert static_guard(BETTER, TRAIN) == []
+    assert static_guard(BETTER, TRAIN, NAMES) == []
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,23 @@ def test_an_ordinary_change_passes() -> None:
 def test_what_a_training_program_has_no_need_of_is_named(old: str, new: str, word: str) -> None:
     assert old in BETTER
 
-    found = static_guard(BETTER.replace(old, new, 1), TRAIN)
+    found = static_guard(BETTER.replace(old, new, 1), TRAIN, NAMES)
 
     assert any(word in sentence for sentence in found), found
     assert all(sentence.endswith(".") for sentence in found)
 
 
 def test_comments_and_spacing_are_no_change() -> None:
-    found = static_guard("# other words\n" + TRAIN.replace("0.001 ", "1e-3 "), TRAIN)
+    found = static_guard("# other words\n" + TRAIN.replace("0.001 ", "1e-3 "), TRAIN, NAMES)
 
     assert found == ["Nothing changed but comments, spacing or the spelling of numbers."]
 
 
 @given(st.text(max_size=200))
 def test_any_text_gets_sentences_not_an_error(text: str) -> None:
-    assert static_guard(text, TRAIN)
+    assert static_guard(text, TRAIN, NAMES)
 
 
 @pytest.mark.parametrize("source", ["(" * 5000, "-" * 20_000 + "1", "a" + ".a" * 20_000, "x\0", "\ud800"])
 def test_hostile_sources_are_refused_quickly(source: str) -> None:
-    assert static_guard(source, TRAIN)
+    assert static_guard(source, TRAIN, NAMES)

@@ -14,9 +14,9 @@ from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import LiveClaim
 from autoresearch.propose.search.search import propose
 from autoresearch.task.program import source_digest
-from tests.propose.conftest import TRAIN, memory, past, problem
+from tests.propose.conftest import PATCHES, TRAIN, memory, past, problem
 
-NAMES = [*space_of(TRAIN).parameters, "NO_SUCH", "+", "+no-such", "", "ä"]
+NAMES = [*space_of(TRAIN, PATCHES).parameters, "NO_SUCH", "+", "+no-such", "", "ä"]
 WEIRD = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just(10**400), st.just(-(10**30)),
     st.just([1]), st.just({}), st.binary(max_size=3), st.just(0), st.just(-0.0), st.just(5e-324),
@@ -45,12 +45,12 @@ def test_weird_genomes_and_values_never_stop_it(
     compile(proposal.source, "train.py", "exec")
     assert (proposal.source_digest, proposal.replicate) not in {(r.source_digest, r.replicate) for r in runs}
     assert proposal.expected is None or math.isfinite(proposal.expected)
-    space = space_of(TRAIN)
+    space = space_of(TRAIN, PATCHES)
     assert set(proposal.genome) <= set(space.parameters)
 
 
 def test_values_outside_the_ranges_are_used_as_they_are_and_no_others_are_made_up() -> None:
-    space = space_of(TRAIN)
+    space = space_of(TRAIN, PATCHES)
     runs = memory(4, 30)
     outside = {**space.default(), "LR": 0.05, "DEPTH": 9}
     runs += [past(f"o{i}", bytes([i]) * 32, outside, 0.9 + i / 100) for i in range(6)]
@@ -106,7 +106,7 @@ def test_top_level_assertions_are_conditions(source: str, values: dict[str, Any]
 @settings(max_examples=50)
 @given(st.sampled_from(NAMES[:16]), WEIRD)
 def test_a_gene_admits_what_it_can_place_and_nothing_else(name: str, value: Any) -> None:
-    parameter = space_of(TRAIN).parameters[name]
+    parameter = space_of(TRAIN, PATCHES).parameters[name]
 
     admitted = parameter.admit(value)
 

@@ -12,9 +12,9 @@ from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.proposal import LiveClaim
 from autoresearch.propose.search.search import best_run, propose
 from autoresearch.task.program import source_digest
-from tests.propose.conftest import TRAIN, memory, past, problem
+from tests.propose.conftest import PATCHES, TRAIN, memory, past, problem
 
-SPACE = space_of(TRAIN)
+SPACE = space_of(TRAIN, PATCHES)
 
 
 def led(children: int) -> list[PastRun]:

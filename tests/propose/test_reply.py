@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from autoresearch.propose.mind.reply import BadReply, Change, Rules, read_reply
 from autoresearch.propose.program.guard import static_guard
 from autoresearch.task.program import source_digest
-from tests.propose.conftest import TRAIN
+from tests.propose.conftest import NAMES, TRAIN
 
 PARENT = """\
 import math
@@ -155,7 +157,7 @@ def test_the_guard_speaks_only_where_the_task_has_one() -> None:
     answer = HEAD + opened.replace("LR = 0.003", line)
     assert read_reply(answer, Rules(parent=TRAIN))
     with pytest.raises(BadReply, match="It uses open"):
-        read_reply(answer, Rules(parent=TRAIN, guard=static_guard))
+        read_reply(answer, Rules(parent=TRAIN, guard=partial(static_guard, names=NAMES)))
 
 
 def test_a_program_of_several_files_may_name_each_of_them() -> None:

@@ -17,7 +17,7 @@ from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import LiveClaim, NothingToTry
 from autoresearch.propose.search.search import best_run, propose
 from autoresearch.task.program import source_digest
-from tests.propose.conftest import TRAIN, memory, past, problem
+from tests.propose.conftest import NAMES, PATCHES, TRAIN, memory, past, problem
 
 
 def test_the_first_proposal_is_the_baseline_unchanged() -> None:
@@ -53,8 +53,8 @@ def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: i
     assert 0 < len(proposal.title) <= 60
     assert len(proposal.hypothesis) <= 1000
     if proposal.kind != "replicate":
-        assert static_guard(proposal.source, TRAIN) == []
-        space = space_of(TRAIN)
+        assert static_guard(proposal.source, TRAIN, NAMES) == []
+        space = space_of(TRAIN, PATCHES)
         assert space.build(proposal.genome) == proposal.source
         assert space.allows(proposal.genome)
 

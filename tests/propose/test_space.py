@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
-from tests.propose.conftest import TRAIN
+from tests.propose.conftest import PATCHES, TRAIN
 
-SPACE = space_of(TRAIN)
+SPACE = space_of(TRAIN, PATCHES)
 GENES = list(SPACE.parameters.values())
 
 

@@ -4,7 +4,7 @@ import heapq
 import random
 from collections import Counter
 
-from autoresearch.log.standing.queries import history, leaderboard, live_claims, statistics
+from autoresearch.log.standing.queries import leaderboard, live_claims, statistics
 from autoresearch.record.record import DAY_MS, parse_stored
 from tests.record.making import digest_of, key, run_body, sealed
 from tests.sim.node import NETWORK, Node, synchronise
@@ -129,7 +129,7 @@ def answered(log, now_ms):
     task = digest_of()
     return (
         leaderboard(log, task),
-        history(log, task),
+        log.runs.history(task),
         live_claims(log, task, now_ms),
         statistics(log, task),
         log.devices.forks(),

@@ -123,7 +123,7 @@ def test_the_shipped_task_is_the_one_in_experiments() -> None:
 def test_the_wheel_carries_every_file_of_the_shipped_task() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
 
-    for name in ("task.toml", "train.py", *shipped_task().harness):
+    for name in ("task.toml", "train.py", "changes.toml", "names.toml", *shipped_task().harness):
         assert wheel["force-include"][f"experiments/{name}"] == f"autoresearch/task/shipped/{name}"
 
 

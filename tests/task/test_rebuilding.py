@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import AutoresearchError, Refused, UsageError
-from autoresearch.task.folders import rebuild_task
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.folders import rebuild_task, side_file
+from autoresearch.task.loading import CHANGES, load_task, shipped_task
 from autoresearch.task.model import Task
 
 
@@ -21,6 +21,19 @@ def rebuilt(task: Task, folder: Path, **changed: object) -> Task:
         "summary": task.summary,
     }
     return rebuild_task(**{**given, **changed}, folder=folder)  # type: ignore[arg-type]
+
+
+def test_files_beside_a_task_are_no_part_of_it(tmp_path: Path) -> None:
+    task = shipped_task()
+    folder = rebuilt(task, tmp_path / "grammar").folder
+    shipped = (task.folder / CHANGES).read_bytes()
+    assert side_file(CHANGES, task.definition(), folder) == shipped, "records don't hold it"
+
+    (folder / CHANGES).write_bytes(b"patch = []")
+
+    assert load_task(folder).digest == task.digest
+    assert side_file(CHANGES, task.definition(), folder) == b"patch = []"
+    assert side_file(CHANGES, {**task.definition(), "harness": {}}, tmp_path) == b""
 
 
 def test_the_shipped_task_comes_back_the_same(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def runs_to_bring(source: Log, there: Log, device: bytes, now_ms: int) -> Waitin
     return Waiting(ordered, len(found) - len(runs))
 
 
-def bring(origin: HomeNetwork, notebook: Notebook, now_ms: Callable[[], int], *, most: int) -> Brought:
+def bring_runs(origin: HomeNetwork, notebook: Notebook, now_ms: Callable[[], int], *, most: int) -> Brought:
     """Publish up to so many own runs of another network of this home. ``now_ms`` is the clock, Unix milliseconds.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from copy import copy
@@ -15,6 +16,7 @@ from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import lock_device
 from autoresearch.log.home import bring_home
+from autoresearch.log.local import Choice, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
 from autoresearch.log.standing.bases import Placed, contenders, preferred
@@ -87,14 +89,20 @@ class Published:
     data: dict[str, object]
 
 
+def clock_ms() -> int:
+    """Unix milliseconds now."""
+    return time.time_ns() // 1_000_000
+
+
 class Notebook:
     """Opens the log, the blobs and the keys of a node, making them when they are missing; a context manager.
 
     Holds the device key for this process: a second one is refused (Locked).
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, now_ms: Callable[[], int] = clock_ms) -> None:
         paths.create()
+        self.paths, self.now_ms = paths, now_ms
         with ExitStack() as opened:
             opened.enter_context(lock_device(paths.keys / "device.key"))
             bring_home(paths)
@@ -148,6 +156,10 @@ class Notebook:
     def author(self) -> bytes:
         """The device key that signs here."""
         return self.identity.device.public
+
+    def archived(self) -> frozenset[bytes]:
+        """The tasks that a person archived on this machine."""
+        return chosen(self.paths.home_local, Choice.ARCHIVED)
 
     def is_behind(self) -> bool:
         """Whether this device signed a later record than the log has: an older copy was put back."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from autoresearch.ask.ideas import ClaimsAnswer, OpenClaim
 from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.records import WithdrawnAnswer
 from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log.blobs import BlobStore, MissingBlob
@@ -16,7 +15,7 @@ from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import participant_of, trust_context
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.record.encoding import format_id, short_id
-from autoresearch.record.kinds import BlobRef, Note, Run, Task, Withdrawal
+from autoresearch.record.kinds import BlobRef, Note, Run, Task
 from autoresearch.record.record import Record
 from autoresearch.task.folders import rebuild_task
 from autoresearch.task.model import Task as TaskFolder
@@ -91,17 +90,6 @@ def own_record(log: Log, reference: str, me: bytes | None, *, archived: frozense
     if log.records.is_withdrawn(record):
         raise Refused(f"{name} is withdrawn already", hint=f"autoresearch show {name}")
     return record
-
-
-def withdrawn_answer(record: Record, withdrawal: Record) -> WithdrawnAnswer:
-    """What was withdrawn, and by which record."""
-    assert isinstance(withdrawal.body, Withdrawal)
-    return WithdrawnAnswer(
-        id=format_id(record.id),
-        kind=record.kind,
-        withdrawal=format_id(withdrawal.id),
-        reason=withdrawal.body.reason,
-    )
 
 
 def published_task(log: Log, blobs: BlobStore, digest: bytes, folder: Path) -> TaskFolder:

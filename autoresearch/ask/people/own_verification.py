@@ -12,7 +12,7 @@ from typing import NamedTuple
 from autoresearch.ask.node import WaitingStatus
 from autoresearch.ask.people.voters import HOUR_MS, way_to_count
 from autoresearch.errors import Refused
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import EVALUATE
 from autoresearch.log.log import Log

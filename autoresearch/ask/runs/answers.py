@@ -82,9 +82,10 @@ class RunsAnswer(Answer, frozen=True, kw_only=True):
     until: int
 
 
-class ProgressMark(msgspec.Struct, frozen=True, kw_only=True):
+class ProgressMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run that led, or that others measured, on the chart. ``gain`` is the improvement over the step before it.
 
+    What has its default is left out of JSON: thousands of marks are sent.
     ``number``, ``time_ms``, ``cost_ms``, ``value``, ``reported``, ``margin``, ``mark``: see RunRow.
     """
 
@@ -95,10 +96,10 @@ class ProgressMark(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     reported: float
     mark: str
-    margin: float = 0.0
+    margin: float | None = None
     leads: bool = False
     led_by_claim: bool = False
-    gain: float = 0.0
+    gain: float | None = None
     label: str = ""
 
 
@@ -189,7 +190,7 @@ class RunnersAnswer(Answer, frozen=True, kw_only=True):
 class DiffAnswer(Answer, frozen=True, kw_only=True):
     """The change from one run's source to another's: a unified diff, and the constants that differ.
 
-    In ``change`` the most important stand first.
+    In ``change`` the most important stand first. ``episodes`` are how long agents were trained, the older one first.
     """
 
     schema: str = "autoresearch.diff/1"
@@ -197,6 +198,7 @@ class DiffAnswer(Answer, frozen=True, kw_only=True):
     new: str
     old_value: float | None = None
     new_value: float | None = None
+    episodes: list[float] = []
     change: dict[str, list[object]] = {}
     diff: str = ""
 
@@ -283,7 +285,9 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectsAnswer(Answer, frozen=True, kw_only=True):
-    """What each setting of a task did, the surest improvement first."""
+    """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name."""
 
     schema: str = "autoresearch.effects/1"
+    task: str
+    metric: str
     effects: list[EffectView]

@@ -27,6 +27,7 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Run
 from autoresearch.task.program import split_program
 from autoresearch.text import one_line
+from autoresearch.words import RUN_MODES
 
 # difflib is cubic in the worst case: text made for it takes 7 s at 4,000 lines and under a second at 2,000.
 MATCHED_LINES = 2_000
@@ -74,6 +75,7 @@ def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswe
         new=format_id(new),
         old_value=before.value,
         new_value=after.value,
+        episodes=[before.budget, after.budget] if after.mode in RUN_MODES else [],
         change=_ordered(log, blobs, before, after),
         diff=_program_diff(
             run_source(log, blobs, old), run_source(log, blobs, new), old_name=short_id(old), new_name=short_id(new)
@@ -110,11 +112,20 @@ def _files(source: str) -> dict[str, str]:
         return {_PROGRAM: source}
 
 
+def parent_of(log: Log, run_id: bytes) -> bytes:
+    """The run that a run was changed from. Raises NotFound where it has none, UsageError when it is not a run."""
+    parent = run_body(log, run_id).parent
+    if parent is None:
+        shown = short_id(run_id)
+        raise NotFound(f"{shown} has no parent: it is a baseline", hint=f"autoresearch show {shown} --code")
+    return parent
+
+
 @kept_answer
 def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
     """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
     steps = lineage(log, run_id)
-    task = task_of(log, bytes.fromhex(steps[-1].run.task))
+    task = task_of(log, bytes.fromhex(steps[-1].run.run.task))
     return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
 
 
@@ -166,7 +177,8 @@ _MOST = 200
 def effects_answer(log: Log, task: FoundTask, *, me: bytes | None = None) -> EffectsAnswer:
     """What each setting did in pairs of a run and its parent; own runs of the device ``me`` count, attested or not."""
     compared = comparisons(log, task.digest, me=me)
-    return EffectsAnswer(effects=[_view(effect) for effect in compared.effects[:_MOST]])
+    effects = [_view(effect) for effect in compared.effects[:_MOST]]
+    return EffectsAnswer(task=task.name, metric=task.metric, effects=effects)
 
 
 def _view(effect: Effect) -> EffectView:

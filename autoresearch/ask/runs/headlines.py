@@ -21,6 +21,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
+from autoresearch.propose.program.patches import NO_PATCHES, Patches, read_patches
 from autoresearch.propose.program.ranges import Range, Value
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.effects import Comparisons, Seen, comparisons
@@ -28,7 +29,8 @@ from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan
-from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.folders import side_file
+from autoresearch.task.loading import CHANGES, MAX_FILE_BYTES
 
 SEARCH = "search"
 EXPERIMENT = "experiment"
@@ -67,7 +69,7 @@ def described(body: Run, time_ms: int | None = None) -> Described:
         replicate=body.replicate,
         title=body.title,
         hypothesis=body.hypothesis,
-        proposer=body.proposer.name if body.proposer else "",
+        proposer=body.proposed_by,
         time_ms=time_ms,
         mode=body.mode,
     )
@@ -83,13 +85,15 @@ class Teller:
     ranges: Mapping[str, Range]
     compared: Callable[[], Comparisons]
     """What was compared on the task, looked up when a change is told."""
+    patches: Patches
+    """The patches of the task, which say what an added part is."""
 
     def tell(self, run: Described, parent: Described | None) -> Told:
         """A run beside its parent run; without one, or where a genome is unknown, no change is told."""
         before = self._genome(parent) if parent is not None and parent.base == run.base else {}
         after = self._genome(run)
         seen = self._seen(before, after, run.time_ms) if before and after else {}
-        found = changes(before, after, self.ranges, seen)
+        found = changes(before, after, self.ranges, seen, self.patches)
         # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
         is_experiment = run.mode == EXPERIMENT
         is_baseline = is_experiment and run.source_digest == self.baseline
@@ -106,6 +110,7 @@ class Teller:
                 baseline=is_baseline,
                 searched=run.proposer == SEARCH,
                 hypothesis=run.hypothesis,
+                patches=self.patches,
             ),
             jump=is_jump(found),
         )
@@ -127,18 +132,19 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
     Without ``comparing`` none is read: earlier comparisons are not told.
     """
     with log.reader.snapshot():
-        baseline, space = _baseline(log, blobs, task)
+        baseline, space, patches = _baseline(log, blobs, task)
         return Teller(
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
             compared=cache(lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED),
+            patches=patches,
         )
 
 
 def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
     """What a plan of the search changes, in a line; empty for another one, whose title says it. No run is read."""
-    if plan.proposer is None or plan.proposer.name != SEARCH:
+    if plan.proposed_by != SEARCH:
         return ""
     above = log.records.find(plan.parent) if plan.parent is not None else None
     run = Described(plan.genome, plan.base, plan.source_digest, plan.replicate, plan.title)
@@ -146,22 +152,24 @@ def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:
     return teller_of(log, blobs, plan.task, comparing=False).tell(run, parent).headline
 
 
-def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None]:
-    """The digest of a task's program, and its search space where the program is on this machine."""
+def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Space | None, Patches]:
+    """The digest of a task's program, its search space where the program is on this machine, and its patches."""
     row = log.tasks.find(task)
     body = log.records.get(row.id).body if row else None
     if not isinstance(body, Task):
-        return None, None
+        return None, None, NO_PATCHES
+    definition = body.definition
+    patches = cached(log, f"patches {task.hex()}", lambda: read_patches(side_file(CHANGES, definition)), by=())
     digest, program = body.definition.get("baseline"), body.baseline.sha256
     here = blobs.find(program)
     is_here = here is not None and here.size <= MAX_FILE_BYTES
-    space = cached(log, f"space {program.hex()}", lambda: _space(blobs, program), by=()) if is_here else None
-    return digest if isinstance(digest, bytes) else None, space
+    space = cached(log, f"space {task.hex()}", lambda: _space(blobs, program, patches), by=()) if is_here else None
+    return digest if isinstance(digest, bytes) else None, space, patches
 
 
-def _space(blobs: BlobStore, program: bytes) -> Space | None:
+def _space(blobs: BlobStore, program: bytes, patches: Patches) -> Space | None:
     try:
-        return space_of(blobs.get(program).decode())
+        return space_of(blobs.get(program).decode(), patches)
     except (AutoresearchError, UnicodeDecodeError):
         return None
 
@@ -193,8 +201,7 @@ class _Headlines:
         match answer:
             case ShowAnswer(run=RunView() as run):
                 told = self._told(self._log.records.get(parse_id(run.id)))
-                shown = replace(run, headline=told.headline)
-                return replace(answer, run=shown, because=told.because, changes=told.changes)
+                return replace(answer, run=_with(run, told), because=told.because, changes=told.changes)
             case BestAnswer():
                 programs = {name: self._program(getattr(answer, name)) for name in _BEST_PROGRAMS}
                 task = replace(answer.task, best=self._program(answer.task.best))
@@ -211,15 +218,14 @@ class _Headlines:
     def _run(self, view: RunView | None) -> RunView | None:
         if view is None:
             return None
-        told = self._told(self._log.records.get(parse_id(view.id)))
-        return msgspec.structs.replace(view, headline=told.headline)
+        return _with(view, self._told(self._log.records.get(parse_id(view.id))))
 
     def _program(self, view: ProgramView | None) -> ProgramView | None:
         if view is None:
             return None
         record = self._log.records.get(parse_id(view.id))
         told, body = self._told(record), record.body
-        by = body.proposer.name if isinstance(body, Run) and body.proposer else ""
+        by = body.proposed_by if isinstance(body, Run) else ""
         return msgspec.structs.replace(view, headline=told.headline, proposer=by)
 
     def _record(self, view: RecordView) -> RecordView:
@@ -227,7 +233,7 @@ class _Headlines:
             return view
         record = self._log.records.get(parse_id(view.id))
         body = record.body
-        if not isinstance(body, Run) or body.proposer is None or body.proposer.name != SEARCH:
+        if not isinstance(body, Run) or body.proposed_by != SEARCH:
             return view
         named = msgspec.structs.replace(body, title=self._told(record).headline)
         return msgspec.structs.replace(view, summary=summary(named))
@@ -240,3 +246,7 @@ class _Headlines:
         above = self._log.records.find(body.parent) if body.parent else None
         parent = described(above.body, above.time) if above and isinstance(above.body, Run) else None
         return self._tellers[body.task].tell(described(body, record.time), parent)
+
+
+def _with(view: RunView, told: Told) -> RunView:
+    return msgspec.structs.replace(view, standing=msgspec.structs.replace(view.standing, headline=told.headline))

@@ -91,10 +91,10 @@ def _marks(rows: Rows, places: Ints) -> list[ProgressMark]:
             value=float(table.value[at]),
             reported=float(table.reported[at]),
             mark=mark_of(table, at).value,
-            margin=0.0 if math.isnan(table.margin[at]) else float(table.margin[at]),
+            margin=None if math.isnan(table.margin[at]) else float(table.margin[at]),
             leads=bool(table.leads[at]),
             led_by_claim=bool(table.led_by_claim[at]),
-            gain=float(gains[at]),
+            gain=float(gains[at]) or None,
             label=labels.get(at, ""),
         )
         for at in places.tolist()

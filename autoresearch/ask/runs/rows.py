@@ -106,7 +106,7 @@ class Rows:
             jump=told.jump,
             parent=format_id(body.parent) if body.parent else None,
             replicate=body.replicate,
-            proposer=body.proposer.name if body.proposer else "",
+            proposer=body.proposed_by,
             device=body.device,
             participant=participant_of(self.log, record.author, record.time),
             own=self.me is not None

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from autoresearch.ask.runs.answers import ChangeView
-from autoresearch.propose.program.patches import PATCHES
+from autoresearch.propose.program.patches import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import LARGEST, Range, Value
 from autoresearch.propose.program.space import Parameter
 from autoresearch.propose.search.effects import Seen
@@ -124,12 +124,13 @@ def changes(
     after: Mapping[str, Value],
     ranges: Mapping[str, Range],
     seen: Mapping[str, Seen],
+    patches: Patches = NO_PATCHES,
 ) -> list[ChangeView]:
     """What differs between a parent's genome and a run's, the most important first; nothing if one is unknown, empty.
 
     The importance is what the change did in earlier pairs times how far it moved on its range; parts count whole.
     Without earlier pairs parts come first, then what moved the farthest. A part that one lacks is not in it. Another
-    constant that one lacks is left out.
+    constant that one lacks is left out. ``patches`` are those of the task.
     """
     if not before or not after:
         return []
@@ -140,7 +141,7 @@ def changes(
         if old is None or new is None or (old == new and isinstance(old, bool) == isinstance(new, bool)):
             continue
         if is_part and isinstance(old, bool) and isinstance(new, bool):
-            found.append((_order(name, 1.0, seen, is_part=True), _part(name, added=new)))
+            found.append((_order(name, 1.0, seen, is_part=True), _part(name, patches, added=new)))
         else:
             allowed = ranges.get(name)
             moved = distance(old, new, allowed)
@@ -160,8 +161,8 @@ def _order(name: str, moved: float, seen: Mapping[str, Seen], *, is_part: bool) 
     return -effect * moved if math.isfinite(effect) else 0.0, not is_part, -moved, name
 
 
-def _part(name: str, *, added: bool) -> ChangeView:
-    patch, words = PATCHES.get(name[1:]), ("off", "on")
+def _part(name: str, patches: Patches, *, added: bool) -> ChangeView:
+    patch, words = patches.find(name[1:]), ("off", "on")
     return ChangeView(
         name=one_line(name, NAME_CHARACTERS),
         kind="added" if added else "dropped",
@@ -222,6 +223,7 @@ def because(
     baseline: bool,
     searched: bool,
     hypothesis: str,
+    patches: Patches = NO_PATCHES,
 ) -> str:
     """Why a run was tried, in one sentence of at most 140 characters; empty where nothing says so.
 
@@ -237,7 +239,7 @@ def because(
         return "Everything else is measured against it."
     if is_jump(changes):
         return "Many changes at once, so that none of them can be credited."
-    known = _idea(changes) or _record(changes, seen)
+    known = _idea(changes, patches) or _record(changes, seen)
     if known or not changes:
         return known or said
     return "Nothing like it was compared before."
@@ -263,9 +265,10 @@ def _listed(changes: Sequence[ChangeView], told: int) -> str:
     return text[0].upper() + text[1:] if shown and any(change.kind != "set" for change in shown) else text
 
 
-def _idea(changes: Sequence[ChangeView]) -> str:
+def _idea(changes: Sequence[ChangeView], patches: Patches) -> str:
     """What the most important added part is, and why it may help."""
-    patch = next((PATCHES[c.name[1:]] for c in changes if c.kind == "added" and c.name[1:] in PATCHES), None)
+    added = (patches.find(change.name[1:]) for change in changes if change.kind == "added")
+    patch = next(filter(None, added), None)
     if patch is None:
         return ""
     whole = f"{patch.title[0].upper()}{patch.title[1:]}: {patch.rationale[0].lower()}{patch.rationale[1:]}"

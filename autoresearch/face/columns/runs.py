@@ -44,7 +44,11 @@ PROGRAMS, PEOPLE = Face.PIPE, Face.PEOPLE
 
 def told(run: ProgramView | RunView) -> str:
     """The headline of a run of the search; of a person's or a model's run its own title."""
-    return run.headline if run.proposer == SEARCH and run.headline else run.title
+    if isinstance(run, ProgramView):
+        title, headline, proposer = run.title, run.headline, run.proposer
+    else:
+        title, headline, proposer = run.run.title, run.standing.headline, run.run.proposed_by
+    return headline if proposer == SEARCH and headline else title
 
 
 def _retest(row: RunRow | ProgramView | LineageStep) -> str:
@@ -210,7 +214,7 @@ LINEAGE_COLUMNS: Columns[LineageStep] = (
         told=lambda step, _: signed(step.delta if step.gain is None else step.gain),
     ),
     Column("own runs", lambda step: step.runs, COUNT, faces=PROGRAMS),
-    Column("status", lambda step: step.run.status, faces=PROGRAMS),
+    Column("status", lambda step: step.run.run.status, faces=PROGRAMS),
     Column(
         "change",
         lambda step: told(step.run),
@@ -218,7 +222,7 @@ LINEAGE_COLUMNS: Columns[LineageStep] = (
         told=lambda step, _: ": ".join(filter(None, (_retest(step), told(step.run)))),
         late=2,
     ),
-    Column("state", lambda step: step.run.state, STATE, late=1),
+    Column("state", lambda step: step.run.standing.state, STATE, late=1),
     Column("re-test", _retest, faces=PROGRAMS),
     Column("measured", lambda step: step.value, VALUE, faces=PROGRAMS),
     Column("margin", lambda step: step.margin, VALUE, faces=PROGRAMS),
@@ -374,12 +378,12 @@ def reported_by_author(run: RunView) -> Measured:
         stage=REPORTED,
         round=0,
         verdict="",
-        value=run.value,
+        value=run.run.value,
         values=[],
         parent_values=[],
         metrics={},
         counts=True,
-        device=run.device,
+        device=run.run.device,
         participant=run.participant,
     )
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import yaml
+from msgspec import inspect
 
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import TIME, Column, Columns
@@ -57,12 +58,13 @@ def experiment_files(task: bytes, name: str, place: str, times: tuple[int, int])
     return {f"{number}/meta.yaml": _yaml(about)}
 
 
-def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, bytes]) -> dict[str, bytes]:
+def run_files(view: RunView, metric: str, place: str, artifacts: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files of a run by their path. ``metric`` is the task's, ``artifacts`` are files of the run by name."""
-    number, record = experiment_id(bytes.fromhex(run.task)), parse_id(run.id)
+    run = view.run
+    number, record = experiment_id(bytes.fromhex(run.task)), parse_id(view.id)
     folder = f"{number}/{run_name(record)}"
     status = _FINISHED if run.status == RunStatus.OK else _KILLED if run.status in STOPPED else _FAILED
-    ended = run.time_ms
+    ended = view.time_ms
     about = {
         "artifact_uri": f"{place}/{folder}/artifacts",
         "end_time": ended,
@@ -70,7 +72,7 @@ def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, byt
         "experiment_id": number,
         "lifecycle_stage": "active",
         "run_id": run_name(record),
-        "run_name": run.title or run.id,
+        "run_name": run.title or view.id,
         "run_uuid": run_name(record),
         "source_name": "",
         "source_type": _LOCAL,
@@ -78,7 +80,7 @@ def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, byt
         "start_time": max(0, ended - run.duration_ms),
         "status": status,
         "tags": [],
-        "user_id": run.participant.short,
+        "user_id": view.participant.short,
     }
     found = {f"{folder}/meta.yaml": _yaml(about)}
     numbers = {**run.metrics, **({metric: run.value} if run.value is not None and metric else {})}
@@ -87,17 +89,18 @@ def run_files(run: RunView, metric: str, place: str, artifacts: Mapping[str, byt
         found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
     settings = {**run.genome, "budget": run.budget, "mode": run.mode, "replicate": run.replicate, "seed": run.seed}
     found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
-    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(run) if value}
+    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
     return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
 
 
-def _tags(run: RunView) -> Iterator[tuple[str, str]]:
-    yield "mlflow.runName", run.title or run.id
-    yield "mlflow.user", run.participant.name or run.participant.short
+def _tags(view: RunView) -> Iterator[tuple[str, str]]:
+    run = view.run
+    yield "mlflow.runName", run.title or view.id
+    yield "mlflow.user", view.participant.name or view.participant.short
     yield "mlflow.note.content", run.hypothesis
     yield "mlflow.parentRunId", run_name(parse_id(run.parent)) if run.parent else ""
-    yield "autoresearch.record", run.id
-    yield "autoresearch.state", run.state
+    yield "autoresearch.record", view.id
+    yield "autoresearch.state", view.standing.state
     yield "autoresearch.reason", run.reason
     yield "autoresearch.device", run.device
 
@@ -127,10 +130,14 @@ _GIB = 1 << 30
 
 
 class ExportedRun(NamedTuple):
-    """A run as a line of a file: its record, what results.tsv would say of it, and its state now."""
+    """A run as a line of a file.
+
+    ``plain`` are its fields as JSON has them, ``verdict`` is what results.tsv would say of it, ``state`` its state now.
+    """
 
     record: Record
     run: Run
+    plain: Mapping[str, object]
     verdict: str
     state: str
 
@@ -143,23 +150,31 @@ COLUMNS: Columns[ExportedRun] = (
     Column("status", lambda one: one.verdict),
     Column("description", lambda one: one.run.title),
 )
+# Types of which a value fits into a cell.
+_CELLS = (
+    *(inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType),
+    *(inspect.LiteralType, inspect.NoneType),
+)
+
+
+def _run_columns() -> Columns[ExportedRun]:
+    """The fields of a run that are one number or one text."""
+    about = inspect.type_info(Run)
+    assert isinstance(about, inspect.StructType)
+    kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
+
+    def column(name: str) -> Column[ExportedRun]:
+        return Column("run_status" if name == "status" else name, lambda one: one.plain[name])
+
+    return tuple(column(name) for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types))
+
+
 EXPORT_COLUMNS: Columns[ExportedRun] = (
     *COLUMNS,
     Column("id", lambda one: format_id(one.record.id)),
-    Column("task", lambda one: one.run.task.hex()),
-    Column("run_status", lambda one: one.run.status),
-    Column("reason", lambda one: one.run.reason),
-    Column("parent", lambda one: format_id(one.run.parent) if one.run.parent else ""),
-    Column("replicate", lambda one: one.run.replicate),
-    Column("seed", lambda one: one.run.seed),
-    Column("budget", lambda one: one.run.budget),
-    Column("duration_ms", lambda one: one.run.duration_ms),
-    Column("peak_memory_bytes", lambda one: one.run.peak_memory_bytes),
-    Column("sandbox", lambda one: one.run.sandbox),
-    Column("device", lambda one: one.run.device),
+    *_run_columns(),
     Column("author", lambda one: one.record.author.hex()),
     Column("time", lambda one: one.record.time, TIME),
-    Column("hypothesis", lambda one: one.run.hypothesis),
     Column("state", lambda one: one.state),
 )
 # What forks call the columns that every file has; all others before the last of these are numbers.

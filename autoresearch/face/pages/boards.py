@@ -52,16 +52,17 @@ def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[Pla
     return [Place(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
 
 
-def bare_row(run: RunView, *, own: bool = False) -> RunRow:
+def bare_row(view: RunView, *, own: bool = False) -> RunRow:
     """What a run says of itself, as a row."""
+    run, state = view.run, view.standing.state
     return RunRow(
-        id=run.id,
+        id=view.id,
         number=0,
-        time_ms=run.time_ms,
+        time_ms=view.time_ms,
         cost_ms=0,
         cpu_ms=run.cpu_ms,
-        mark=run.state if run.status == RunStatus.OK else RunMark.FAILED.value,
-        state=run.state,
+        mark=state if run.status == RunStatus.OK else RunMark.FAILED.value,
+        state=state,
         status=run.status,
         reason=run.reason,
         reported=run.value,
@@ -69,9 +70,9 @@ def bare_row(run: RunView, *, own: bool = False) -> RunRow:
         headline=run.title,
         parent=run.parent,
         replicate=run.replicate,
-        proposer=run.proposer,
+        proposer=run.proposed_by,
         device=run.device,
-        participant=run.participant,
+        participant=view.participant,
         own=own,
     )
 

@@ -247,22 +247,6 @@ DIGITS = 8
 COLUMNS = {"number": "number", "time": "time_ms", "cost": "cost_ms"}
 
 
-class ChartMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A mark, with the fields of `ProgressMark`; what has its default is left out: thousands of marks are sent."""
-
-    id: str
-    number: int
-    time_ms: int
-    cost_ms: int
-    value: float
-    reported: float
-    mark: str
-    margin: float | None = None
-    leads: bool = False
-    led_by_claim: bool = False
-    label: str = ""
-
-
 class ChartData(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a task for the chart.
 
@@ -276,7 +260,7 @@ class ChartData(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None
     noise: float
     baseline: float | None
-    marks: list[ChartMark]
+    marks: list[ProgressMark]
     dots: ProgressDots
     failures: ProgressDots
     binned: bool
@@ -308,18 +292,15 @@ def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
     )
 
 
-def _mark(mark: ProgressMark) -> ChartMark:
-    return ChartMark(
+def _mark(mark: ProgressMark) -> ProgressMark:
+    """A mark as a canvas needs it."""
+    return msgspec.structs.replace(
+        mark,
         id=_short(mark.id),
-        number=mark.number,
-        time_ms=mark.time_ms,
-        cost_ms=mark.cost_ms,
         value=round(mark.value, DIGITS),
         reported=round(mark.reported, DIGITS),
-        mark=mark.mark,
         margin=round(mark.margin, DIGITS) if mark.margin else None,
-        leads=mark.leads,
-        led_by_claim=mark.led_by_claim,
+        gain=None,
         label=one_line(mark.label, LABEL_CHARACTERS),
     )
 

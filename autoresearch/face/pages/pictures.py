@@ -14,7 +14,7 @@ from typing import NamedTuple
 from autoresearch.ask.records import Measured, VerificationStateView
 from autoresearch.ask.runs.answers import PathStep
 from autoresearch.face.pages.chart import Scale, Tick, axis_over
-from autoresearch.log.standing.answers import ParticipantView, RunView
+from autoresearch.log.standing.answers import ParticipantView, RunFields
 from autoresearch.words import RunState
 
 # The picture has so many rows; all measurements are in the table below it.
@@ -62,7 +62,7 @@ class Forest(NamedTuple):
     left_out: int
 
 
-def forest(run: RunView, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
+def forest(run: RunFields, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
     """The picture of a run, or None where only its author measured it."""
     wrong = refuting(run, verification)
     chosen = sorted(verification.measured, key=lambda one: not one.counts)[:MOST_ROWS]
@@ -85,12 +85,12 @@ def forest(run: RunView, verification: VerificationStateView, *, noise: float = 
     return Forest(axis, axis.ticks(), groups, low, middle, high, len(verification.measured) - len(told))
 
 
-def refuting(run: RunView, verification: VerificationStateView) -> frozenset[str]:
+def refuting(run: RunFields, verification: VerificationStateView) -> frozenset[str]:
     """The ids of the evaluations that lie further from the reported value than is allowed: by number, not verdict."""
     return frozenset(one.id for one in verification.measured if _refutes(one, run.value))
 
 
-def refuting_value(run: RunView, verification: VerificationStateView) -> float | None:
+def refuting_value(run: RunFields, verification: VerificationStateView) -> float | None:
     """The median of the evaluations that refute a run; None of a run that is not refuted."""
     wrong = refuting(run, verification)
     values = [one.value for one in verification.measured if one.id in wrong and one.counts and one.value is not None]

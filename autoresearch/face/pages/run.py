@@ -18,6 +18,7 @@ from typing import NamedTuple
 from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
+from autoresearch.ask.show import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
 from autoresearch.face.pages.chart import curve_data
 from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall
@@ -207,12 +208,14 @@ def run_content(
 
     ``diff`` is the difference to its parent; None where it comes later, or is not here.
     """
-    run, verification = shown.run, shown.verification
-    assert run is not None  # a record of another kind has no such page
+    view, verification = shown.run, shown.verification
+    assert view is not None  # a record of another kind has no such page
     assert verification is not None
+    run = view.run
     return {
         "shown": shown,
-        "row": context.row if context else bare_row(run, own=run.participant.key == me),
+        "used": used_words(run),
+        "row": context.row if context else bare_row(view, own=view.participant.key == me),
         "parent": context.parent if context else None,
         "context": context,
         "picture": forest(run, verification, noise=task.noise if task else 0.0),
@@ -222,7 +225,7 @@ def run_content(
         "program": changed_program(diff.diff) if diff else None,
         "curve": curve_data(
             run.curve,
-            parent.run.curve if parent and parent.run else (),
+            parent.run.run.curve if parent and parent.run else (),
             rewards=run.mode != "experiment" or (task is not None and task.metric == _REWARD),
         ),
         "closed": _closed(task, run.value if verification.value is None else verification.value),

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import msgspec
 
+from autoresearch.record.kinds import Joined, RunDesign, RunOutcome
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all answers."""
@@ -51,54 +53,62 @@ class MarkView(msgspec.Struct, frozen=True, kw_only=True):
     time_ms: int
 
 
-class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, by the device ``author``. ``forked``: it follows an unmerged fork and counts once others verified it.
+class BlobView(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes named by their SHA-256, and their size. ``manifest`` is the hash of the list of their chunks, if any."""
 
-    ``origin`` is the same run's record in another network, by the same participant. ``headline`` tells the change from
-    its parent in a line; empty where it was not looked up.
-    """
+    sha256: str
+    size: int
+    manifest: str | None = None
 
-    id: str
+
+class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=False, metaclass=Joined):
+    """The fields of a run's record (docs/protocol.md). ``parent`` and ``origin`` are ids of records."""
+
     task: str
-    mode: str
-    status: str
-    state: str
-    reason: str = ""
-    value: float | None = None
-    metrics: dict[str, int | float] = {}
-    curve: list[float] = []
-    source: str
-    source_bytes: int = 0
     source_digest: str
     parent: str | None = None
     base: str | None = None
-    replicate: int = 0
-    seed: int
-    budget: float
-    genome: dict[str, int | float | str | bool] = {}
-    title: str = ""
-    headline: str = ""
-    hypothesis: str = ""
-    expected: float | None = None
-    proposer: str = ""
-    log: str | None = None
-    checkpoint: str | None = None
-    checkpoint_bytes: int = 0
-    duration_ms: int = 0
-    cpu_ms: int = 0
-    peak_memory_bytes: int = 0
-    sandbox: int = 0
-    device: str = ""
-    environment: dict[str, str] = {}
-    author: str
-    seq: int
-    time_ms: int
-    forked: bool = False
-    participant: ParticipantView = NOBODY
+    source: BlobView
+    log: BlobView | None = None
+    checkpoint: BlobView | None = None
     origin: str | None = None
 
 
-class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
+class RunStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """What is computed about a run.
+
+    ``forked``: it follows an unmerged fork and counts once others verified it. ``headline`` tells the change from its
+    parent in a line; empty where it was not looked up.
+    """
+
+    state: str
+    forked: bool = False
+    headline: str = ""
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: its record, by the device ``author``, and its standing."""
+
+    id: str
+    author: str
+    seq: int
+    time_ms: int
+    participant: ParticipantView = NOBODY
+    run: RunFields
+    standing: RunStanding
+
+
+class MeasuredValue(msgspec.Struct, frozen=True, kw_only=True):
+    """What others measured of a run, and whether its parent was refuted."""
+
+    value: float | None = None
+    margin: float | None = None
+    others: int = 0
+    voters: int = 0
+    retest: bool = False
+
+
+class ProgramView(MeasuredValue, frozen=True, kw_only=True):
     """All counted runs of one source with the task's full budget, of one device where trust names anybody.
 
     ``id`` is the first of them, and identifies the program. ``mean`` and ``runs`` are reported. ``score`` ranks the
@@ -127,12 +137,7 @@ class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
     author: str
     parent: str | None
     time_ms: int
-    value: float | None = None
-    margin: float | None = None
-    others: int = 0
-    voters: int = 0
     section: str = ""
-    retest: bool = False
     confirmed_until_ms: int | None = None
     participant: ParticipantView = NOBODY
     marks: list[MarkView] | None = None
@@ -147,7 +152,7 @@ def best_value(program: ProgramView) -> float:
     return program.mean if program.value is None else program.value
 
 
-class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
+class LineageStep(MeasuredValue, frozen=True, kw_only=True):
     """One run in the lineage of a run. ``delta`` is the change of the value from the step before.
 
     ``value`` is what others measured with seeds fixed by the protocol, in ``others`` runs. ``margin`` is half of its
@@ -159,12 +164,7 @@ class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     mean: float | None
     runs: int
     delta: float | None
-    retest: bool = False
-    value: float | None = None
-    margin: float | None = None
     gain: float | None = None
-    others: int = 0
-    voters: int = 0
 
 
 class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
@@ -229,22 +229,6 @@ class CreditAnswer(Answer, frozen=True, kw_only=True):
     participants: list[CreditView]
     tasks: list[TaskCredit]
     trust: bool
-
-
-class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, compact: what a proposer learns from. ``time_ms`` orders, the oldest first."""
-
-    id: str
-    source_digest: str
-    genome: dict[str, int | float | str | bool]
-    value: float | None
-    replicate: int
-    parent: str | None
-    base: str | None
-    status: str
-    author: str
-    budget: float
-    time_ms: int
 
 
 class ClaimView(msgspec.Struct, frozen=True, kw_only=True):

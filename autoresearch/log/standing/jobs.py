@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Set
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import expected, is_audited, is_replicated, network_rules, question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, Report
 from autoresearch.judging.statistics import MOST_VOTERS, PAIRS

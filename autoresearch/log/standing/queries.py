@@ -1,6 +1,6 @@
 """Annotations of a run: its author's marks and ban, and the run that it copies.
 
-Queries: best, leaderboard, history, claims, lineage, statistics. Functions of a log's records.
+Queries: best, leaderboard, claims, lineage, statistics. Functions of a log's records.
 
 The leaderboard in sections: confirmed programs are ranked, others have sections of their own.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -19,10 +20,11 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow, StoredRun
 from autoresearch.log.standing.answers import (
     ClaimView,
-    HistoryEntry,
     LineageStep,
     MarkView,
     ProgramView,
+    RunFields,
+    RunStanding,
     RunView,
     TaskStatistics,
 )
@@ -35,7 +37,7 @@ from autoresearch.log.standing.ranking import program_as_reported, unvouched, vo
 from autoresearch.log.standing.verification import judge_soon, judgement, state_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
-from autoresearch.record.record import Record
+from autoresearch.record.record import Record, plain_body
 from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, with_article
 
 # With more devices than this, all runs are read: a query takes a bounded number of keys.
@@ -108,8 +110,6 @@ MAX_LINEAGE = 1000
 PAGE_MORE = 20
 # A child of a false run was compared with a value that does not exist.
 
-_genome = msgspec.json.Decoder(dict[str, int | float | str | bool])
-
 
 def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
     """The newest runs on a task first."""
@@ -132,27 +132,6 @@ def run_body(log: Log, run_id: bytes) -> Run:
             hint="autoresearch node records --kind run",
         )
     return record.body
-
-
-def history(log: Log, task: bytes) -> list[HistoryEntry]:
-    """All runs on a task, compact, the oldest first. Runs behind an unmerged fork are left out."""
-    return [
-        HistoryEntry(
-            id=format_id(row.id),
-            source_digest=row.source_digest.hex(),
-            genome=_genome.decode(row.genome),
-            value=row.value,
-            replicate=row.replicate,
-            parent=_id(row.parent),
-            base=_hex(row.base),
-            status=row.status,
-            author=row.author.hex(),
-            budget=row.budget,
-            time_ms=row.time,
-        )
-        for row in log.runs.history(task)
-        if not row.forked
-    ]
 
 
 def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
@@ -199,36 +178,36 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
     Raises NotFound, or UsageError when the id is that of another kind of record.
     """
     path = [run(log, run_id)]
-    while path[-1].parent and len(path) < MAX_LINEAGE:
-        parent = log.records.find(parse_id(path[-1].parent))
+    while path[-1].run.parent and len(path) < MAX_LINEAGE:
+        parent = log.records.find(parse_id(path[-1].run.parent))
         if parent is None or not isinstance(parent.body, Run):
             break
         path.append(run_view(log, StoredRun(parent, log.devices.forked(parent))))
     steps: list[LineageStep] = []
     here = trust_context(log)
     for view in reversed(path):
-        program = (bytes.fromhex(view.task), bytes.fromhex(view.source_digest), view.budget)
-        row = program_as_reported(log, program, here)
-        mean = row.mean if row else view.value
+        task = bytes.fromhex(view.run.task)
+        row = program_as_reported(log, (task, bytes.fromhex(view.run.source_digest), view.run.budget), here)
+        mean = row.mean if row else view.run.value
         before = steps[-1].mean if steps else None
-        delta = mean - before if mean is not None and before is not None else None
-        step = LineageStep(run=view, mean=mean, runs=row.runs if row else 0, delta=delta)
-        steps.append(_measured(log, step, retest=bool(steps) and steps[-1].run.state in FALSE_VALUE))
+        found = judgement(log, parse_id(view.id))
+        step = LineageStep(
+            run=view,
+            mean=mean,
+            runs=row.runs if row else 0,
+            delta=mean - before if mean is not None and before is not None else None,
+            gain=None if found.improvement is None else -log.tasks.sign(task) * found.improvement,
+            **_measured(log, task, found, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE),
+        )
+        steps.append(step)
     return steps
 
 
-def _measured(log: Log, step: LineageStep, *, retest: bool) -> LineageStep:
-    """A step with the values that others measured."""
-    found, rules = judgement(log, parse_id(step.run.id)), log.tasks.rules(bytes.fromhex(step.run.task))
-    return msgspec.structs.replace(
-        step,
-        retest=retest,
-        value=found.value,
-        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        gain=None if found.improvement is None else -log.tasks.sign(bytes.fromhex(step.run.task)) * found.improvement,
-        others=found.runs,
-        voters=found.voters,
-    )
+def _measured(log: Log, task: bytes, found: Judgement, *, retest: bool) -> dict[str, Any]:
+    """The fields of a MeasuredValue."""
+    rules = log.tasks.rules(task)
+    within = margin(found.error, found.runs, noise=rules.noise if rules else 0.0)
+    return {"value": found.value, "margin": within, "others": found.runs, "voters": found.voters, "retest": retest}
 
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:
@@ -241,46 +220,15 @@ def statistics(log: Log, task: bytes) -> TaskStatistics:
 
 def run_view(log: Log, stored: StoredRun) -> RunView:
     """A stored run as an answer."""
-    record, body = stored.record, stored.record.body
-    assert isinstance(body, Run)
+    record = stored.record
     return RunView(
         id=format_id(record.id),
-        task=body.task.hex(),
-        mode=body.mode,
-        status=body.status,
-        state=state_of(log, record.id),
-        reason=body.reason,
-        value=body.value,
-        metrics=body.metrics,
-        curve=body.curve,
-        source=body.source.sha256.hex(),
-        source_bytes=body.source.size,
-        source_digest=body.source_digest.hex(),
-        parent=_id(body.parent),
-        base=_hex(body.base),
-        replicate=body.replicate,
-        seed=body.seed,
-        budget=body.budget,
-        genome=body.genome,
-        title=body.title,
-        hypothesis=body.hypothesis,
-        expected=body.expected,
-        proposer=body.proposer.name if body.proposer else "",
-        log=body.log.sha256.hex() if body.log else None,
-        checkpoint=body.checkpoint.sha256.hex() if body.checkpoint else None,
-        checkpoint_bytes=body.checkpoint.size if body.checkpoint else 0,
-        duration_ms=body.duration_ms,
-        cpu_ms=body.cpu_ms,
-        peak_memory_bytes=body.peak_memory_bytes,
-        sandbox=body.sandbox,
-        device=body.device,
-        environment=body.environment,
         author=record.author.hex(),
         seq=record.seq,
         time_ms=record.time,
-        forked=stored.forked,
         participant=participant_of(log, record.author, record.time),
-        origin=_id(body.origin),
+        run=msgspec.convert(plain_body(record.body), RunFields),
+        standing=RunStanding(state=state_of(log, record.id), forked=stored.forked),
     )
 
 
@@ -295,7 +243,6 @@ def wants_retest(log: Log, parent: bytes | None) -> bool:
 def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, section: str = "") -> ProgramView:
     """A program as an answer, with the judgement of its first run."""
     assert row.rank is not None
-    rules = log.tasks.rules(row.task)
     return ProgramView(
         position=position,
         id=format_id(row.first),
@@ -308,22 +255,14 @@ def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, 
         author=row.author.hex(),
         parent=_id(row.parent),
         time_ms=row.first_time,
-        value=found.value,
-        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        others=found.runs,
-        voters=found.voters,
         section=section,
-        retest=wants_retest(log, row.parent),
         participant=participant_of(log, row.author, row.first_time),
+        **_measured(log, row.task, found, retest=wants_retest(log, row.parent)),
     )
 
 
 def _id(record_id: bytes | None) -> str | None:
     return None if record_id is None else format_id(record_id)
-
-
-def _hex(digest: bytes | None) -> str | None:
-    return None if digest is None else digest.hex()
 
 
 # How many rows each section takes in turn while there is room.

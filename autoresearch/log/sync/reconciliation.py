@@ -10,7 +10,6 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple
 
-from autoresearch.log.sync import index as salting
 from autoresearch.log.sync.index import (
     FINGERPRINT_BYTES,
     HIGHEST,
@@ -20,6 +19,7 @@ from autoresearch.log.sync.index import (
     MalformedError,
     Violation,
     cut,
+    short_id,
 )
 from autoresearch.log.sync.messages import (
     REPLY_BYTES,
@@ -111,7 +111,7 @@ class Responder:
             upper = cut(self._index.key(stop - 1), self._index.key(stop))
         self._spent += _LIST_COST * (stop - start)
         ids = self._index.ids(start, stop)
-        shorts = [salting.short_id(record_id, self._salt) for record_id in ids]
+        shorts = [short_id(record_id, self._salt) for record_id in ids]
         for short, record_id in zip(shorts, ids, strict=True):
             # Ids that collide under this salt are offered together.
             self._offered[short] = self._offered.get(short, b"") + record_id
@@ -173,7 +173,7 @@ class Difference:
         for lower, upper, shorts in self._listings:
             theirs = set(shorts)
             for record_id in self._index.scan(lower, upper):
-                short = salting.short_id(record_id, self._salt) if theirs else b""
+                short = short_id(record_id, self._salt) if theirs else b""
                 if short in theirs:
                     theirs.discard(short)
                 else:

@@ -22,8 +22,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 
-from autoresearch.log.sync import index as salting
-from autoresearch.log.sync.index import NONCE_BYTES, TIME_BYTES, KeyIndex, MalformedError, Violation, session_salt
+from autoresearch.log.sync.index import (
+    NONCE_BYTES,
+    TIME_BYTES,
+    KeyIndex,
+    MalformedError,
+    Violation,
+    session_salt,
+    short_id,
+)
 from autoresearch.log.sync.messages import (
     Batch,
     FrameReader,
@@ -212,8 +219,8 @@ class Leader(Session):
         self._awaited: set[bytes] = set()
 
     def _greeted(self, hello: Hello) -> list[Effect]:
-        self._salt = salting.session_salt(hello.nonce, self._hello.nonce)
-        self._refused = {salting.short_id(record_id, self._salt) for record_id in self._unwanted}
+        self._salt = session_salt(hello.nonce, self._hello.nonce)
+        self._refused = {short_id(record_id, self._salt) for record_id in self._unwanted}
         self._initiator = Initiator(self._index, self._salt, self._lower(hello))
         return [self._say_hello(), *self._ask()]
 
@@ -227,7 +234,7 @@ class Leader(Session):
         return self._push()
 
     def _batch(self, batch: Batch) -> list[Effect]:
-        shorts = {salting.short_id(sha256(raw).digest(), self._salt) for raw, _ in batch.records}
+        shorts = {short_id(sha256(raw).digest(), self._salt) for raw, _ in batch.records}
         if not self._wants or not shorts <= self._awaited:
             return [Violation("The peer sent records that were not asked for.")]
         self._awaited -= shorts

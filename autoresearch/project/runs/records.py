@@ -18,7 +18,11 @@ from typing import NamedTuple
 import msgspec
 
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node_acts import PUBLISH_SECONDS
+from autoresearch.ask.operation import operation
+from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import PublishRunRequest
+from autoresearch.ask.show import show_answer
 from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -40,7 +44,6 @@ from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run as RunBody
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.kinds import Task as TaskBody
-from autoresearch.record.record import Record
 from autoresearch.run.bench import Bench, device_name, fault_of_program
 from autoresearch.run.evaluating import evaluate, fault_of_artifact
 from autoresearch.run.experiment import plan_as_it_stands
@@ -54,8 +57,11 @@ from autoresearch.text import counted, one_line
 from autoresearch.words import RunStatus
 
 
-def publish_run(notebook: Notebook, request: PublishRunRequest, now_ms: int) -> Record:
-    """Append the record of a run that was measured, and its task where the log has none; keep its files.
+@operation("POST /v1/runs", seconds=PUBLISH_SECONDS)
+def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
+    """Publish a kept run of a project as it was measured by the task of its environment.
+
+    Its files are kept, and its task is published where the log has none.
 
     Raises:
         UsageError: the folder is no task, the program no program, or the state can't be read.
@@ -82,9 +88,11 @@ def publish_run(notebook: Notebook, request: PublishRunRequest, now_ms: int) -> 
         task, request.program, replicate=replicate, parent=parent, base=base, genome=genome, title=request.title,
         hypothesis=request.hypothesis, mode=request.mode, budget=request.budget,
     )  # fmt: skip
+    now_ms = notebook.now_ms()
     notebook.publish_identity(now_ms)
     notebook.publish_task(task, now_ms)
-    return notebook.publish_run(plan, request.outcome, now_ms, checkpoint=checkpoint, keep_all=True).record
+    published = notebook.publish_run(plan, request.outcome, now_ms, checkpoint=checkpoint, keep_all=True)
+    return show_answer(log, published.record.id)
 
 
 def _check_state(checkpoint: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 from autoresearch.propose.mind.known import Known
-from autoresearch.propose.program.guard import HARNESS_CALLS, IMPORTS
 from autoresearch.task.model import Task
 from autoresearch.text import MAXIMIZE, one_line, sanitised
 
@@ -136,10 +135,12 @@ def _forbidden(known: Known, task: Task) -> list[str]:
         "The program runs in a sandbox without network.",
         "- Don't measure, print or shape the value in another way than now. Others run the program with other seeds.",
     ]
-    if known.is_linted:
+    if (names := known.names) is not None:
+        calls = ", ".join(f"{names.harness}.{name}" for name in names.harness_calls)
+        functions = "".join(f", and {name}()" for name in names.functions)
         lines.append(
-            f"- Import only {', '.join(sorted(IMPORTS - {'__future__'}))}. Keep the calls of "
-            f"{', '.join(f'prepare.{name}' for name in HARNESS_CALLS)}, and build_model(). Open no file."
+            f"- Import only {', '.join(sorted(names.imports - {'__future__'}))}. "
+            f"Keep the calls of {calls}{functions}. Open no file."
         )
     return lines
 

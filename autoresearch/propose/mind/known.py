@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log.blobs import BlobStore
@@ -22,13 +23,12 @@ from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
 from autoresearch.propose.mind.reply import Rules
-from autoresearch.propose.program.guard import static_guard
+from autoresearch.propose.program.guard import Names, names_of, static_guard
 from autoresearch.propose.search.effects import Effect, effects
 from autoresearch.propose.search.evidence import Candidate, Evidence
 from autoresearch.propose.search.evidence import gather as weigh
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Note, Run
-from autoresearch.task.folders import has_shipped_harness
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
@@ -103,8 +103,8 @@ class Known:
     """Results that participants brought in from elsewhere, the best first."""
     claims: tuple[str, ...] = ()
     """The titles of what is being tried now."""
-    is_linted: bool = False
-    """Whether a program must pass the static guard of the harness that ships."""
+    names: Names | None = None
+    """What a program may name, where its task says so."""
 
 
 # So many of each are gathered; a byte budget leaves out more.
@@ -154,7 +154,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
             for row in log.claims.open(task.digest, now_ms=now_ms)
             if row.author != me and is_heard(row.author, row.time, here, me)
         )[:CLAIMS],
-        is_linted=has_shipped_harness(task),
+        names=names_of(task),
     )
 
 
@@ -292,13 +292,14 @@ def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citatio
 
 def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:
     """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
+    names = names_of(task)
     return Rules(
         parent=parent,
         files=frozenset(split_program(parent)),
         digest=lambda source: _digest_of(task, source),
         largest_bytes=task.limits.program_kib << 10,
         known=lambda program: known_as(log, task, program, now_ms, me=me),
-        guard=static_guard if has_shipped_harness(task) else None,
+        guard=partial(static_guard, names=names) if names else None,
     )
 
 

@@ -9,6 +9,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_run, trust_context, whose
 from autoresearch.log.standing.trials import Trial, trials
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
@@ -45,6 +46,7 @@ def recall(
         noise=task.metric.noise,
         floor=task.metric.floor,
         source_of=source_of,
+        patches=patches_of(task),
     )
     with log.reader.snapshot():
         return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms)
@@ -67,15 +69,15 @@ def known_genome(
 
     Empty unless the program changes only constants of the task's program, or of the base of its ``parent`` run.
     """
-    record = log.records.find(parent) if parent is not None else None
+    record, patches = log.records.find(parent) if parent is not None else None, patches_of(task)
     before = record.body if record and isinstance(record.body, Run) else None
     like = before.genome if before else {}
     if before is not None and before.base is not None:
         first = log.programs.find(task.digest, before.base, float(task.budget.amount))
         source = None if first is None else text_of(log, blobs, first.first)
-        found = None if source is None else space_of(source).genome_of(program, like)
+        found = None if source is None else space_of(source, patches).genome_of(program, like)
         return (found, before.base) if found is not None else ({}, None)
-    return space_of(task.baseline.decode()).genome_of(program, like) or {}, None
+    return space_of(task.baseline.decode(), patches).genome_of(program, like) or {}, None
 
 
 def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:

@@ -13,7 +13,8 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.known_names import guess
@@ -30,8 +31,7 @@ class EditError(UsageError):
     """An edit does not apply to this source."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One SEARCH/REPLACE edit."""
 
     search: str

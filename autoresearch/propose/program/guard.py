@@ -1,6 +1,7 @@
 """A lint for programs that somebody else or a model wrote, before a run is paid for.
 
 It finds accidents and lazy cheating; it isolates nothing. What keeps a hostile program in is the sandbox.
+What a program may name belongs to its task, and is data: ``names.toml`` beside ``task.toml``.
 """
 
 from __future__ import annotations
@@ -8,29 +9,16 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.task.folders import side_file
+from autoresearch.task.loading import NAMES
+from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 
-HARNESS = "prepare"
-# What train.py may use of its harness, and what it must call for the run to be measured.
-HARNESS_NAMES = frozenset([
-    "setup", "Budget", "finish", "VOCAB", "DOC",
-])  # fmt: skip
-HARNESS_CALLS = ("setup", "Budget", "finish")
-IMPORTS = frozenset([
-    "math", "torch", "prepare", "dataclasses", "typing", "functools", "itertools", "collections",
-    "contextlib", "__future__",
-])  # fmt: skip
-NAMES = frozenset([
-    "open", "exec", "eval", "compile", "input", "globals", "locals", "vars", "breakpoint", "setattr",
-    "delattr", "getattr", "memoryview", "__import__", "__builtins__", "__loader__", "__spec__",
-])  # fmt: skip
-ATTRIBUTES = frozenset([
-    "manual_seed", "seed", "load", "save", "hub", "load_library", "cpp_extension", "from_file",
-    "set_num_threads", "multiprocessing", "set_num_interop_threads", "use_deterministic_algorithms",
-    "system", "popen", "distributed", "fork",
-])  # fmt: skip
 DUNDERS = frozenset({"__init__", "__name__"})
 LARGEST_BYTES = 64_000
 MOST_CHANGED_LINES = 250
@@ -38,11 +26,45 @@ MOST_CHANGED_LINES = 250
 MOST_NODES = 50_000
 
 
-def static_guard(source: str, parent_source: str) -> list[str]:
+class Names(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The names that a Python program of a task may use, must use and may not use.
+
+    ``harness`` is the module that measures: of it only ``harness_names`` may be used, and ``harness_calls`` must be
+    called. ``functions`` must be defined.
+    """
+
+    harness: str
+    harness_names: frozenset[str]
+    harness_calls: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    imports: frozenset[str]
+    forbidden_names: frozenset[str] = frozenset()
+    forbidden_attributes: frozenset[str] = frozenset()
+
+
+def names_of(task: Task) -> Names | None:
+    """What a program of a task may name, from its folder; None where it has no ``names.toml``.
+
+    Raises UsageError naming the file and the key where it can't be read.
+    """
+    content = side_file(NAMES, task.definition(), task.folder)
+    return read_names(content, f"{task.folder / NAMES}") if content else None
+
+
+@lru_cache(maxsize=16)
+def read_names(content: bytes, path: str = NAMES) -> Names:
+    """The names in a ``names.toml``; ``path`` names it in errors. Raises UsageError."""
+    try:
+        return msgspec.toml.decode(content, type=Names)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}", hint="correct it there, or move the file away") from error
+
+
+def static_guard(source: str, parent_source: str, names: Names) -> list[str]:
     """What is wrong with a program that changes ``parent_source``, in sentences; empty when nothing is.
 
     The program must be Python within the size limits, differ from its parent in more than comments and spacing,
-    import only what training needs, use only the public part of the harness and still call it.
+    import only what its task allows, use only the public part of the harness and still call it.
     """
     if len(source.encode(errors="replace")) > LARGEST_BYTES:
         return [f"The file is larger than {LARGEST_BYTES} bytes."]
@@ -56,8 +78,8 @@ def static_guard(source: str, parent_source: str) -> list[str]:
         return [f"The program has more than {MOST_NODES} parts."]
     found = set(_against_parent(source, digest, parent_source))
     for node in nodes:
-        found.update(_forbidden(node))
-    found.update(_missing(tree, nodes))
+        found.update(_forbidden(node, names))
+    found.update(_missing(tree, nodes, names))
     return sorted(found)
 
 
@@ -83,57 +105,59 @@ def _digest_or_none(source: str) -> bytes | None:
         return None
 
 
-def _forbidden(node: ast.AST) -> Iterator[str]:
+def _forbidden(node: ast.AST, allowed: Names) -> Iterator[str]:
     match node:
         case ast.Import(names=names):
-            yield from _imported(names)
+            yield from _imported(names, allowed)
         case ast.ImportFrom(module=module, level=level, names=names):
             package = (module or "").split(".")[0]
-            if level or package not in IMPORTS or package == HARNESS:
+            if level or package not in allowed.imports or package == allowed.harness:
                 yield f"It imports from {'.' * level}{module or ''}, which is not allowed."
             for alias in names:
-                if alias.name in ATTRIBUTES or alias.name in NAMES:
+                if alias.name in allowed.forbidden_attributes or alias.name in allowed.forbidden_names:
                     yield f"It imports {alias.name}, which is not allowed."
         case ast.Attribute():
-            yield from _attribute(node)
+            yield from _attribute(node, allowed)
         case ast.Name(id=name, ctx=context):
-            if name in NAMES or (name.startswith("__") and name not in DUNDERS):
+            if name in allowed.forbidden_names or (name.startswith("__") and name not in DUNDERS):
                 yield f"It uses {name}, which is not allowed."
-            if name == HARNESS and not isinstance(context, ast.Load):
-                yield f"It replaces {HARNESS}."
+            if name == allowed.harness and not isinstance(context, ast.Load):
+                yield f"It replaces {allowed.harness}."
 
 
-def _imported(names: list[ast.alias]) -> Iterator[str]:
+def _imported(names: list[ast.alias], allowed: Names) -> Iterator[str]:
     for alias in names:
         parts = alias.name.split(".")
-        if parts[0] not in IMPORTS or any(part in ATTRIBUTES for part in parts):
+        if parts[0] not in allowed.imports or any(part in allowed.forbidden_attributes for part in parts):
             yield f"It imports {alias.name}, which a training program does not need."
-        if alias.name == HARNESS and alias.asname:
-            yield f"It gives {HARNESS} another name."
+        if alias.name == allowed.harness and alias.asname:
+            yield f"It gives {allowed.harness} another name."
 
 
-def _attribute(node: ast.Attribute) -> Iterator[str]:
-    name = node.attr
-    if name in ATTRIBUTES or (name.startswith("__") and name not in DUNDERS):
+def _attribute(node: ast.Attribute, allowed: Names) -> Iterator[str]:
+    name, harness = node.attr, allowed.harness
+    if name in allowed.forbidden_attributes or (name.startswith("__") and name not in DUNDERS):
         yield f"It uses .{name}, which is not allowed."
-    if isinstance(node.value, ast.Name) and node.value.id == HARNESS:
-        if name not in HARNESS_NAMES:
-            yield f"It uses {HARNESS}.{name}, which is not for train.py."
+    if isinstance(node.value, ast.Name) and node.value.id == harness:
+        if name not in allowed.harness_names:
+            yield f"It uses {harness}.{name}, which is not for the program."
         if not isinstance(node.ctx, ast.Load):
-            yield f"It changes {HARNESS}.{name}."
+            yield f"It changes {harness}.{name}."
 
 
-def _missing(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[str]:
+def _missing(tree: ast.Module, nodes: list[ast.AST], names: Names) -> Iterator[str]:
     called = {
         node.func.attr
         for node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == HARNESS
+        and node.func.value.id == names.harness
     }
-    for name in HARNESS_CALLS:
+    for name in names.harness_calls:
         if name not in called:
-            yield f"It no longer calls {HARNESS}.{name}."
-    if not any(isinstance(item, ast.FunctionDef) and item.name == "build_model" for item in tree.body):
-        yield "It no longer defines build_model()."
+            yield f"It no longer calls {names.harness}.{name}."
+    defined = {item.name for item in tree.body if isinstance(item, ast.FunctionDef)}
+    for name in names.functions:
+        if name not in defined:
+            yield f"It no longer defines {name}()."

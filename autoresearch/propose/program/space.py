@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from autoresearch.propose.program import patches as catalogue
 from autoresearch.propose.program.edits import EditError, constants, python_files, set_constants
 from autoresearch.propose.program.known_names import divisions
+from autoresearch.propose.program.patches import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import Constant, Draws, Range, Value
 from autoresearch.task.program import source_digest
 
@@ -236,7 +236,7 @@ def constant_parameter(constant: Constant) -> Parameter | None:
 
 
 def patch_parameter(name: str) -> Parameter:
-    """The gene that says whether a patch of the catalogue is applied."""
+    """The gene that says whether a patch is applied."""
     return Parameter(f"+{name}", Range("one of", choices=(False, True)), default=False)
 
 
@@ -267,6 +267,7 @@ class Space:
     parameters: dict[str, Parameter]
     constants: dict[str, Value]
     conditions: tuple[ast.expr, ...]
+    patches: Patches = NO_PATCHES
     admitted: dict[tuple[str, type, object], Value | None] = field(default_factory=dict, repr=False, compare=False)
     """What values from elsewhere are here, by gene, type and value: thousands of runs have few different ones."""
 
@@ -313,27 +314,30 @@ class Space:
 
     def build(self, genome: Mapping[str, Value]) -> str | None:
         """The program of a genome, or None when its patches do not fit together."""
-        patches = [name[1:] for name, value in genome.items() if name.startswith("+") and value]
+        names = [name[1:] for name, value in genome.items() if name.startswith("+") and value]
         changed = {
             name: genome[name]
             for name, parameter in self.parameters.items()
             if not name.startswith("+") and genome[name] != parameter.default
         }
         try:
-            return set_constants(catalogue.apply(self.source, patches), changed)
+            return set_constants(self.patches.apply(self.source, names), changed)
         except EditError:
             return None
 
 
-def space_of(source: str) -> Space:
-    """Read the search space of a source: empty when it has no number that can be turned and no patch applies."""
+def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
+    """Read the search space of a source: empty when it has no number that can be turned and no patch applies.
+
+    ``patches`` are those of its task.
+    """
     known = constants(source)
-    patches = [patch_parameter(name) for name in catalogue.offered(source)]
+    offered = [patch_parameter(name) for name in patches.offered(source)]
     turned = [(constant, parameter) for constant in known.values() if (parameter := constant_parameter(constant))]
-    room = GENES_MAX - len(patches)
+    room = GENES_MAX - len(offered)
     kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: not one[0].by_comment)[:room]}
-    parameters = [parameter for _, parameter in turned if id(parameter) in kept] + patches
+    parameters = [parameter for _, parameter in turned if id(parameter) in kept] + offered
     values = {name: constant.value for name, constant in known.items()}
     conditions = assertions(source)
     conditions += [test for pair in divisions(known) if holds([test := divides(*pair)], values)]
-    return Space(source, {parameter.name: parameter for parameter in parameters}, values, tuple(conditions))
+    return Space(source, {parameter.name: parameter for parameter in parameters}, values, tuple(conditions), patches)

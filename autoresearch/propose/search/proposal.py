@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autoresearch.errors import AutoresearchError
-from autoresearch.propose.program.patches import PATCHES
+from autoresearch.propose.program.patches import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import Value
 from autoresearch.task.program import split_program
 
@@ -22,7 +22,7 @@ HYPOTHESIS_LENGTH = 1000
 MOST_TOLD = 6
 
 
-def title(change: Mapping[str, Sequence[Value]], gains: Mapping[str, float]) -> str:
+def title(change: Mapping[str, Sequence[Value]], gains: Mapping[str, float], patches: Patches) -> str:
     """``bigram table, cosine schedule, LR 0.0083 -> 0.006 (+17)``: as many changes as fit, and how many more there are.
 
     Patches come before constants, and among each those with the largest gain first. ``gains`` has what each change
@@ -30,10 +30,11 @@ def title(change: Mapping[str, Sequence[Value]], gains: Mapping[str, float]) -> 
     without the class or the file that they belong to.
     """
     ordered = _ordered(change, gains)
-    parts = [_change(name, name, *change[name]) for name in ordered]
+    parts = [_change(patches, name, name, *change[name]) for name in ordered]
     if len(", ".join(parts)) > TITLE_LENGTH:
         last = Counter(map(_last, ordered))
-        parts = [_change(name, _last(name) if last[_last(name)] == 1 else name, *change[name]) for name in ordered]
+        shorter = {name: _last(name) if last[_last(name)] == 1 else name for name in ordered}
+        parts = [_change(patches, name, shorter[name], *change[name]) for name in ordered]
     for shown in range(len(parts), 0, -1):
         more = f" (+{len(parts) - shown})" if shown < len(parts) else ""
         text = ", ".join(parts[:shown]) + more
@@ -52,12 +53,11 @@ def _last(name: str) -> str:
     return re.split(r"[.:]", name)[-1] or name
 
 
-def _change(name: str, shown: str, old: Value, new: Value) -> str:
+def _change(patches: Patches, name: str, shown: str, old: Value, new: Value) -> str:
     """One change in a few words."""
     if not name.startswith("+"):
         return f"{shown} {_short(old)} -> {_short(new)}"
-    patch = PATCHES.get(name[1:])
-    return f"{'' if new else 'no '}{patch.label if patch else name[1:]}"
+    return f"{'' if new else 'no '}{patches.label(name[1:])}"
 
 
 def hypothesis(
@@ -66,9 +66,10 @@ def hypothesis(
     good: Sequence[Mapping[str, Value]],
     rest: Sequence[Mapping[str, Value]],
     closing: str,
+    patches: Patches,
 ) -> str:
     """What the best runs have in common where this change is made, then the closing sentence."""
-    sentences = [_evidence(name, change[name][1], good, rest) for name in _ordered(change, gains)[:MOST_TOLD]]
+    sentences = [_evidence(name, change[name][1], good, rest, patches) for name in _ordered(change, gains)[:MOST_TOLD]]
     if len(change) > MOST_TOLD:
         sentences.append(f"{len(change) - MOST_TOLD} more changes.")
     sentences.append(closing)
@@ -76,14 +77,20 @@ def hypothesis(
     return text if len(text) <= HYPOTHESIS_LENGTH else text[: HYPOTHESIS_LENGTH - 1] + "…"
 
 
-def _evidence(name: str, new: Value, good: Sequence[Mapping[str, Value]], rest: Sequence[Mapping[str, Value]]) -> str:
+def _evidence(
+    name: str,
+    new: Value,
+    good: Sequence[Mapping[str, Value]],
+    rest: Sequence[Mapping[str, Value]],
+    patches: Patches,
+) -> str:
     if name.startswith("+"):
-        patch = PATCHES.get(name[1:])
+        patch = patches.find(name[1:])
         having = f"{_count(good, name)} of the best {len(good)} runs have it"
         others = f", {_count(rest, name)} of the other {len(rest)}" if rest else ""
         verb = "With" if new else "Without"
         reason = f" ({patch.rationale.rstrip('.')})" if patch and new else ""
-        return f"{verb} {patch.label if patch else name[1:]}{reason}: {having}{others}."
+        return f"{verb} {patches.label(name[1:])}{reason}: {having}{others}."
     middle = _middle([run[name] for run in good])
     others = f", in the other {len(rest)} {_short(_middle([run[name] for run in rest]))}" if rest else ""
     return f"{name} {_short(new)}: the median of the best {len(good)} runs is {_short(middle)}{others}."
@@ -145,6 +152,8 @@ class Problem:
     """Known bound of the metric: nothing honest is better."""
     source_of: Callable[[bytes], str | None]
     """The source of a run by its id, or None when it is not at hand."""
+    patches: Patches = NO_PATCHES
+    """The structural changes that the task's folder offers."""
 
 
 @dataclass(frozen=True, slots=True)

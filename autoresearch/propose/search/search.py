@@ -23,11 +23,18 @@ from dataclasses import dataclass
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
-from autoresearch.propose.search import proposal as descriptions
 from autoresearch.propose.search.effects import effects
 from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.propose.search.moves import Move, Settings, Trial, next_move
-from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal, nothing_left, nothing_to_change
+from autoresearch.propose.search.proposal import (
+    LiveClaim,
+    Problem,
+    Proposal,
+    hypothesis,
+    nothing_left,
+    nothing_to_change,
+    title,
+)
 from autoresearch.task.program import source_digest
 from autoresearch.text import sign_of
 
@@ -53,10 +60,10 @@ def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Base
             break
         source = problem.source_of(first_runs[base]) if base in first_runs else None
         if source is not None and is_source(source, base):
-            space = space_of(source)
+            space = space_of(source, problem.patches)
             if space.parameters:
                 return Base(space, base)
-    return Base(space_of(problem.baseline), None)
+    return Base(space_of(problem.baseline, problem.patches), None)
 
 
 def base_of(candidate: Candidate, baseline: bytes) -> bytes | None:
@@ -272,8 +279,10 @@ def _proposal(
         parent=_ground_run(state) if move.parent is None else move.parent.run.id,
         change=change,
         kind=move.kind,
-        title=descriptions.title(change, gains),
-        hypothesis=closing if expected is None else descriptions.hypothesis(change, gains, good, rest, closing),
+        title=title(change, gains, state.problem.patches),
+        hypothesis=closing
+        if expected is None
+        else hypothesis(change, gains, good, rest, closing, state.problem.patches),
         expected=expected,
     )
 
@@ -301,7 +310,7 @@ def _baseline(problem: Problem, digest: bytes) -> Proposal:
         source=problem.baseline,
         source_digest=digest,
         replicate=0,
-        genome=space_of(problem.baseline).default(),
+        genome=space_of(problem.baseline, problem.patches).default(),
         base=None,
         parent=None,
         change={},

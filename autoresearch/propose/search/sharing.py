@@ -181,7 +181,7 @@ def brought_by(log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: 
 def _sums(bodies: Iterable[Run], parents: Mapping[bytes, float | None], task: Task) -> dict[str, Brought]:
     sums: dict[str, Brought] = defaultdict(Brought)
     for body in bodies:
-        before = sums[name := family(body.proposer.name if body.proposer else "")]
+        before = sums[name := family(body.proposed_by)]
         gain = _gain(body, parents, task)
         sums[name] = Brought(
             runs=before.runs + 1,

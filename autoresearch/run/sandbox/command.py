@@ -19,8 +19,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from autoresearch.run.sandbox import layout, seccomp
-from autoresearch.run.sandbox import seccomp as landlock
+from autoresearch.run.sandbox import filters, layout
 from autoresearch.run.sandbox.job import Job, Level, Limits
 from autoresearch.run.sandbox.layout import shown_folders
 
@@ -91,7 +90,7 @@ def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tupl
     write = [scratch]
     if job.data is not None:
         (write if job.writable_data else read).append(job.data)
-    return landlock.rules(read, write, [*map(Path, _NULL_DEVICES), *layout.device_nodes(job.device)])
+    return filters.path_rules(read, write, [*map(Path, _NULL_DEVICES), *layout.device_nodes(job.device)])
 
 
 def specification(  # noqa: PLR0913 - a job, and all that its place gives it
@@ -112,7 +111,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     """
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
-    program = seccomp.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
+    program = filters.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
     asking = walled and job.text is not None and job.device == "cpu"  # a card's driver opens files at any time
     return marshal.dumps(
         {
@@ -128,10 +127,10 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
-            "landlock": (landlock.HANDLED, list(rules)) if level is Level.LANDLOCK else None,
+            "landlock": (filters.LANDLOCK_HANDLED, list(rules)) if level is Level.LANDLOCK else None,
             "seccomp": program,
             "text": None if job.text is None else keeper_fds[-1],
-            "asking": seccomp.asking_filter(platform.machine()) if asking else b"",
+            "asking": filters.asking_filter(platform.machine()) if asking else b"",
         }
     ).hex()
 
@@ -178,7 +177,7 @@ def inside(mount: Path) -> Path:
     return Path(HOME) / mount.relative_to(home) if mount.is_relative_to(home) else mount
 
 
-def command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
+def bubblewrap_command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
     """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside.
 
     It runs once a byte came on ``go_fd``, or nobody can send one any more. Whether it may is the launcher's to say, as

@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from autoresearch.errors import AutoresearchError, Refused, UsageError
-from autoresearch.run.sandbox import supervise as verdict
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress
-from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
 from autoresearch.run.sandbox.process import Ending, StartError, started
-from autoresearch.run.sandbox.supervise import Stop, Watch, drain, supervise
+from autoresearch.run.sandbox.supervise import Stop, Watch, drain, failure, judge_result, over_processor_time, supervise
 from autoresearch.words import RunStatus
 
 
@@ -40,12 +41,12 @@ def execute(
             stop = supervise(running, watch, begun + job.limits.seconds, on_progress, cancelled)
             ending = running.end()
             drain(running, watch)
-            watch.cpu_ms = max(watch.cpu_ms, ending.cpu_ms)
+            watch.used = watch.used.at_least(ending.used)
             stop = stop or _failed_start(watch)
-            if stop is None and watch.cpu_ms > 1000 * job.limits.processor_seconds:
-                stop = verdict.over_processor_time(job.limits)
+            if stop is None and watch.used.cpu_ms > 1000 * job.limits.processor_seconds:
+                stop = over_processor_time(job.limits)
     except StartError as error:
-        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, 0, 0)
+        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, Used())
     except BaseException:
         if watch.checkpoint is not None:
             watch.checkpoint.finish(keep=False)
@@ -104,10 +105,10 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
     metrics: Mapping[str, int | float] = result.metrics if result else {}
     value = result.value if result else None
     if stop is None:
-        failed = verdict.failure(ending.exit_status, watch.log.tail())
+        failed = failure(ending.exit_status, watch.log.tail())
         if job.metric_source != "stdout":
             channel, wants_value = watch.channel, job.metric_source == "harness"
-            stop = verdict.judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
+            stop = judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
         elif failed is None:
             stop, metrics, value = _printed(job, watch.log.contents())
         else:
@@ -122,9 +123,8 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         log=watch.log.contents(),
         checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
         duration_ms=duration_ms,
-        cpu_ms=watch.cpu_ms,
-        peak_memory_bytes=max(watch.peak_memory_bytes, ending.peak_memory_bytes),
         sandbox=int(level),
+        **msgspec.structs.asdict(watch.used),
     )
 
 

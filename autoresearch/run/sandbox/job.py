@@ -14,6 +14,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.words import RunStatus
@@ -150,9 +152,32 @@ class Job:
         return (*self.mounts, *((LIBRARY,) if self.library else ()))
 
 
+class Used(msgspec.Struct, frozen=True):
+    """What processes used, under the names that it has in a RunOutcome. What is no peak adds up."""
+
+    cpu_ms: int = 0
+    peak_memory_bytes: int = 0
+
+    def at_least(self, other: Used) -> Used:
+        """The larger of each, of two readings of the same processes."""
+        return Used(*map(max, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+
+    def with_others(self, other: Used) -> Used:
+        """What these and other processes used."""
+        peaks, sums = self.at_least(other), zip(*map(msgspec.structs.astuple, (self, other)), strict=True)
+        names = zip(self.__struct_fields__, sums, strict=True)
+        added = {name: sum(both) for name, both in names if not name.startswith("peak_")}
+        return msgspec.structs.replace(peaks, **added)
+
+
 class Outcome(RunOutcome, frozen=True, kw_only=True):
     """How a job ended, and the files that it left on this machine; every process of it is gone."""
 
     status: RunStatus
     log: bytes = b""
     checkpoint: Path | None = None
+
+    @property
+    def used(self) -> Used:
+        """What its processes used."""
+        return msgspec.convert(self, Used, from_attributes=True)

@@ -18,11 +18,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoresearch.run.sandbox import command as bubblewrap
-from autoresearch.run.sandbox import seccomp, watchdog
-from autoresearch.run.sandbox import seccomp as landlock
-from autoresearch.run.sandbox.command import environment, landlock_rules, run_user, specification, tasks_of
-from autoresearch.run.sandbox.job import LIBRARY, Job, Level
+from autoresearch.run.sandbox import filters, watchdog
+from autoresearch.run.sandbox.command import (
+    DATA,
+    HOME,
+    INPUT,
+    LAUNCHER,
+    SCRATCH,
+    bubblewrap_command,
+    environment,
+    inside,
+    landlock_rules,
+    run_user,
+    specification,
+    tasks_of,
+)
+from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
@@ -58,8 +69,7 @@ class Ending:
     """How a tree ended. A signal counts as exit status 128 + its number; memory is that of the largest process."""
 
     exit_status: int
-    cpu_ms: int
-    peak_memory_bytes: int
+    used: Used
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ class Sandboxed:
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
         cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
-        return Ending(code if code >= 0 else 128 - code, cpu_ms, used.ru_maxrss * 1024)
+        return Ending(code if code >= 0 else 128 - code, Used(cpu_ms, used.ru_maxrss * 1024))
 
 
 @contextmanager
@@ -91,7 +101,7 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 
     Raises StartError where the sandbox can't be started.
     """
-    if level is not Level.NONE and not seccomp.supported(platform.machine()):
+    if level is not Level.NONE and not filters.supported(platform.machine()):
         raise StartError(f"there is no system-call filter for {platform.machine()}")
     with Descriptors() as descriptors:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
@@ -112,7 +122,7 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
     # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
     go_read, go_write = descriptors.pipe()
     leash_read, _ = descriptors.pipe()
-    held, folder, cwd = [leash_read, *_text(job, descriptors)], bubblewrap.INPUT, bubblewrap.SCRATCH
+    held, folder, cwd = [leash_read, *_text(job, descriptors)], INPUT, SCRATCH
     told = specification(
         job,
         level,
@@ -122,17 +132,17 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         keeper_fds=held,
         checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
     )
-    files = {f"{bubblewrap.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
-    files[bubblewrap.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
-    tail = [launcher_python(job.python), "-I", "-S", bubblewrap.LAUNCHER, told]
+    files = {f"{INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
+    files[LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
+    tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, told]
     try:
-        command = bubblewrap.command(job, files, info_write, go_read, tail)
+        command = bubblewrap_command(job, files, info_write, go_read, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
     inherited = (*pipes.inherited(), *_talk(job), info_write, go_read, *held, *files.values())
     with _owned_data(job):
-        library = str(bubblewrap.inside(LIBRARY).parent)
-        variables = _environment(job, pipes, bubblewrap.HOME, bubblewrap.DATA, library)
+        library = str(inside(LIBRARY).parent)
+        variables = _environment(job, pipes, HOME, DATA, library)
         process = _popen(command, variables, pipes, inherited)
         descriptors.close(info_write, go_read, *held, *files.values())
         first = _first_process(info_read)
@@ -147,8 +157,8 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
 
 @contextmanager
 def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
-    if level is Level.LANDLOCK and landlock.abi_version() < landlock.MINIMAL_ABI:
-        raise StartError(f"the kernel's landlock is older than version {landlock.MINIMAL_ABI}")
+    if level is Level.LANDLOCK and filters.landlock_version() < filters.LEAST_LANDLOCK:
+        raise StartError(f"the kernel's landlock is older than version {filters.LEAST_LANDLOCK}")
     leash_read, leash_write = descriptors.pipe()
     with scratch_folder() as base:
         input_folder, scratch = base.folder / "in", base.folder / "scratch"
@@ -219,8 +229,8 @@ def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
         (input_folder / name).write_bytes(text)
         (input_folder / name).chmod(0o444)
     for mount in job.shown:
-        if bubblewrap.inside(mount).is_relative_to(bubblewrap.HOME):
-            link = scratch / bubblewrap.inside(mount).relative_to(bubblewrap.HOME)
+        if inside(mount).is_relative_to(HOME):
+            link = scratch / inside(mount).relative_to(HOME)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(mount.expanduser().absolute())
     if uid is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from autoresearch.run.sandbox import watchdog
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, Result, ResultChannel
-from autoresearch.run.sandbox.job import MIB, Job, Limits
+from autoresearch.run.sandbox.job import MIB, Job, Limits, Used
 from autoresearch.run.sandbox.process import Sandboxed
 from autoresearch.words import RunStatus
 
@@ -139,8 +139,7 @@ class Watch:
     checkpoint: CheckpointFile | None = None
     channel: ResultChannel = field(default_factory=ResultChannel)
     ready: bytes = b""
-    peak_memory_bytes: int = 0
-    cpu_ms: int = 0
+    used: Used = field(default_factory=Used)
     looks: int = 0
 
 
@@ -240,12 +239,11 @@ def _look(
         on_progress(progress)
     helpers = frozenset({running.first[0]} if running.first else ())
     now = watchdog.usage(running.process.pid, helpers=helpers)
-    watch.cpu_ms = max(watch.cpu_ms, now.cpu_ms)
     memory = now.memory_bytes
     if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
         memory = watchdog.fair_memory(running.process.pid)
-    watch.peak_memory_bytes = max(watch.peak_memory_bytes, memory)
-    if watch.cpu_ms > 1000 * limits.processor_seconds:
+    watch.used = watch.used.at_least(Used(now.cpu_ms, memory))
+    if watch.used.cpu_ms > 1000 * limits.processor_seconds:
         return over_processor_time(limits)
     if memory > limits.memory_bytes:
         return over_memory(limits, memory)

@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import typer
 
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.people.evidence import credit_answer
 from autoresearch.ask.people.voters import voters_answer
@@ -45,7 +46,7 @@ from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
 from autoresearch_cli import here
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 
@@ -74,7 +75,7 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
         say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
 
 
-def _update(notebook: NotebookReader, folder: Path, digest: bytes, *, bare: bool) -> Exported:
+def _update(notebook: Desk, folder: Path, digest: bytes, *, bare: bool) -> Exported:
     def once() -> Exported:
         with open_repository(folder, digest, notebook.log.network.id, bare=bare) as repository:
             return export_task(notebook.log, notebook.blobs, repository, digest, me=notebook.me, now_ms=here.now_ms())
@@ -82,7 +83,7 @@ def _update(notebook: NotebookReader, folder: Path, digest: bytes, *, bare: bool
     return with_blobs(once)
 
 
-def _follow(notebook: NotebookReader, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
+def _follow(notebook: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
     """Update at first, and again after each event that is later than the begin of the last update."""
     with here.client().events() as stream:
         begin_ms, kept = -1, ""
@@ -159,7 +160,7 @@ def export_mlflow(name: str, task: str, *, json: bool) -> None:
     say(f"→ MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {quote(str(folder))}")
 
 
-def _write_task(notebook: NotebookReader, task: FoundTask, folder: Path, place: str) -> int:
+def _write_task(notebook: Desk, task: FoundTask, folder: Path, place: str) -> int:
     """Write a task with its runs; returns how many."""
     rows = notebook.log.runs.history(task.digest)
     times = [row.time for row in rows] or [0]
@@ -171,7 +172,7 @@ def _write_task(notebook: NotebookReader, task: FoundTask, folder: Path, place: 
     return len(rows)
 
 
-def _program(notebook: NotebookReader, run: bytes) -> dict[str, bytes]:
+def _program(notebook: Desk, run: bytes) -> dict[str, bytes]:
     """The files of a run's program, where it is on this machine."""
     body = notebook.log.records.get(run).body
     if not isinstance(body, Run) or not notebook.blobs.has(body.source.sha256):
@@ -230,7 +231,7 @@ class _Gathered:
     named: list[str]
 
 
-def _gather(notebook: NotebookReader, task: FoundTask) -> _Gathered:
+def _gather(notebook: Desk, task: FoundTask) -> _Gathered:
     log, blobs = notebook.log, notebook.blobs
     best, top = best_answer(log, task), top_answer(log, task, limit=MAXIMUM_ROWS)
     runs = runs_answer(log, blobs, task, Query().runs())
@@ -244,7 +245,7 @@ def _gather(notebook: NotebookReader, task: FoundTask) -> _Gathered:
     return _Gathered(task, best, runs, top, path, list(dict.fromkeys(named))[:RUNS_MOST])
 
 
-def _pages(notebook: NotebookReader, gathered: _Gathered) -> Iterator[tuple[str, str]]:
+def _pages(notebook: Desk, gathered: _Gathered) -> Iterator[tuple[str, str]]:
     """Names of files with their content. What says “you” is left out: others read it."""
     links = Links(exported=True, runs=frozenset(gathered.named))
 
@@ -261,7 +262,7 @@ def _pages(notebook: NotebookReader, gathered: _Gathered) -> Iterator[tuple[str,
         yield f"run-{short_id(parse_id(run))}.html", page("run.html", "run", _run(notebook, gathered, run))
 
 
-def _progress(notebook: NotebookReader, gathered: _Gathered) -> ProgressContent:
+def _progress(notebook: Desk, gathered: _Gathered) -> ProgressContent:
     log, blobs, task, query = notebook.log, notebook.blobs, gathered.task, Query()
     steps = gathered.path.steps if gathered.path else []
     return ProgressContent(
@@ -275,7 +276,7 @@ def _progress(notebook: NotebookReader, gathered: _Gathered) -> ProgressContent:
     )
 
 
-def _board(notebook: NotebookReader, gathered: _Gathered) -> dict[str, object]:
+def _board(notebook: Desk, gathered: _Gathered) -> dict[str, object]:
     log, blobs, task, top = notebook.log, notebook.blobs, gathered.task, gathered.top
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
     rows = runs_answer(log, blobs, task, RunsOf(sort=sort, size=MAXIMUM_ROWS)).runs
@@ -283,10 +284,10 @@ def _board(notebook: NotebookReader, gathered: _Gathered) -> dict[str, object]:
     return board_content(top, {row.id: row for row in rows}, credit_answer(log, task=task), voters)
 
 
-def _run(notebook: NotebookReader, gathered: _Gathered, run: str) -> dict[str, object]:
+def _run(notebook: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
     log, blobs, record = notebook.log, notebook.blobs, parse_id(run)
     shown, context, diff = show_answer(log, record), None, None
-    above = parse_id(shown.run.parent) if shown.run and shown.run.parent else None
+    above = parse_id(shown.run.run.parent) if shown.run and shown.run.run.parent else None
     with suppress(NotFound):
         context = run_context_answer(log, blobs, record)
     with suppress(AutoresearchError):

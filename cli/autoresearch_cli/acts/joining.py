@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from autoresearch.ask import operations
 from autoresearch.ask.acts.networks import HomeNetwork, home_networks, place_for, use_network
 from autoresearch.ask.acts.notebook import Notebook, check_name, own_devices
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import NameRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError, install_command
 from autoresearch.log.log import Log
@@ -172,11 +172,11 @@ def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:
     """
     try:
         client = here.client()
-        answer = client.ask(operations.PEERS)
+        answer = client.ask(Node.peers)
         deadline = time.monotonic() + patience_seconds
         while answer.network.state == STARTING and not answer.addresses and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
-            answer = client.ask(operations.PEERS)
+            answer = client.ask(Node.peers)
     except DaemonNotRunning:
         return []
     return not_only_here(answer.addresses)
@@ -212,7 +212,7 @@ def call(name: str) -> None:
     """Publish what this participant calls itself, empty: nothing any more; through the daemon where one runs."""
     check_name(name)
     with suppress(DaemonNotRunning):
-        here.client().ask(operations.SET_NAME, NameRequest(name=name))
+        here.client().ask(Node.set_name, NameRequest(name=name))
         return
     with Notebook(here.paths()) as notebook:
         notebook.publish_name(name, here.now_ms())

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from statistics import median
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import PeersAnswer, PeerView, VotersAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_command
 from autoresearch.text import counted, duration
 from autoresearch_cli import here
 from autoresearch_cli.acts.checks import FAILED, OK, WARNING
-from autoresearch_cli.commands import voters as admitting
+from autoresearch_cli.commands import voters
 from autoresearch_cli.models import Check
 
 CONNECT_SECONDS = 3.0
@@ -45,13 +45,13 @@ def network_checks() -> Iterator[Check]:
     yield connections(answer.peers)
     if (check := clocks(answer.peers)) is not None:
         yield check
-    if (check := voters(admitting.voters())) is not None:
+    if (check := check_voters(voters.voters())) is not None:
         yield check
 
 
 def _ask() -> PeersAnswer | Check:
     try:
-        return here.client().ask(operations.PEERS)
+        return here.client().ask(Node.peers)
     except DaemonNotRunning:
         return Check(name="daemon", result=FAILED, detail="it is not running", fix="autoresearch up")
     except AutoresearchError as error:
@@ -191,7 +191,7 @@ def clocks(peers: list[PeerView]) -> Check | None:
     return Check(name="clock", result=WARNING, detail=detail, fix="set the clock: timedatectl set-ntp true")
 
 
-def voters(answer: VotersAnswer) -> Check | None:
+def check_voters(answer: VotersAnswer) -> Check | None:
     """Whether this participant counts, and whether enough do; None where the network names nobody."""
     if not answer.named:
         return None

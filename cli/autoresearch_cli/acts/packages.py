@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoresearch.ask import operations
 from autoresearch.ask.acts.ideas import run_on
+from autoresearch.ask.desk import Desk
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.runs.diffs import run_source
 from autoresearch.errors import DaemonNotRunning, Refused, UsageError
 from autoresearch.log.standing.bases import next_base
@@ -42,11 +43,13 @@ from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.catalogue import Folder, Json
 from autoresearch_cli.models import NextAnswer, PackagesAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from autoresearch.propose.mind.known import Known
 
 
 def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
@@ -88,16 +91,23 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
     return answer, left
 
 
-def written(notebook: NotebookReader, task: Task) -> list[str]:
+def _known(notebook: Desk, task: Task) -> Known:
+    """What the log knows of a task, for who invents the next change."""
+    from autoresearch.propose.mind.known import gather  # most commands start without it
+
+    return gather(notebook.log, notebook.blobs, task, now_ms=here.now_ms(), me=notebook.me)
+
+
+def written(notebook: Desk, task: Task) -> list[str]:
     """Write the files for an agent into a task's folder; what to say of those that a person wrote, which stay."""
-    left = write_agent_files(task, notebook.known(task))
+    left = write_agent_files(task, _known(notebook, task))
     return [f"{task.folder / name} is not by autoresearch, so it stays as it is" for name in left]
 
 
-def refreshed(notebook: NotebookReader, task: Task) -> list[str]:
+def refreshed(notebook: Desk, task: Task) -> list[str]:
     """Write ``history.md`` anew where the folder has one; what to say where it can't be: a run is no worse for it."""
     try:
-        refresh_history(task, lambda: notebook.known(task))
+        refresh_history(task, lambda: _known(notebook, task))
     except UsageError as error:
         return [str(error)]
     return []
@@ -124,7 +134,7 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
     return task, there
 
 
-def _start(notebook: NotebookReader, task: Task, reference: str) -> bytes | None:
+def _start(notebook: Desk, task: Task, reference: str) -> bytes | None:
     """The run to build on; None for the baseline that nobody has run."""
     if reference:
         return run_on(notebook.log, task, reference, notebook.me)
@@ -132,7 +142,7 @@ def _start(notebook: NotebookReader, task: Task, reference: str) -> bytes | None
     return None if found is None else found.row.first
 
 
-def _program(notebook: NotebookReader, task: Task, run: bytes) -> bytes:
+def _program(notebook: Desk, task: Task, run: bytes) -> bytes:
     """The program of a run, which anybody may have written."""
     source = with_blobs(lambda: run_source(notebook.log, notebook.blobs, run))
     if (fault := fault_of_program(task, source)) is not None:
@@ -144,7 +154,7 @@ def _program(notebook: NotebookReader, task: Task, run: bytes) -> bytes:
     return source.encode()
 
 
-def _is_known(notebook: NotebookReader, task: Task, files: dict[str, bytes]) -> bool:
+def _is_known(notebook: Desk, task: Task, files: dict[str, bytes]) -> bool:
     """Whether a program is the baseline or that of a run, to the last byte: it can be had again."""
     try:
         program = join_files({name: content.decode() for name, content in files.items()}).encode()
@@ -157,9 +167,6 @@ def _stamp() -> str:
     return datetime.fromtimestamp(here.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
 
 
-AllowPackages = Annotated[
-    bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
-]
 # So many packages are named before a person is asked.
 NAMED = 20
 
@@ -262,8 +269,8 @@ def _wake() -> None:
     """Have a daemon that waits because of the packages try again at once."""
     try:
         client = here.client()
-        if client.ask(operations.STATUS).why == Why.CANNOT_RUN_HERE:
-            client.ask(operations.RESUME)
+        if client.ask(Node.status).why == Why.CANNOT_RUN_HERE:
+            client.ask(Node.resume)
     except DaemonNotRunning:
         return
 

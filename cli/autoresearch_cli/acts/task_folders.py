@@ -14,11 +14,21 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from autoresearch.ask import questions
+from autoresearch.ask.requests import OneRecord
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.paths import typed_path
-from autoresearch.task.folders import PREPARE, fixed_files, guess_recipe, is_taken, write_task
-from autoresearch.task.loading import keep_baseline, load_task, program_in, remember_start, shipped_task
+from autoresearch.task.folders import PREPARE, fixed_files, guess_recipe, is_taken, side_file, write_task
+from autoresearch.task.loading import (
+    CHANGES,
+    NAMES,
+    keep_baseline,
+    load_task,
+    program_in,
+    remember_start,
+    shipped_task,
+)
 from autoresearch.task.model import Recipe, Task
 from autoresearch.task.program import guess_direction, guess_metric, parse_summary, split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
@@ -26,7 +36,8 @@ from autoresearch_cli import here
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:
-    from autoresearch_cli.reading import NotebookReader
+    from autoresearch.ask.desk import Desk
+from autoresearch.ask.desk import Desk
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
@@ -43,6 +54,9 @@ def copy_task(task: Task, place: Path) -> None:
         (place / name).write_bytes(content)
     write_program(place, task.baseline.decode())
     keep_baseline(place, task.baseline)
+    for name in (CHANGES, NAMES):
+        if content := side_file(name, task.definition(), task.folder):
+            (place / name).write_bytes(content)
     (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
 
 
@@ -70,13 +84,14 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
             return _published(notebook, found.digest, place), ""
         if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
-        start, program = notebook.show(run), notebook.source(run)
-        if start.run is None or start.run.task != found.digest.hex():
+        asked = OneRecord(id=run, task=name)
+        start, program = questions.record(notebook, asked), here.ask(questions.source, asked)
+        if start.run is None or start.run.run.task != found.digest.hex():
             raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
         _published(notebook, found.digest, place)
         write_program(place, program)
         remember_start(place, start.record.id)
-        return place, f", with the program of {short(start.record.id)} “{start.run.title}”"
+        return place, f", with the program of {short(start.record.id)} “{start.run.run.title}”"
 
 
 def named_folder(task: str) -> Path:
@@ -96,7 +111,7 @@ def named_folder(task: str) -> Path:
         return cached_folder(notebook, notebook.task(task).digest)
 
 
-def cached_folder(notebook: NotebookReader, digest: bytes) -> Path:
+def cached_folder(notebook: Desk, digest: bytes) -> Path:
     """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
     return _published(notebook, digest, here.paths().published_tasks / digest.hex())
 
@@ -113,7 +128,7 @@ class Printed:
 
     text: str
     seconds: float
-    peak_memory_bytes: int
+    memory_bytes: int
 
 
 def printed_once(folder: Path, recipe: Recipe, *, seconds: float, seed: int = 0, venv: str = "") -> Printed:
@@ -168,7 +183,7 @@ def _shipped(place: Path) -> Path:
     return place
 
 
-def _published(notebook: NotebookReader, digest: bytes, place: Path) -> Path:
+def _published(notebook: Desk, digest: bytes, place: Path) -> Path:
     from autoresearch.ask.people.claims import published_task
     from autoresearch_cli.reading import with_blobs
 
@@ -217,7 +232,7 @@ class _Seen:
         """How much memory a run may use."""
         if not self.runs:
             return most
-        used = max(run.peak_memory_bytes for run in self.runs) >> 20
+        used = max(run.memory_bytes for run in self.runs) >> 20
         return min(most, max(LEAST_MEMORY_MIB, TIMES_MEMORY * used))
 
 
@@ -304,7 +319,7 @@ def _judged(place: Path, recipe: Recipe, given: Given, seen: _Seen, *, ask: bool
         names = " and ".join(str(place / name) for name in recipe.edit)
         raise UsageError(f"{names} printed no number {metric}" if metric else f"{names} printed no number with a name",
                          hint=PRINT_HINT)  # fmt: skip
-    used = max(run.peak_memory_bytes for run in seen.runs)
+    used = max(run.memory_bytes for run in seen.runs)
     took = max(run.seconds for run in seen.runs)
     say(f"it printed {metric}: {value(seen.values(metric)[0])}, after {took:.1f} s, with {size(used)}")
     direction: str = given.direction or guess_direction(metric)

@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask.registry.releases import search_answer
+from autoresearch.ask import questions
+from autoresearch.ask.requests import ReleasesOf
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.node import COMPONENT_COLUMNS
 from autoresearch.paths import typed_path
@@ -40,7 +41,6 @@ from autoresearch_cli.agent.models import (
 )
 from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.lists import project_run_columns
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 
@@ -288,8 +288,7 @@ def search(
     asked = list(words or [])
     chosen = kind or (asked.pop(0) if asked and asked[0] in TYPES else "")
     query = " ".join(asked)
-    with open_notebook() as notebook:
-        answer = search_answer(notebook.log, query=query, kind=chosen, limit=limit, yanked=yanked, me=notebook.me)
+    answer = here.ask(questions.releases, ReleasesOf(query=query, type=chosen, limit=limit, yanked=yanked))
     if json:
         print_json(answer)
         return

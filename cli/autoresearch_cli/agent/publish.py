@@ -16,21 +16,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from autoresearch.ask import operations
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.lookup import task_of
-from autoresearch.ask.node import TaskStatus
-from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
+from autoresearch.ask.desk import Desk
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.preparing import read_registry
 from autoresearch.ask.registry.releases import (
     check_new_release,
     own_release,
     prepared_for,
     release_answer,
-    yanked_answer,
 )
-from autoresearch.ask.requests import PublishRequest, PublishTaskRequest, YankRequest
-from autoresearch.ask.runs.boards import task_status
+from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
@@ -41,7 +39,6 @@ from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, is_envi
 from autoresearch.project.model import is_project
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Release, Run
-from autoresearch.record.record import Record
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.folders import is_taken
@@ -56,7 +53,7 @@ from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.reading import open_notebook, with_blobs
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
 if TYPE_CHECKING:
@@ -198,7 +195,7 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     place = here.existing_folder(folder) if folder else here.task_folder("")
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
-    status = _publish_task(load_task(place))
+    status = here.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
     if json:
         print_json(status)
         return
@@ -206,22 +203,10 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     say(f"→ others have it by: autoresearch task get {status.name}")
 
 
-def _publish_task(task: TaskFolder) -> TaskStatus:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(operations.PUBLISH_TASK, PublishTaskRequest(task=str(task.folder)))
-    with Notebook(here.paths()) as notebook:
-        notebook.publish_identity(here.now_ms())
-        notebook.publish_task(task, here.now_ms())
-        found = task_of(notebook.log, task.digest)
-        assert found is not None, "it was just published"
-        return task_status(notebook.log, found, author=notebook.author)
-
-
 def _publish(request: PublishRequest) -> ReleaseAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(operations.PUBLISH_RELEASE, request)
+        return here.client().ask(Node.publish_release, request)
     prepared = prepared_for(request)
     with Notebook(here.paths()) as notebook:
         check_new_release(notebook.log, prepared, notebook.author)
@@ -283,7 +268,7 @@ def get(
 ) -> None:
     """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
     with open_notebook(task) as notebook:
-        record = notebook.log.records.get(notebook.resolve(reference))
+        record = notebook.log.records.get(notebook.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
         asked = load_task(cached_folder(notebook, record.body.task))
@@ -307,12 +292,12 @@ def get(
     say(f"→ cd {quoted} && autoresearch run -n {BENCHMARK_EPISODES} measures it; autoresearch train goes on from it")
 
 
-def _project(notebook: NotebookReader, run: bytes, task: TaskFolder, place: Path) -> str:
+def _project(notebook: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
     """Write a run's project; returns the id of the run in it."""
     if is_taken(place):
         raise Refused(f"{place} exists already", hint="give a new folder: autoresearch get RUN DIR")
     log, record = notebook.log, notebook.log.records.get(run)
-    program = notebook.source(format_id(run))
+    program = here.ask(questions.source, OneRecord(id=format_id(run)))
     if (fault := fault_of_program(task, program)) is not None:
         raise Refused(f"{short(format_id(run))} is no project: {fault}", hint="autoresearch top lists other runs")
     own = notebook.me is not None and record.author in own_keys(log, notebook.me, here.now_ms())
@@ -323,7 +308,7 @@ def _project(notebook: NotebookReader, run: bytes, task: TaskFolder, place: Path
         return write_run(record, program, task.harness, learned, place, own=own).id
 
 
-def _learned(notebook: NotebookReader, run: bytes, file: Path) -> Path | None:
+def _learned(notebook: Desk, run: bytes, file: Path) -> Path | None:
     """The packed state of a run, from other nodes where it is not here; None where its author kept none."""
     try:
         blob = run_checkpoint(notebook.log, run)
@@ -367,17 +352,9 @@ def yank(
     assert isinstance(record.body, Release)
     if not yes and sys.stdin.isatty():
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
-    answer = _yank(record, reason)
+    answer = here.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
     if json:
         print_json(answer)
         return
     say(f"{answer.name} {answer.version} is yanked: its name alone does not install it any more")
     say(f"→ autoresearch show {short(answer.id)}")
-
-
-def _yank(record: Record, reason: str) -> YankedAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(operations.YANK, YankRequest(release=format_id(record.id), reason=reason))
-    with Notebook(here.paths()) as notebook:
-        return yanked_answer(record, notebook.yank(record, here.now_ms(), reason=reason))

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from autoresearch.ask import operations
-from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.records import ShowAnswer
-from autoresearch.ask.requests import PublishRunRequest
-from autoresearch.ask.show import show_answer
-from autoresearch.errors import DaemonNotRunning, NotFound, Refused
+from autoresearch.errors import NotFound, Refused
 from autoresearch.face.columns.column import short
 from autoresearch.project.components.requirements import LOCK, LOOSE, package_files
 from autoresearch.project.components.trusting import foreign_components
@@ -87,7 +82,7 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
         else:
             published_on = new_task(prepared, scratch.folder)
         request = request_of(prepared, published_on, measured, bench)
-        shown = _publish(msgspec.structs.replace(request, title=title) if title else request)
+        shown = here.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
     remember_published(project, run, shown.record.id)
     return shown, published_on.name
 
@@ -99,11 +94,11 @@ def is_foreign(project: Project) -> bool:
 
 def say_published(shown: ShowAnswer, task: str) -> None:
     """What was published, its state, and how others get it."""
-    run = shown.run
-    assert run is not None
-    name = short(shown.record.id)
+    assert shown.run is not None
+    run = shown.run.run
+    name, reason = short(shown.record.id), shown.verification.reason if shown.verification else ""
     say(f"{name} is published, on the task {task}: {run.title}")
-    say(f"mean reward {value(run.value)}, {run.state}: {shown.verification.reason if shown.verification else ''}")
+    say(f"mean reward {value(run.value)}, {shown.record.state}: {reason}")
     say(f"→ others have it by: autoresearch get {name}")
 
 
@@ -149,12 +144,3 @@ def _known_tasks(project: Project, run: Run, prepared: Prepared, task: str) -> l
             f"the task {named.name} has another environment than this project, or other packages",
             hint="leave out --task",
         )
-
-
-def _publish(request: PublishRunRequest) -> ShowAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(operations.PUBLISH_RUN, request)
-    with Notebook(here.paths()) as notebook:
-        record = publish_run(notebook, request, here.now_ms())
-        return show_answer(notebook.log, record.id)

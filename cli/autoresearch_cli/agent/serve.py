@@ -22,10 +22,9 @@ from autoresearch.project.runs.running import LOOPBACK, serve_component
 from autoresearch.services import Service
 from autoresearch.text import counted
 from autoresearch_cli import here
-from autoresearch_cli.acts.packages import AllowPackages
 from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer, ServiceKeyAnswer, project_pythons
 from autoresearch_cli.agent.projects import STOPPED, From, Set, Trust, figures_shown, metric_lines, project_path
-from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 from autoresearch_cli.rendering.status import ask_it, print_service
 

@@ -11,7 +11,6 @@ import typer
 from autoresearch.errors import UsageError
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.kept import find_run, head_run, set_head
-from autoresearch_cli.acts.packages import AllowPackages
 from autoresearch_cli.agent.models import SweepAnswer, SweepRow, project_pythons
 from autoresearch_cli.agent.projects import (
     From,
@@ -25,7 +24,7 @@ from autoresearch_cli.agent.projects import (
     project_path,
 )
 from autoresearch_cli.agent.serve import join
-from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
 from autoresearch_cli.rendering.lists import SWEEP_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_list, say
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
-from autoresearch_cli import here as roots
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
@@ -58,7 +57,7 @@ def confirm(
 ) -> None:
     """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
     text = " ".join(code) if code else _pasted()
-    awaited = here.client().ask(operations.ATTESTATION)
+    awaited = here.client().ask(Node.attestation)
     if not awaited.awaited:
         raise NotFound(
             "no attestor waits for a code from this node", hint="autoresearch node id attest ADDRESS asks for one"
@@ -83,7 +82,7 @@ def _subject(text: str, awaited: AttestAnswer) -> str:
     """The Subject for the codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.ask.people.attestation import confirmation_subject
 
-    mine = roots.loaded()
+    mine = here.loaded()
     network = here.manifest().network.id
     found = confirmation_subject(text, awaited.awaited, mine.root.public, mine.device.public, network)
     if not found:
@@ -117,34 +116,34 @@ def _asked(address: str) -> AttestAnswer:
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:
         raise UsageError("this is not a mail address", hint="autoresearch node id attest you@example.org")
-    root = roots.loaded().root
+    root = here.loaded().root
     if isinstance(root, LockedKey) and not root.here:  # nobody could sign the answers
         raise Refused(
             "the root key is not on this machine",
             hint="ask for the attestation where the root key is: it counts for all its devices",
         )
     say("asking attestors to send codes to your address")
-    return here.client().ask(operations.ATTEST, AttestRequest(address=address))
+    return here.client().ask(Node.attest, AttestRequest(address=address))
 
 
 def _standing() -> AttestAnswer:
     """From the daemon, or from the log when none runs."""
     try:
-        return here.client().ask(operations.ATTESTATION)
+        return here.client().ask(Node.attestation)
     except DaemonNotRunning:
         from autoresearch.ask.people.attestation import attest_answer
         from autoresearch.log.log import Log
 
         manifest = here.manifest()
         with Log.open(here.paths().log, manifest.network, read_only=True, trust=manifest.trust) as log:
-            return attest_answer(log, roots.loaded().root.public, now_ms=here.now_ms())
+            return attest_answer(log, here.loaded().root.public, now_ms=here.now_ms())
 
 
 def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes = b"") -> AttestAnswer:
     """Answer all codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.ask.people.attestation import confirmations
 
-    device = roots.loaded().device.public
+    device = here.loaded().device.public
     found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id, mail=mail)
     if not found:
         raise _none_awaited()
@@ -152,7 +151,7 @@ def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes =
     refused: AutoresearchError | None = None
     for request in found:
         try:
-            answer = here.client().ask(operations.CONFIRM, request)
+            answer = here.client().ask(Node.confirm, request)
         except AutoresearchError as error:
             refused = error  # the other codes may be good, and their attestors there
     if refused:
@@ -181,7 +180,7 @@ def _ask_for_codes(answer: AttestAnswer) -> None:
 def _root() -> KeyPair:
     from autoresearch.trust.keys import KeyPair
 
-    root = roots.unlocked(roots.loaded()).root
+    root = here.unlocked(here.loaded()).root
     assert isinstance(root, KeyPair)
     return root
 
@@ -229,7 +228,7 @@ def attestor() -> None:
 )
 def log(*, json: Json = False) -> None:
     """Show what this attestor mailed, attested and refused. Addresses are not kept."""
-    answer = here.client().ask(operations.ATTESTOR)
+    answer = here.client().ask(Node.attestor)
     if json:
         print_json(answer)
         return
@@ -260,7 +259,7 @@ def withdraw(
     from autoresearch.trust.manifest import parse_key
 
     answer = here.client().ask(
-        operations.WITHDRAW_ATTESTATION, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
+        Node.withdraw_attestation, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
     )
     if json:
         print_json(answer)
@@ -289,7 +288,7 @@ def allow(
     from autoresearch.ask.people.participants import AllowRequest
     from autoresearch.trust.manifest import parse_key
 
-    answer = here.client().ask(operations.ALLOW, AllowRequest(participant=parse_key(key).hex()))
+    answer = here.client().ask(Node.allow, AllowRequest(participant=parse_key(key).hex()))
     if json:
         print_json(answer)
     else:

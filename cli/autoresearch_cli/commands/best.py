@@ -14,21 +14,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask import operations
-from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.people.evidence import credit_answer
-from autoresearch.ask.requests import OfTask
+from autoresearch.ask import questions
+from autoresearch.ask.requests import OfTask, OfTaskAndParticipant, OneRecord, TopOf
 from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
-from autoresearch.ask.runs.boards import top_answer
-from autoresearch.ask.runs.diffs import effects_answer
-from autoresearch.ask.runs.headlines import with_headlines
-from autoresearch.errors import DaemonNotRunning, NoTaskYet, NotFound
+from autoresearch.errors import NoTaskYet, NotFound
 from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
 from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
 from autoresearch_cli.rendering.output import paged, print_exactly, print_json, print_list, say
@@ -52,39 +46,20 @@ def best(
     json: Json = False,
 ) -> None:
     """The best program of a task so far: the best confirmed run, and the best provisional and reported ones."""
+    if here.is_new() and not task:
+        raise NoTaskYet
+    answer = here.ask(questions.best, OfTask(task=task or None))
     if not code:
-        _report(_answer(task), json=json, named=bool(task))
+        _report(answer, json=json, named=bool(task))
         return
-    from autoresearch.ask.runs.boards import task_status
-    from autoresearch_cli.reading import open_notebook
-
-    with open_notebook() as notebook:
-        program = task_status(notebook.log, notebook.task(task), author=notebook.me).best
-        if program is None:
-            raise NotFound("nothing is measured yet", hint="autoresearch up --work")
-        source = notebook.source(program.id)
+    if answer.task.best is None:
+        raise NotFound("nothing is measured yet", hint="autoresearch up --work")
+    program = here.ask(questions.source, OneRecord(id=answer.task.best.id))
     if json:
-        print_json(TextAnswer(id=program.id, what="code", text=source))
+        print_json(TextAnswer(id=answer.task.best.id, what="code", text=str(program)))
     else:
         with paged():
-            print_exactly(source)
-
-
-def _answer(task: str) -> BestAnswer:
-    """What the daemon says; without one, what the log holds."""
-    try:
-        return here.client().ask(operations.BEST, OfTask(task=task or None))
-    except DaemonNotRunning:
-        if here.is_new() and not task:
-            raise NoTaskYet from None
-    # What reads a log takes longer to load than all the rest.
-    from autoresearch.ask.runs.boards import best_answer
-    from autoresearch.ask.runs.headlines import with_headlines
-    from autoresearch_cli.reading import open_notebook
-
-    with open_notebook() as notebook:
-        found = best_answer(notebook.log, notebook.task(task), author=notebook.me, archived=notebook.archived)
-        return with_headlines(notebook.log, notebook.blobs, found, me=notebook.me)
+            print_exactly(program)
 
 
 def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
@@ -126,13 +101,10 @@ def top(
 
     Marks stand beside participants, copy and re-test before a run's title. They are explained below the table.
     """
-    with open_notebook(task) as notebook:
-        found, archived = notebook.task(), notebook.archived
-        if component:
-            answer = _with_component(notebook, found, component, limit)
-        else:
-            answer = top_answer(notebook.log, found, limit=limit, author=notebook.me, archived=archived)
-        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
+    if component:
+        answer = _with_component(task, component, limit)
+    else:
+        answer = here.ask(questions.top, TopOf(task=task or None, limit=limit))
     if json:
         print_json(answer)
         return
@@ -152,15 +124,17 @@ def top(
         say(f"→ no agent here uses {component}" if component else "→ nothing is measured yet: autoresearch up --work")
 
 
-def _with_component(notebook: NotebookReader, task: FoundTask, component: str, limit: int) -> TopAnswer:
+def _with_component(task: str, component: str, limit: int) -> TopAnswer:
     """The leaderboard of the agents that use a component; each keeps its place."""
     from autoresearch.project.exchange.fetching import MOST_ROWS, component_key, rows_with_component, unknown_programs
+    from autoresearch_cli.reading import open_notebook
 
     key = component_key(component)
-    answer = top_answer(notebook.log, task, limit=MOST_ROWS, author=notebook.me, archived=notebook.archived)
-    rows = rows_with_component(notebook.log, notebook.blobs, answer.programs, key)
-    if unknown := unknown_programs(notebook.log, notebook.blobs, answer.programs):
-        say(f"{counted(unknown, 'program')} of this leaderboard are not on this machine yet, and left out")
+    with open_notebook() as desk:
+        answer = questions.top(desk, TopOf(task=task or None, limit=MOST_ROWS))
+        rows = rows_with_component(desk.log, desk.blobs, answer.programs, key)
+        if unknown := unknown_programs(desk.log, desk.blobs, answer.programs):
+            say(f"{counted(unknown, 'program')} of this leaderboard are not on this machine yet, and left out")
     return msgspec.structs.replace(answer, programs=rows[:limit])
 
 
@@ -175,18 +149,16 @@ def _with_component(notebook: NotebookReader, task: FoundTask, component: str, l
 )
 def effects(*, task: Task = "", json: Json = False) -> None:
     """What each setting of a task did to the metric, in pairs of a run and its parent."""
-    with open_notebook(task) as notebook:
-        found = notebook.task()
-        answer = effects_answer(notebook.log, found, me=notebook.me)
+    answer = here.ask(questions.effects, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
     if not answer.effects:
-        say(f"no run on {found.name} differs from its parent in few settings yet → autoresearch work")
+        say(f"no run on {answer.task} differs from its parent in few settings yet → autoresearch work")
         return
     with paged():
-        print_list(effect_columns(found.metric), answer.effects)
-    say(f"what adding a part (+) or raising a setting did on {found.name}, the surest improvement first")
+        print_list(effect_columns(answer.metric), answer.effects)
+    say(f"what adding a part (+) or raising a setting did on {answer.task}, the surest improvement first")
     say("→ autoresearch diff ID shows what a run changed")
 
 
@@ -214,9 +186,7 @@ def credit(
     json: Json = False,
 ) -> None:
     """What participants have done: each fact with the records that show it. There are no points."""
-    with open_notebook() as notebook:
-        found = notebook.task(task) if task else None
-        answer = credit_answer(notebook.log, participant, author=notebook.me, task=found)
+    answer = here.ask(questions.credit, OfTaskAndParticipant(participant=participant, task=task or None))
     if json:
         print_json(answer)
         return

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import operations
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, install_command
 from autoresearch.text import counted, parse_duration, percent, value
@@ -102,7 +102,7 @@ def demo_daemon(workers: int | None) -> Iterator[bool]:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the daemon within ten seconds; a second Ctrl-C, or a daemon that hangs, ends it the hard way."""
     try:
-        here.client().ask(operations.STOP)
+        here.client().ask(Node.stop)
         process.wait(STOP_SECONDS)
     except (DaemonNotRunning, subprocess.TimeoutExpired, KeyboardInterrupt):
         process.terminate()
@@ -124,7 +124,7 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
 
     client = here.client()
     with choose_display(quiet=json) as display:
-        before = client.ask(operations.STATUS)
+        before = client.ask(Node.status)
         if not json:
             announce_pages(before)
         watch = Watch(display, standing=lambda: _standing(client))
@@ -132,7 +132,7 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, end)
             with client.events() as events:
-                client.ask(operations.WORK, request)
+                client.ask(Node.work, request)
                 if not json:
                     say("working; Ctrl-C ends it")
                 for event in events:
@@ -154,7 +154,7 @@ def _is_over(event: Event) -> bool:
 
 def _standing(client: Client) -> str:
     """The best so far, and how far it is on the way to the floor."""
-    task = client.ask(operations.STATUS).task
+    task = client.ask(Node.status).task
     best = program_value(task) if task else None
     if task is None or best is None:
         return ""
@@ -165,12 +165,12 @@ def _standing(client: Client) -> str:
 def _ask_no_more(client: Client) -> None:
     """Withdraw the demo's request, or the next start of the daemon would go on with it."""
     with suppress(DaemonNotRunning):
-        client.ask(operations.FINISH)
+        client.ask(Node.finish)
 
 
 def _after(client: Client) -> StatusAnswer | None:
     try:
-        return client.ask(operations.STATUS)
+        return client.ask(Node.status)
     except DaemonNotRunning:
         return None
 

@@ -15,11 +15,11 @@ from typing import Annotated, Literal, TextIO
 
 import typer
 
-from autoresearch.ask import operations
-from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask import publishing
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
-from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import lines
 from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, verdicts
 from autoresearch.log.bundle import is_bundle
@@ -28,13 +28,13 @@ from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judged
 from autoresearch.paths import typed_path
 from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
-from autoresearch_cli import here
-from autoresearch_cli import reading as bundles
+from autoresearch_cli import here, reading
 from autoresearch_cli.catalogue import Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook
+from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
@@ -154,7 +154,7 @@ def export_task(
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
     path = typed_path(name)
-    written = bundles.write(path, task=task, carried=blobs)
+    written = reading.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:
         print_json(BundleAnswer(file=name, size_bytes=size_bytes, **written._asdict()))
@@ -166,7 +166,7 @@ def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None
     say(f"→ on the other machine: autoresearch node import {path.name}")
 
 
-def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:
+def write_file(notebook: Desk, form: Format, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")
@@ -180,7 +180,7 @@ def write_file(notebook: NotebookReader, form: Format, path: Path) -> int:
     return runs
 
 
-def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
+def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
     """Write all runs to an open file. Returns how many."""
     count = 0
     if form == "jsonl":
@@ -197,13 +197,15 @@ def write_runs(notebook: NotebookReader, form: Format, file: TextIO) -> int:
     for record_id, verdict in run_verdicts(notebook):
         record = notebook.log.records.get(record_id)
         assert isinstance(record.body, Run)
-        exported = ExportedRun(record, record.body, verdict, judged(notebook.log, record).state)
+        exported = ExportedRun(
+            record, record.body, plain_body(record.body), verdict, judged(notebook.log, record).state
+        )
         write(*lines(EXPORT_COLUMNS, [exported]))
         count += 1
     return count
 
 
-def run_verdicts(notebook: NotebookReader) -> Iterator[tuple[bytes, str]]:
+def run_verdicts(notebook: Desk) -> Iterator[tuple[bytes, str]]:
     """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
     log = notebook.log
     known = trust_context(log, notebook.me)
@@ -273,11 +275,11 @@ def _is_bundle(path: Path) -> bool:
 
 
 def _import_bundle(name: str, path: Path, *, json: bool) -> None:
-    imported = bundles.take_in(path)
+    imported = reading.take_in(path)
     if json:
         print_json(BundleImportAnswer(file=name, **asdict(imported)))
         return
-    say(bundles.summary(imported))
+    say(reading.summary(imported))
     if imported.early:
         say("→ import it again later: some records are ahead of this clock")
 
@@ -298,14 +300,10 @@ def _text(path: Path) -> str:
 def _append(notes: list[Note]) -> int:
     """Publish the notes that are not there yet, by the daemon where one runs. Returns how many were added."""
     parts = [notes[start : start + NOTES_AT_ONCE] for start in range(0, len(notes), NOTES_AT_ONCE)]
-    try:
-        return sum(_ask(part) for part in parts)
-    except DaemonNotRunning:
-        with Notebook(here.paths()) as notebook:
-            return sum(notebook.publish_history(part, here.now_ms()) for part in parts)
+    return sum(here.ask(publishing.import_history, _request(part)).added for part in parts)
 
 
-def _ask(notes: list[Note]) -> int:
+def _request(notes: list[Note]) -> HistoryRequest:
     given = [
         HistoryNote(
             task=note.task.hex() if note.task else "",
@@ -316,4 +314,4 @@ def _ask(notes: list[Note]) -> int:
         )
         for note in notes
     ]
-    return here.client().ask(operations.IMPORT_HISTORY, HistoryRequest(notes=given)).added
+    return HistoryRequest(notes=given)

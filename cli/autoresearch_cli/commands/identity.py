@@ -21,9 +21,9 @@ from autoresearch.trust.identity import (
 )
 from autoresearch.trust.keys import KeyPair
 from autoresearch_cli import here
-from autoresearch_cli.acts import joining as enrolling
+from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.commands import attestor as attesting
+from autoresearch_cli.commands import attestor
 from autoresearch_cli.here import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.rendering.lists import DEVICE_COLUMNS
@@ -114,7 +114,7 @@ def name(
     if remove == bool(name):
         sentence = "a name, or --remove, but not both" if name else "no name was given"
         raise UsageError(sentence, hint=f"a NAME of 1 to {NAME_CHARACTERS} characters, or --remove to take it away")
-    enrolling.call(name)
+    joining.call(name)
     _report(loaded(), json=json)
 
 
@@ -137,7 +137,7 @@ def devices(*, json: Json = False) -> None:
             until=device.until_ms,
             this=_is(device.key, mine),
         )
-        for device in enrolling.rows(mine)
+        for device in joining.rows(mine)
     ]
     if json:
         print_json(DevicesAnswer(participant=mine.root.public.hex(), devices=listed))
@@ -164,11 +164,11 @@ def add_device(
     """Add a second machine as a device of this participant. Neither text is secret; check whose request it is."""
     here.paths().create()
     if not text:
-        enrolling.request(json=json)
+        joining.request(json=json)
     elif text.startswith(REQUEST):
-        enrolling.approve(text, unlocked(loaded()), json=json)
+        joining.approve(text, unlocked(loaded()), json=json)
     elif text.startswith(ANSWER):
-        enrolling.adopt(text, json=json)
+        joining.adopt(text, json=json)
     else:
         raise UsageError(
             "that is neither a request nor an answer", hint="autoresearch node id add-device prints a request"
@@ -186,7 +186,7 @@ def add_device(
 def renew(*, json: Json = False) -> None:
     """Delegate this device again. The daemon does it by itself while the root key is here unencrypted."""
     mine = unlocked(loaded())
-    enrolling.renew(mine)
+    joining.renew(mine)
     _report(loaded(), json=json)
 
 
@@ -206,7 +206,7 @@ def revoke(
 ) -> None:
     """Revoke a device: its later records do not count. What it published before still counts."""
     mine = loaded()
-    enrolling.revoke(unlocked(mine), _device(mine, device), reason)
+    joining.revoke(unlocked(mine), _device(mine, device), reason)
     devices(json=json)
 
 
@@ -227,7 +227,7 @@ def merge(
 ) -> None:
     """End the fork of a device, for example after an older copy of its log was restored. Its later runs count again."""
     mine = loaded()
-    answer = enrolling.merge(unlocked(mine), _device(mine, device) if device else mine.device.public)
+    answer = joining.merge(unlocked(mine), _device(mine, device) if device else mine.device.public)
     if json:
         print_json(answer)
         return
@@ -309,7 +309,7 @@ app.command(
         ("autoresearch node id attest you@example.org --json", "ask, and confirm later"),
         see="node id confirm, network trust, status",
     )
-)(attesting.attest)
+)(attestor.attest)
 app.command(
     epilog=examples(
         ("autoresearch node id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
@@ -317,12 +317,12 @@ app.command(
         ("autoresearch node id attest --status", "which codes are missing"),
         see="node id attest, node id passphrase",
     )
-)(attesting.confirm)
+)(attestor.confirm)
 
 
 def _device(mine: OwnKeys, text: str) -> bytes:
     """The device that a beginning of its key names. Raises NotFound, UsageError."""
-    found = [row.key for row in enrolling.rows(mine) if row.key.hex().startswith(text.lower())]
+    found = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
     if not found:
         raise NotFound(f"this participant has no device {text}", hint="autoresearch node id devices")
     if len(found) > 1:
@@ -347,7 +347,7 @@ def _report(found: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
         device_key=found.device.public.hex(),
         folder=str(here.paths().keys),
         root_key="encrypted" if encrypted else lies,
-        name=enrolling.name_of(found),
+        name=joining.name_of(found),
     )
     if json:
         print_json(answer)

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
 from autoresearch.paths import typed_path
 from autoresearch.record.record import Network
@@ -30,8 +30,7 @@ from autoresearch.trust.roster import Trust
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.commands import network_homes
-from autoresearch_cli.commands import voters as admitting
+from autoresearch_cli.commands import network_homes, voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
@@ -184,10 +183,10 @@ def invite(
     if revoke:
         _end_invite(manifest, revoke, json=json)
         return
-    admits = admitting.admits_by_default(manifest) if admit is None else admit
+    admits = voters.admits_by_default(manifest) if admit is None else admit
     if not admits and (uses, days) != (INVITE_USES, INVITE_DAYS):
         raise UsageError("this invite admits nobody, so it has no uses and no days", hint="as a founder, add --admit")
-    admission, token = admitting.make_token(manifest, uses=uses, days=days) if admits else (None, None)
+    admission, token = voters.make_token(manifest, uses=uses, days=days) if admits else (None, None)
     # Who asks right after `up` gets the addresses too: libp2p takes seconds to start.
     addresses = joining.own_addresses(patience_seconds=STARTING_SECONDS)
     word = write_invite(joining.to_be_sent(manifest, addresses), token)
@@ -248,8 +247,8 @@ def _refuse_both(*, participant: bool, founder: bool) -> None:
 
 
 def _end_invite(manifest: Manifest, text: str, *, json: bool) -> None:
-    invitations = admitting.invitations(manifest.network)
-    [row] = admitting.invitation_rows([invitations.revoke(invitations.find(text))])
+    invitations = voters.invitations(manifest.network)
+    [row] = voters.invitation_rows([invitations.revoke(invitations.find(text))])
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=[row]))
         return
@@ -279,7 +278,7 @@ def _change(manifest: Manifest, *, json: bool) -> None:
 def _tell_daemon() -> str:
     """Have the daemon go by the file; a sentence about how that went."""
     try:
-        here.client().ask(operations.TRUST)
+        here.client().ask(Node.trust)
     except DaemonNotRunning:
         return "the trust list is changed; no daemon runs"
     except NotFound:
@@ -322,7 +321,7 @@ def _answer(manifest: Manifest, path: Path, addresses: list[str] | None = None) 
 
 def _with_voters(answer: NetworkAnswer) -> NetworkAnswer:
     """The same with the voters, by the log here."""
-    found = admitting.voters()
+    found = voters.voters()
     if not found.named:
         return answer
     return msgspec.structs.replace(answer, voters=found.voters, note=found.note, way=found.way)

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask import publishing
 from autoresearch.ask.acts.networks import (
     HomeNetwork,
-    bring,
     contents_of,
     find_home_network,
     forget_network,
@@ -24,12 +22,11 @@ from autoresearch.ask.acts.networks import (
     runs_to_bring,
     use_network,
 )
-from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import BroughtAnswer
 from autoresearch.ask.records import RecordView
 from autoresearch.ask.requests import BringRequest
 from autoresearch.ask.show import record_view
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, Refused, UsageError
+from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
@@ -64,7 +61,7 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
     brought = 0
     while True:
         try:
-            found = _some(origin)
+            found = here.ask(publishing.bring, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
         except AutoresearchError as error:
             done = f"; {counted(brought, 'run')} brought before that" if brought else ""
             raise type(error)(f"{str(error).rstrip('.')}{done}", hint=error.hint) from error
@@ -72,15 +69,6 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
         if not found.left:
             return BroughtAnswer(brought=brought, skipped=found.skipped, repeated=found.repeated, left=0)
         progress(brought, brought + found.left)
-
-
-def _some(origin: HomeNetwork) -> BroughtAnswer:
-    try:
-        return here.client().ask(operations.BRING, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
-    except DaemonNotRunning:
-        with Notebook(here.paths()) as notebook:
-            found = bring(origin, notebook, here.now_ms, most=RUNS_AT_ONCE)
-        return BroughtAnswer(**asdict(found))
 
 
 ID_DIGITS = 8

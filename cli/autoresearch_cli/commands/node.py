@@ -21,7 +21,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, TimedOut, not_running
 from autoresearch.words import WorkState
@@ -98,7 +98,7 @@ def up(
 
 
 def _work() -> None:
-    here.client().ask(operations.WORK, WorkRequest())
+    here.client().ask(Node.work, WorkRequest())
 
 
 def _report(state: str, pid: int | None, *, json: bool) -> None:
@@ -143,7 +143,7 @@ def down(*, json: Json = False) -> None:
     try:
         client = here.client()
         pid = client.process()
-        client.ask(operations.STOP)
+        client.ask(Node.stop)
     except DaemonNotRunning:
         if json:
             print_json(DownAnswer(state="was_not_running"))

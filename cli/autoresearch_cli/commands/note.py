@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from autoresearch.ask import operations
-from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.ideas import AskAnswer, NoteAnswer
-from autoresearch.ask.notes import note_on, note_view, notes_answer
-from autoresearch.ask.requests import AskRequest, NoteRequest
+from autoresearch.ask.ideas import AskAnswer
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.notes import note_on
+from autoresearch.ask.requests import AskRequest, NoteRequest, NotesOf
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import NOTE_COLUMNS
@@ -62,28 +62,17 @@ def note(
     if second is None and len(first.split()) == 1:
         raise UsageError(f"“{first}” alone says nothing", hint='autoresearch note add RUN "what the run shows"')
     with open_notebook(task) as notebook:
-        known = [format_id(notebook.resolve(run)) for run in (*runs, *(evidence or []))]
+        known = [format_id(notebook.record(run)) for run in (*runs, *(evidence or []))]
         named = notebook.task().digest.hex() if task else ""
         request = NoteRequest(text=text, evidence=known, topic=topic, task=named)
-        note_on(notebook.log, request, author=notebook.me, archived=notebook.archived)
-    answer = _publish(request)
+        note_on(notebook.log, request, author=notebook.me, archived=notebook.archived())
+    answer = here.ask(publishing.note, request)
     if json:
         print_json(answer)
         return
     about = f" on {', '.join(map(short, known))}" if known else f" on the task {answer.note.task}"
     say(f"{short(answer.note.id)} is published: {topic}{about}")
     say("→ autoresearch note list")
-
-
-def _publish(request: NoteRequest) -> NoteAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(operations.NOTE, request)
-    with Notebook(here.paths()) as notebook:
-        notebook.publish_identity(here.now_ms())
-        body, evidence = note_on(notebook.log, request, author=notebook.author)
-        record = notebook.publish_note(body, here.now_ms(), links=evidence)
-        return NoteAnswer(note=note_view(notebook.log, record))
 
 
 @app.command(
@@ -106,8 +95,7 @@ def notes(
 ) -> None:
     """The notes on a task, newest first, or those that fit your words best: insights, hypotheses, imported work."""
     words = " ".join(query or [])
-    with open_notebook(task) as notebook:
-        answer = notes_answer(notebook.log, notebook.task(), query=words, limit=limit, me=notebook.me)
+    answer = here.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit))
     if json:
         print_json(answer)
         return
@@ -164,5 +152,5 @@ def ask(
 def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
     """The answer of the daemon, which alone asks models."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(operations.ASK, AskRequest(question=plain.question, task=task.hex()))
+        return here.client().ask(Node.ask, AskRequest(question=plain.question, task=task.hex()))
     return msgspec.structs.replace(plain, reason="the daemon, which asks the model, is not running: autoresearch up")

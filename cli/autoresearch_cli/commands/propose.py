@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import QueuedRun
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import short
@@ -98,7 +98,7 @@ def propose(
     if bool(program) == bool(drop):
         raise UsageError("give a folder or a file to propose, or --drop NAME", hint="autoresearch run propose --help")
     if drop:
-        left = here.client().ask(operations.DROP_PROPOSAL, DropRequest(name=drop))
+        left = here.client().ask(Node.drop_proposal, DropRequest(name=drop))
         if json:
             print_json(left)
         else:
@@ -106,7 +106,7 @@ def propose(
             _print_queue(left.queue)
         return
     asked = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
-    answer = here.client().ask(operations.PROPOSE, asked)
+    answer = here.client().ask(Node.propose, asked)
     if json:
         print_json(answer)
         return
@@ -152,7 +152,7 @@ def claim(
     claimed = ClaimRequest(
         task=asked.task, program=asked.program, parent=asked.parent, hypothesis=asked.hypothesis, minutes=minutes
     )
-    answer = here.client().ask(operations.CLAIM, claimed)
+    answer = here.client().ask(Node.claim, claimed)
     if json:
         print_json(answer)
         return

@@ -12,33 +12,27 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
-from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import Event
-from autoresearch.ask.people.claims import claims_answer, own_record, withdrawn_answer
-from autoresearch.ask.records import StarAnswer, WithdrawnAnswer
-from autoresearch.ask.requests import MAXIMUM_ROWS, RunsOf, WithdrawRecordRequest
-from autoresearch.ask.runs.rows import runs_answer
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.people.claims import own_record
+from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, RunsOf, StarRequest, WithdrawRecordRequest
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import run_columns
-from autoresearch.log.local import Choice, choose
-from autoresearch.record.encoding import format_id
-from autoresearch.record.record import Record
 from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
-from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages, refreshed
+from autoresearch_cli.acts.packages import ask_for_packages, refreshed
 from autoresearch_cli.agent.projects import From, Set, Trust, do_run, finish_run, means_project, project_path
-from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_run, examples
+from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, command_app, complete_run, examples
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.reading import open_notebook
@@ -122,7 +116,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         except DaemonNotRunning:
             record = _here(idea, display)
     with open_notebook() as notebook:
-        shown = notebook.show(record)
+        shown = questions.record(notebook, OneRecord(id=record))
         lines = [*refreshed(notebook, idea.task), *outcome(notebook, shown, idea.task)]
     if json:
         print_json(shown)
@@ -132,7 +126,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         finally:  # also where the reader of the record has gone: autoresearch run | head -1
             for line in lines:
                 say(line)
-    if shown.run is None or shown.run.status != OK:
+    if shown.run is None or shown.run.run.status != OK:
         raise typer.Exit(1)
 
 
@@ -140,8 +134,8 @@ def _through_daemon(idea: Idea, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
     client = here.client()
     with client.events() as events:
-        proposed = client.ask(operations.PROPOSE, request(idea)).proposed[0]
-        status = client.ask(operations.STATUS)
+        proposed = client.ask(Node.propose, request(idea)).proposed[0]
+        status = client.ask(Node.status)
         if status.state in HELD:
             say(f"the run waits: {state_sentence(status, here.now_ms())}")
         elif waits := next((each for each in status.queue if each.name == proposed), None):
@@ -210,17 +204,18 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     json: Json = False,
 ) -> None:
     """The runs of a task as a table: value, change against the parent, state, what was changed."""
-    asked = RunsOf(state=state, by=by, has=has, q=find, hardware=hardware, sort=sort, page=page, size=limit)
-    with open_notebook(task) as notebook:
-        found, starred = notebook.task(), notebook.starred
-        answer = runs_answer(notebook.log, notebook.blobs, found, asked, me=notebook.me, starred=starred)
+    request = RunsOf(
+        task=task or None, state=state, by=by, has=has, q=find, hardware=hardware, sort=sort, page=page, size=limit
+    )
+    answer = here.ask(questions.runs, request)
     if json:
         print_json(answer)
         return
     with paged():
         print_list(run_columns(answer.task.metric), answer.runs, now_ms=here.now_ms())
     if not answer.runs:
-        say(f"no run on {found.name} is like that" if answer.task.runs else f"no run on {found.name} yet")
+        name = answer.task.name
+        say(f"no run on {name} is like that" if answer.task.runs else f"no run on {name} yet")
         return
     for line in row_words(answer.runs):
         say(line)
@@ -258,15 +253,13 @@ def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None
 
 
 def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
-    with open_notebook(task) as notebook:
-        record = notebook.log.records.get(notebook.resolve(reference))
-    changed = choose(here.paths().home_local, Choice.STARRED, record.id, wanted=wanted)
-    answer = StarAnswer(id=format_id(record.id), starred=wanted, changed=changed)
+    identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
+    answer = here.ask(questions.star, StarRequest(id=identified, starred=wanted))
     if json:
         print_json(answer)
         return
     state = "starred" if wanted else "not starred"
-    say(f"{short(answer.id)} is {state}{' now' if changed else ' already'}")
+    say(f"{short(answer.id)} is {state}{' now' if answer.changed else ' already'}")
     say("→ autoresearch node records --starred")
 
 
@@ -281,8 +274,7 @@ def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
 )
 def claims(*, task: Task = "", json: Json = False) -> None:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
-    with open_notebook(task) as notebook:
-        answer = claims_answer(notebook.log, notebook.task(), now_ms=here.now_ms(), me=notebook.me)
+    answer = here.ask(questions.claims, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
@@ -313,21 +305,13 @@ def withdraw(
 ) -> None:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
     with open_notebook() as notebook:
-        record = own_record(notebook.log, reference, notebook.me, archived=notebook.archived)
+        record = own_record(notebook.log, reference, notebook.me, archived=notebook.archived())
         view = record_view(notebook.log, record)
     if not yes and sys.stdin.isatty():
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
-    answer = _withdraw(record, reason)
+    answer = here.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
     if json:
         print_json(answer)
         return
     say(f"{short(answer.id)} is withdrawn: it stays in the log and does not rank")
     say(f"→ autoresearch show {short(answer.id)}")
-
-
-def _withdraw(record: Record, reason: str) -> WithdrawnAnswer:
-    """Through the daemon where one runs."""
-    with suppress(DaemonNotRunning):
-        return here.client().ask(operations.WITHDRAW, WithdrawRecordRequest(record=format_id(record.id), reason=reason))
-    with Notebook(here.paths()) as notebook:
-        return withdrawn_answer(record, notebook.withdraw(record, here.now_ms(), reason=reason))

@@ -1,11 +1,4 @@
-"""``show``: one record, whole.
-
-``diff``: what a run changed.
-
-``lineage``: the steps from the baseline to a run.
-
-``log``: the newest records.
-"""
+"""``show``: one record. ``diff``: what a run changed. ``run lineage``: its ancestors. ``node records``: the newest."""
 
 from __future__ import annotations
 
@@ -16,21 +9,23 @@ from typing import Annotated
 import msgspec
 import typer
 
+from autoresearch.ask import questions
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.records import ShowAnswer
-from autoresearch.ask.runs.diffs import diff_answer, lineage_answer, open_checkpoint, run_checkpoint
-from autoresearch.ask.runs.headlines import with_headlines
-from autoresearch.ask.show import log_answer, parse_conditions
+from autoresearch.ask.requests import Difference, OneRecord, Records
+from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
-from autoresearch.record.kinds import KINDS, Run
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import KINDS
 from autoresearch.text import json_text, parse_duration, size
-from autoresearch.words import CONTESTED, RUN_MODES, with_article
+from autoresearch.words import CONTESTED, RUN_MODES
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_reference, complete_task, examples
 from autoresearch_cli.models import FieldAnswer, TextAnswer
-from autoresearch_cli.reading import NotebookReader, open_notebook, with_blobs
+from autoresearch_cli.reading import open_notebook, own_device, with_blobs
 from autoresearch_cli.rendering.credit import how_to_check
 from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
@@ -71,20 +66,16 @@ def show(
     """One record, whole: for a run its numbers, where it ran, its source and what it printed."""
     if code + log + bool(field) + bool(checkpoint) > 1:
         raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
-    with open_notebook(task) as notebook:
-        if checkpoint:
-            _save_checkpoint(notebook, reference, typed_path(checkpoint), json=json)
-            return
-        if code or log:
-            _show_text(notebook, reference, "code" if code else "log", json=json)
-            return
-        answer = notebook.show(reference)
-        if answer.release:
-            from autoresearch.project.exchange.fetching import runs_of_release  # most records are none
-
-            release, me = notebook.resolve(reference), notebook.me
-            used_by = runs_of_release(notebook.log, notebook.blobs, release, limit=USED_BY, me=me)
-            answer = msgspec.structs.replace(answer, used_by=used_by)
+    request = OneRecord(id=reference, task=task or None)
+    if checkpoint:
+        _save_checkpoint(request, typed_path(checkpoint), json=json)
+        return
+    if code or log:
+        _show_text(request, "code" if code else "log", json=json)
+        return
+    answer = here.ask(questions.record, request)
+    if answer.release:
+        answer = _with_users(answer)
     if field:
         _show_field(answer, field, json=json)
     elif json:
@@ -92,13 +83,24 @@ def show(
     else:
         with paged():
             print_record(answer, now_ms=here.now_ms())
-        say(f"→ {_next_step(answer, notebook.me)}")
+        say(f"→ {_next_step(answer)}")
 
 
-def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
+def _with_users(answer: ShowAnswer) -> ShowAnswer:
+    """A release with the best runs of the agents that use it."""
+    from autoresearch.project.exchange.fetching import runs_of_release  # most records are none
+
+    release = parse_id(answer.record.id)
+    with open_notebook() as desk:
+        used_by = runs_of_release(desk.log, desk.blobs, release, limit=USED_BY, me=desk.me)
+    return msgspec.structs.replace(answer, used_by=used_by)
+
+
+def _next_step(answer: ShowAnswer) -> str:
     """What to type next: how to check what is held against a run or its author, else what else there is to see."""
     state, record = answer.verification.state if answer.verification else "", short(answer.record.id)
-    if answer.forked and me is not None and me.hex() == answer.record.author:
+    own = own_device() if answer.forked else None
+    if own is not None and own.public.hex() == answer.record.author:
         return "autoresearch node id merge ends the fork of this device"
     if state in CONTESTED:
         return f"autoresearch run evidence {record} checks why it is {state}"
@@ -110,31 +112,39 @@ def _next_step(answer: ShowAnswer, me: bytes | None) -> str:
         return check
     if answer.release:
         return f"autoresearch search {answer.release.type} lists others"
-    if answer.run and answer.run.mode in RUN_MODES:
+    if answer.run and answer.run.run.mode in RUN_MODES:
         return f"autoresearch get {record} DIR"
     if answer.run:
         return "autoresearch diff ID, autoresearch run lineage ID, autoresearch show ID --code"
     return "autoresearch node records"
 
 
-def _show_text(notebook: NotebookReader, reference: str, what: str, *, json: bool) -> None:
-    content = notebook.source(reference) if what == "code" else notebook.training_log(reference)
+def _show_text(request: OneRecord, what: str, *, json: bool) -> None:
+    content = here.ask(questions.source if what == "code" else questions.training_log, request)
     if json:
-        record = notebook.show(reference).record.id
-        print_json(TextAnswer(id=record, what=what, text=content))
+        print_json(TextAnswer(id=here.ask(questions.record, request).record.id, what=what, text=str(content)))
     else:
         with paged():
             print_exactly(content)
 
 
-def _save_checkpoint(notebook: NotebookReader, reference: str, file: Path, *, json: bool) -> None:
-    run = notebook.resolve(reference)
-    blob = run_checkpoint(notebook.log, run)
+def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
     if file.exists():
         raise Refused(f"{file} exists already", hint="give a new file")
-    if not notebook.blobs.has(blob.sha256):
-        say(f"fetching {size(blob.size)} from other nodes …")
-    opened = with_blobs(lambda: open_checkpoint(notebook.log, notebook.blobs, run), seconds=CHECKPOINT_SECONDS)
+    with open_notebook() as desk:
+        run = desk.record(request.id, request.task)
+        blob = run_checkpoint(desk.log, run)
+        if not desk.blobs.has(blob.sha256):
+            say(f"fetching {size(blob.size)} from other nodes …")
+        _write_checkpoint(desk, run, file)
+    if json:
+        print_json(FieldAnswer(id=format_id(run), name="checkpoint", value=str(file)))
+    else:
+        say(f"{size(blob.size)} written to {file}")
+
+
+def _write_checkpoint(desk: Desk, run: bytes, file: Path) -> None:
+    opened = with_blobs(lambda: open_checkpoint(desk.log, desk.blobs, run), seconds=CHECKPOINT_SECONDS)
     with opened as content:
         try:
             with file.open("xb") as target:
@@ -143,10 +153,6 @@ def _save_checkpoint(notebook: NotebookReader, reference: str, file: Path, *, js
             raise Refused(f"{file} exists already", hint="give a new file") from error
         except OSError as error:
             raise UsageError(f"{file} can't be written: {error.strerror}", hint="check the folder") from error
-    if json:
-        print_json(FieldAnswer(id=notebook.show(reference).record.id, name="checkpoint", value=str(file)))
-    else:
-        say(f"{size(blob.size)} written to {file}")
 
 
 def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
@@ -170,7 +176,7 @@ def fields(answer: ShowAnswer) -> dict[str, object]:
     found = dict(answer.body)
     found |= msgspec.to_builtins(answer.record)
     if answer.run:
-        found |= msgspec.to_builtins(answer.run)
+        found |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
     return found
 
 
@@ -198,24 +204,8 @@ def diff(
     json: Json = False,
 ) -> None:
     """The change of the program between two runs, with their values and the constants that differ."""
-    with open_notebook(task) as notebook:
-        if other:
-            old, new = notebook.resolve(reference), notebook.resolve(other)
-        else:
-            new = notebook.resolve(reference)
-            shown = notebook.show(reference)
-            if shown.run is None:
-                raise UsageError(
-                    f"{reference} is {with_article(shown.record.kind)}, not a run",
-                    hint="autoresearch show " + reference,
-                )
-            if shown.run.parent is None:
-                raise NotFound(
-                    f"{reference} has no parent: it is a baseline", hint=f"autoresearch show {reference} --code"
-                )
-            old = notebook.resolve(shown.run.parent)
-        answer = with_blobs(lambda: diff_answer(notebook.log, notebook.blobs, old, new))
-        trained = _trained(notebook, old, new)
+    old, new = (reference, other) if other else (None, reference)
+    answer = here.ask(questions.diff, Difference(old=old, new=new, task=task or None))
     if json:
         print_json(answer)
         return
@@ -223,16 +213,8 @@ def diff(
         print_diff(answer)
     if not answer.diff:
         say("the sources are the same")
-    if trained:
-        say(trained)
-
-
-def _trained(notebook: NotebookReader, old: bytes, new: bytes) -> str:
-    """How much longer an agent was trained than another one; empty where the newer run is no agent."""
-    before, after = (notebook.log.records.get(run).body for run in (old, new))
-    if not isinstance(before, Run) or not isinstance(after, Run) or after.mode not in RUN_MODES:
-        return ""
-    return f"training episodes: {before.budget:.10g} → {after.budget:.10g}"
+    if answer.episodes:
+        say(f"training episodes: {' → '.join(f'{amount:.10g}' for amount in answer.episodes)}")
 
 
 @app.command(
@@ -246,9 +228,7 @@ def _trained(notebook: NotebookReader, old: bytes, new: bytes) -> str:
 )
 def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """The steps from the baseline to a run, each with what it gained."""
-    with open_notebook(task) as notebook:
-        answer = lineage_answer(notebook.log, notebook.resolve(reference))
-        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
+    answer = here.ask(questions.lineage, OneRecord(id=reference, task=task or None))
     if json:
         print_json(answer)
         return
@@ -294,23 +274,19 @@ def log(  # noqa: PLR0913 - one for each way to choose
     """The newest records of the log, from all nodes."""
     if kind and kind not in KINDS:
         raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
-    with open_notebook() as notebook:
-        if mine and notebook.me is None:
-            raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch node id new")
-        author = notebook.me if mine else None
-        answer = log_answer(
-            notebook.log,
-            kind=kind or None,
-            author=author,
-            task=notebook.task(task) if task else None,
-            limit=limit,
-            claims=claims,
-            since_ms=here.now_ms() - parse_duration(since) if since else 0,
-            where=parse_conditions(where or []),
-            starred=notebook.starred,
-            only_starred=starred,
-        )
-        answer = with_headlines(notebook.log, notebook.blobs, answer, me=notebook.me)
+    if mine and own_device() is None:
+        raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch node id new")
+    request = Records(
+        kind=kind or None,
+        author="me" if mine else None,
+        task=task or None,
+        limit=limit,
+        claims=claims or kind == "claim",
+        since_ms=here.now_ms() - parse_duration(since) if since else 0,
+        where=where or [],
+        starred=starred,
+    )
+    answer = here.ask(questions.records, request)
     if json:
         print_json(answer)
         return

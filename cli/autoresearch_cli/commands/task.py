@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.log.local import Choice, choose
+from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import constants
 from autoresearch.propose.search.proposal import nothing_to_change
@@ -65,7 +65,7 @@ def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
 
     with open_notebook() as notebook:
         everything = {row.digest for row in notebook.log.tasks.all()}
-        put_away = notebook.archived if wanted else frozenset(everything - notebook.archived)
+        put_away = notebook.archived() if wanted else frozenset(everything - notebook.archived())
         task = find_task(notebook.log, name, author=notebook.me, archived=put_away)
     changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, wanted=wanted)
     return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=wanted, changed=changed)
@@ -201,13 +201,12 @@ def list_tasks(
     json: Json = False,
 ) -> None:
     """The tasks that are published on this network, and the best value of each; not those that you archived."""
-    from autoresearch.ask.runs.boards import tasks_answer
+    from autoresearch.ask import questions
+    from autoresearch.ask.requests import TasksOf
     from autoresearch.face.columns.runs import TASK_COLUMNS
-    from autoresearch_cli.reading import open_notebook
 
-    with open_notebook() as notebook:
-        answer = tasks_answer(notebook.log, archived=notebook.archived, all_tasks=all_tasks)
-        hidden = not all_tasks and bool(notebook.archived)
+    answer = here.ask(questions.tasks, TasksOf(archived=all_tasks))
+    hidden = not all_tasks and bool(chosen(here.paths().home_local, Choice.ARCHIVED))
     if json:
         print_json(answer)
         return

@@ -10,15 +10,17 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask import operations
+from autoresearch.ask import questions
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.node import Event
-from autoresearch.ask.people.evidence import evidence_answer, evidence_list_answer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import EvidenceAnswer
 from autoresearch.ask.records import Measured, ShowAnswer
-from autoresearch.ask.requests import OneEvidence, VerifyRequest
+from autoresearch.ask.requests import EvidenceOf, OfTask, OneEvidence, OneRecord, VerifyRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import EVIDENCE_COLUMNS
+from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.context import participant_of
 from autoresearch.record.encoding import format_id
@@ -27,13 +29,13 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import EvidenceKind
 from autoresearch_cli import here
-from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages
+from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
-from autoresearch_cli.catalogue import Json, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
-from autoresearch_cli.reading import NotebookReader, list_awaited, open_notebook
+from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.credit import print_evidence
-from autoresearch_cli.rendering.output import print_json, print_list, say
+from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.watching import Watch, choose_display, text_in
 
@@ -69,16 +71,16 @@ def verify(
     if waiting == bool(reference):
         raise UsageError("name a run, or give --list", hint="autoresearch verify --list, autoresearch verify ID")
     if waiting:
-        list_awaited(task, json=json)
+        _list_waiting(task, json=json)
         return
     with open_notebook(task) as notebook:
-        run = format_id(notebook.resolve(reference))
+        run = format_id(notebook.record(reference))
         unusual = _own_packages(notebook, run)
     if unusual is not None:
         ask_for_packages(unusual, allowed=allow_packages)
     event = _wait_for(run, json=json)
     with open_notebook() as notebook:
-        shown, me = notebook.show(run), notebook.me
+        shown, me = questions.record(notebook, OneRecord(id=run)), notebook.me
         own = (
             _unrevealed(event, me, participant_of(notebook.log, me, event.time_ms))
             if event.kind == COMMITTED and me
@@ -92,10 +94,25 @@ def verify(
         raise typer.Exit(1)
 
 
-def _own_packages(notebook: NotebookReader, run: str) -> Task | None:
+def _list_waiting(task: str, *, json: bool) -> None:
+    """The runs that wait for verifiers, and what this node has to do with each."""
+    answer = here.ask(questions.verifications, OfTask(task=task or None))
+    if json:
+        print_json(answer)
+        return
+    with paged():
+        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=here.now_ms())
+    if not answer.waiting:
+        say(f"no run of {answer.task} waits for a verifier")
+    if answer.note:
+        say(answer.note)
+    say("→ autoresearch verify ID, autoresearch work --only verify")
+
+
+def _own_packages(notebook: Desk, run: str) -> Task | None:
     """The task of a run, where it has Python packages of its own."""
-    found = notebook.show(run).run
-    row = notebook.log.tasks.find(bytes.fromhex(found.task)) if found else None
+    found = questions.record(notebook, OneRecord(id=run)).run
+    row = notebook.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
     body = notebook.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
         return None
@@ -106,7 +123,7 @@ def _wait_for(run: str, *, json: bool) -> Event:
     """Have the daemon do it and wait for the end."""
     client = here.client()
     with client.events() as events, choose_display(quiet=json) as display:
-        accepted = client.ask(operations.VERIFY, VerifyRequest(run=run))
+        accepted = client.ask(Node.verify, VerifyRequest(run=run))
         if accepted.note:
             say(accepted.note)
         watch = Watch(display, only=accepted.assignment)
@@ -195,8 +212,7 @@ def evidence(
     if reference is None:
         _list(participant, kind, json=json)
         return
-    with open_notebook() as notebook:
-        answer = evidence_answer(notebook.log, notebook.blobs, notebook.resolve(reference), kind)
+    answer = here.ask(questions.evidence, OneEvidence(id=reference, kind=kind))
     if answer.holds is None:
         answer = _measured(answer, json=json)
     if json:
@@ -208,8 +224,7 @@ def evidence(
 
 
 def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> None:
-    with open_notebook() as notebook:
-        answer = evidence_list_answer(notebook.log, participant, kind=kind, author=notebook.me)
+    answer = here.ask(questions.evidence_list, EvidenceOf(participant=participant, kind=kind))
     if json:
         print_json(answer)
         return
@@ -226,7 +241,7 @@ def _measured(answer: EvidenceAnswer, *, json: bool) -> EvidenceAnswer:
     say(f"{answer.reason}: this takes as long as it took the verifier")
     client = here.client()
     with client.events() as events, choose_display(quiet=json) as display:
-        accepted = client.ask(operations.CHECK_EVIDENCE, OneEvidence(id=answer.id, kind=EvidenceKind.VALUE))
+        accepted = client.ask(Node.check_evidence, OneEvidence(id=answer.id, kind=EvidenceKind.VALUE))
         watch = Watch(display, only=accepted.assignment)
         for event in events:
             if event.kind == EVIDENCE and text_in(event, "assignment") == accepted.assignment:

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import operations
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import PeersAnswer, VotersAnswer, VoterView
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.voters import named_participant, voters_answer
 from autoresearch.ask.requests import AdmitRequest, BlockRequest, DialRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused
@@ -39,7 +39,7 @@ def voters() -> VotersAnswer:
     """Who counts in this network, from the daemon where one of this network runs, else from the log."""
     network = here.manifest().network.id.hex()
     with suppress(DaemonNotRunning, NotFound):  # NotFound: a daemon of an earlier version
-        answer = here.client().ask(operations.VOTERS)
+        answer = here.client().ask(Node.voters)
         if answer.network == network:
             return answer
     with open_notebook() as notebook:
@@ -50,7 +50,7 @@ def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
     """As a founder, count a participant from now on, or no longer; through the daemon where one runs."""
     with suppress(DaemonNotRunning):
         request = AdmitRequest(participant=who, admits=admits, reason=reason)
-        return here.client().ask(operations.ADMIT, request)
+        return here.client().ask(Node.admit, request)
     with Notebook(here.paths()) as notebook:
         participant = named_participant(notebook.log, who, author=notebook.author)
         notebook.publish_admission(participant, here.now_ms(), admits=admits, reason=reason)
@@ -233,7 +233,7 @@ app.add_typer(peers_app, name="network peers")
 def peers(context: typer.Context, *, json: Json = False) -> None:
     """Show this node's addresses and its peers. Offline is normal: what was missed is fetched later."""
     if context.invoked_subcommand is None:
-        _report(here.client().ask(operations.PEERS), json=json)
+        _report(here.client().ask(Node.peers), json=json)
 
 
 @peers_app.command(
@@ -252,7 +252,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Connect to a node; its address is kept and tried again."""
-    answer = here.client().ask(operations.DIAL, DialRequest(address=address))
+    answer = here.client().ask(Node.dial, DialRequest(address=address))
     _report(answer, json=json)
     say("connecting → autoresearch network peers")
 
@@ -284,7 +284,7 @@ def unblock(peer: PeerId, *, json: Json = False) -> None:
 
 
 def _block(peer: str, *, blocked: bool, json: bool) -> None:
-    answer = here.client().ask(operations.BLOCK, BlockRequest(peer=peer, blocked=blocked))
+    answer = here.client().ask(Node.block, BlockRequest(peer=peer, blocked=blocked))
     if json:
         print_json(answer)
     else:

@@ -11,20 +11,28 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 import typer
 
 from autoresearch import __version__
-from autoresearch.ask import operations
-from autoresearch.ask.client import STREAM_TIMEOUT_SECONDS
+from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer
-from autoresearch.ask.requests import PauseRequest, WorkRequest
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.requests import OfTask, PauseRequest, WorkRequest
 from autoresearch.errors import TimedOut, UsageError
-from autoresearch.task.loading import load_task
 from autoresearch.text import parse_duration
 from autoresearch_cli import here, starting
-from autoresearch_cli.acts.packages import AllowPackages, ask_for_packages
-from autoresearch_cli.acts.task_folders import named_folder
-from autoresearch_cli.catalogue import For, Json, JsonLines, Runs, Task, command_app, complete_task, examples
+from autoresearch_cli.catalogue import (
+    AllowPackages,
+    For,
+    Json,
+    JsonLines,
+    Runs,
+    Task,
+    command_app,
+    complete_task,
+    examples,
+)
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
 from autoresearch_cli.watching import PROGRESS, EventLines, Watch, choose_display
@@ -45,9 +53,7 @@ def status(*, task: Task = "", json: Json = False) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     answer = starting.daemon_status() or stopped()
     if task:
-        from autoresearch_cli.reading import on_task
-
-        answer = on_task(answer, task)
+        answer = msgspec.structs.replace(answer, task=here.ask(questions.best, OfTask(task=task)).task)
     if json:
         print_json(answer)
         return
@@ -117,12 +123,17 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
+    # `status`, which many scripts ask, stands in this file and needs none of these.
+    from autoresearch.task.loading import load_task
+    from autoresearch_cli.acts.packages import ask_for_packages
+    from autoresearch_cli.acts.task_folders import named_folder
+
     folder = "" if task is None else str(named_folder(task))
     if folder or here.settings().work.task:
         ask_for_packages(load_task(here.task_folder(folder)), allowed=allow_packages)
     client = here.client()
     asked = WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share, proposer=proposer or "")
-    status = client.ask(operations.WORK, asked)
+    status = client.ask(Node.work, asked)
     if json:
         print_json(status)
     else:
@@ -150,7 +161,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
 def pause(*, how_long: For = None, json: Json = False) -> None:
     """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
-    _report(here.client().ask(operations.PAUSE, PauseRequest(until_ms=until_ms)), json=json)
+    _report(here.client().ask(Node.pause, PauseRequest(until_ms=until_ms)), json=json)
 
 
 @app.command(
@@ -164,7 +175,7 @@ def pause(*, how_long: For = None, json: Json = False) -> None:
 )
 def resume(*, json: Json = False) -> None:
     """End a pause. The work that you asked for goes on."""
-    _report(here.client().ask(operations.RESUME), json=json)
+    _report(here.client().ask(Node.resume), json=json)
 
 
 @app.command(
@@ -178,7 +189,7 @@ def resume(*, json: Json = False) -> None:
 )
 def finish(*, json: Json = False) -> None:
     """Let the run in progress end and be published, then stop working."""
-    _report(here.client().ask(operations.FINISH), json=json)
+    _report(here.client().ask(Node.finish), json=json)
 
 
 def _report(status: StatusAnswer, *, json: bool) -> None:
@@ -210,6 +221,8 @@ def events(
     json: JsonLines = False,
 ) -> None:
     """What happened on this node, and with --follow what happens. Needs the daemon."""
+    from autoresearch.ask.client import STREAM_TIMEOUT_SECONDS
+
     begin_ms = here.now_ms()
     cursor = since if follow else since or 0
     lines = EventLines(json=json)

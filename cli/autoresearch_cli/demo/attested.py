@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
-from autoresearch.ask import operations
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import PeersAnswer
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.attestation import confirmations
 from autoresearch.ask.people.participants import AttestAnswer, AttestRequest
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, install_command
@@ -114,9 +114,7 @@ def demo_cluster(
             wait_until(daemon, lambda client: client.ready().status == starting.READY, "is not ready")
         tell("they find each other")
         for daemon in daemons:
-            wait_until(
-                daemon, lambda client: client.ask(operations.PEERS).network.connected, "finds none of the others"
-            )
+            wait_until(daemon, lambda client: client.ask(Node.peers).network.connected, "finds none of the others")
         yield daemons
     finally:
         stop(daemons)
@@ -138,7 +136,7 @@ def clear(folder: Path) -> None:
         paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
         if paths.socket.exists():
             with suppress(AutoresearchError):
-                pid = Client(paths.socket).ask(operations.STATUS).pid
+                pid = Client(paths.socket).ask(Node.status).pid
                 raise Refused(f"a demo runs already, in {folder} (process {pid})", hint="end it first")
         shutil.rmtree(home)
 
@@ -175,8 +173,8 @@ def environment_of(home: Path, number: int) -> dict[str, str]:
 
 def first_address(daemon: Daemon) -> str:
     """The address at which a daemon listens, once it does."""
-    wait_until(daemon, lambda client: client.ask(operations.PEERS).addresses, "has no address")
-    return daemon.client().ask(operations.PEERS).addresses[0]
+    wait_until(daemon, lambda client: client.ask(Node.peers).addresses, "has no address")
+    return daemon.client().ask(Node.peers).addresses[0]
 
 
 def wait_until(daemon: Daemon, holds: Callable[[Client], object], otherwise: str) -> None:
@@ -290,7 +288,7 @@ class PostOffice:
         text = "\n".join(self._mails[address])
         answer = asked
         for request in confirmations(text, asked.awaited, identity.root, identity.device.public, daemon.network.id):
-            answer = daemon.client().ask(operations.CONFIRM, request)
+            answer = daemon.client().ask(Node.confirm, request)
         codes = " and ".join(find_codes(text))
         if not answer.attested:
             raise AutoresearchError(f"{daemon.name} is not attested: {answer.reason}")
@@ -303,10 +301,10 @@ class PostOffice:
             try:
                 client = daemon.client()
                 # Not before: an attestor that is asked again writes again, and to an address only so often.
-                if time.monotonic() < deadline and not self._are_connected(client.ask(operations.PEERS)):
+                if time.monotonic() < deadline and not self._are_connected(client.ask(Node.peers)):
                     time.sleep(MAIL_POLL_SECONDS)
                     continue
-                answer = client.ask(operations.ATTEST, AttestRequest(address=address))
+                answer = client.ask(Node.attest, AttestRequest(address=address))
                 if len(answer.awaited) == ATTESTORS:
                     return answer
                 error = AutoresearchError("; ".join(no.reason for no in answer.refused) or "an attestor is missing")

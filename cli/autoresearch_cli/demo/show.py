@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import Event
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.log import Log
@@ -62,7 +62,7 @@ def demo_of_many(
                 for daemon in daemons[:count]:
                     say(office.attest(daemon))
         if not json:
-            announce_pages(daemons[0].client().ask(operations.STATUS))
+            announce_pages(daemons[0].client().ask(Node.status))
         state = DemoState.of(daemon.name for daemon in daemons)
         seen_enough = _follow(daemons, state, asked, json=json)
         if office and runs is not None and not seen_enough:
@@ -164,7 +164,7 @@ def _ask(state: DemoState, daemon: Daemon, request: WorkRequest | None) -> None:
         member.done, member.doing = True, IDLE
         return
     with suppress(AutoresearchError):
-        daemon.client().ask(operations.WORK, request)
+        daemon.client().ask(Node.work, request)
 
 
 def _listen(daemon: Daemon, inbox: Inbox) -> None:
@@ -199,7 +199,7 @@ def _look(daemons: list[Daemon], state: DemoState, display: DemoDisplay) -> None
                 display.line(line)
             continue
         with suppress(AutoresearchError):
-            state.see(daemon.name, daemon.client().ask(operations.STATUS))
+            state.see(daemon.name, daemon.client().ask(Node.status))
     held = {}
     for daemon in daemons:
         with suppress(AutoresearchError):

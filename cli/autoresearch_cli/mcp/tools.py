@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from autoresearch.ask import operations
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.client import Client
 from autoresearch.ask.ideas import NoteView, OpenClaim
 from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import RecordView
 from autoresearch.ask.requests import (
     ClaimRequest,
@@ -136,27 +137,27 @@ def program_facts(found: ProgramView) -> Facts:
     ) | _quoted(title=found.title, headline=found.headline)
 
 
-def run_facts(found: RunView, parent: RunView | None = None) -> Facts:
+def run_facts(view: RunView, parent: RunView | None = None) -> Facts:
     """One run, and how it compares with its parent."""
-    delta = None if parent is None or None in (found.value, parent.value) else found.value - parent.value  # type: ignore[operator]
+    run, before = view.run, parent.run.value if parent else None
     return _filled(
-        id=found.id,
-        status=_word(found.status, RunStatus) or "unknown",
-        state=found.state,
-        value=found.value,
-        parent=found.parent,
-        parent_value=parent.value if parent else None,
-        delta=None if delta is None else round(delta, 6),
-        seed=found.seed,
-        replicate=found.replicate,
-        seconds=round(found.duration_ms / 1000, 1),
+        id=view.id,
+        status=_word(run.status, RunStatus) or "unknown",
+        state=view.standing.state,
+        value=run.value,
+        parent=run.parent,
+        parent_value=before,
+        delta=None if run.value is None or before is None else round(run.value - before, 6),
+        seed=run.seed,
+        replicate=run.replicate,
+        seconds=round(run.duration_ms / 1000, 1),
     ) | _quoted(
-        title=found.title,
-        headline=found.headline,
-        hypothesis=found.hypothesis,
-        reason=found.reason,
-        proposer=found.proposer,
-        metrics=found.metrics,
+        title=run.title,
+        headline=view.standing.headline,
+        hypothesis=run.hypothesis,
+        reason=run.reason,
+        proposer=run.proposed_by,
+        metrics=run.metrics,
     )
 
 
@@ -214,11 +215,11 @@ class Tools:
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, and how far the network is with the task."""
-        return status_facts(self._client().ask(operations.STATUS))
+        return status_facts(self._client().ask(Node.status))
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
-        found = self._client().ask(operations.BEST, OfTask(task=task or None))
+        found = self._client().ask(questions.best, OfTask(task=task or None))
         leading = {"run": run_facts(found.run)} if found.run else {}
         programs = {"confirmed": found.confirmed, "provisional": found.provisional, "reported": found.reported}
         return {
@@ -241,19 +242,21 @@ class Tools:
         """
         limit = max(1, min(limit, ROWS_MAX))
         if order == "best" and not where:
-            top = self._client().ask(operations.TOP, TopOf(task=task or None, limit=limit))
+            top = self._client().ask(questions.top, TopOf(task=task or None, limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
-        asked = Records(task=task or None, kind="run", limit=limit, before=before or None, where=where)
-        found = self._client().ask(operations.RECORDS, asked).records
+        asked = Records(
+            task=task or None, kind="run", limit=limit, before=before or None, where=[where] if where else []
+        )
+        found = self._client().ask(questions.records, asked).records
         return listed_facts([record_facts(each) for each in found], limit=limit)
 
     def show_run(self, run: str, part: Literal["facts", "source", "log"] = "facts", offset: int = 0) -> Facts:
         """One run by its id, `@` (best) or `@mine`: its facts, a page of its source, or a page of what it printed."""
         client, asked = self._client(), OneRecord(id=run)
         if part != "facts":
-            operation = operations.SOURCE if part == "source" else operations.TRAINING_LOG
+            operation = questions.source if part == "source" else questions.training_log
             return {"run": run, **page_facts(client.ask(operation, asked), max(offset, 0))}
-        shown = client.ask(operations.RUN, asked)
+        shown = client.ask(questions.run, asked)
         assert shown.run is not None  # the operation answers with runs only
         facts = run_facts(shown.run, self._parent(client, shown.run))
         if shown.verification is not None:
@@ -262,13 +265,13 @@ class Tools:
 
     def diff(self, old: str, new: str) -> Facts:
         """What changed from one run's program to another's, and their values. `@~1` is the parent of the best run."""
-        found = self._client().ask(operations.DIFF, Difference(old=old, new=new))
+        found = self._client().ask(questions.diff, Difference(old=old, new=new))
         values = {"old_value": found.old_value, "new_value": found.new_value}
         return change_facts(found.old, found.new, values, found.change, found.diff)
 
     def lineage(self, run: str = "@") -> Facts:
         """The steps from the baseline to a run: which change brought what."""
-        steps = self._client().ask(operations.LINEAGE, OneRecord(id=run)).steps
+        steps = self._client().ask(questions.lineage, OneRecord(id=run)).steps
         return {"steps": [run_facts(step.run) for step in steps if step.run]}
 
     def run(
@@ -304,7 +307,7 @@ class Tools:
         Read these before you propose: `better` and `worse` count what became of the runs that cite a note.
         """
         limit = max(1, min(limit, ROWS_MAX))
-        found = self._client().ask(operations.NOTES, NotesOf(task=task or None, query=query, limit=limit)).notes
+        found = self._client().ask(questions.notes, NotesOf(task=task or None, query=query, limit=limit)).notes
         return {"rows": [note_facts(each) for each in found]}
 
     def note(
@@ -316,7 +319,7 @@ class Tools:
         """
         task = "" if evidence else load_task(self._folder()).digest.hex()
         asked = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
-        return note_facts(self._client().ask(operations.NOTE, asked).note)
+        return note_facts(self._client().ask(publishing.note, asked).note)
 
     def claim(
         self,
@@ -335,7 +338,7 @@ class Tools:
         asked = ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
-        return claim_facts(client.ask(operations.CLAIM, asked).claim)
+        return claim_facts(client.ask(Node.claim, asked).claim)
 
     def _program(
         self, client: Client, folder: Path, edits: list[Edit] | None, program: str, parent: str
@@ -353,17 +356,17 @@ class Tools:
         task = load_task(folder)
         asked = OneRecord(id=parent, task=task.digest.hex())
         try:
-            return client.ask(operations.RUN, asked).record.id, client.ask(operations.SOURCE, asked)
+            return client.ask(questions.run, asked).record.id, client.ask(questions.source, asked)
         except NotFound:
             if parent != "@":
                 raise
             return "", task.baseline.decode()
 
-    def _parent(self, client: Client, run: RunView) -> RunView | None:
-        if not run.parent:
+    def _parent(self, client: Client, view: RunView) -> RunView | None:
+        if not view.run.parent:
             return None
         try:
-            return client.ask(operations.RUN, OneRecord(id=run.parent)).run
+            return client.ask(questions.run, OneRecord(id=view.run.parent)).run
         except NotFound:
             return None  # it has not come here yet
 

@@ -49,8 +49,9 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
     if answer.demoted and answer.demoted.confirmed_until_ms:
         until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"
         lines.append(("!", f"{short(answer.demoted.id)} “{told(answer.demoted)}” is {until}"))
-    if answer.run and answer.run.hypothesis not in ("", answer.run.title):
-        lines.append(("idea", one_line(answer.run.hypothesis, IDEA_CHARACTERS) if is_rich() else answer.run.hypothesis))
+    idea = answer.run.run.hypothesis if answer.run else ""
+    if answer.run and idea not in ("", answer.run.run.title):
+        lines.append(("idea", one_line(idea, IDEA_CHARACTERS) if is_rich() else idea))
     if answer.note:
         lines.append(("!", answer.note))
     print_labelled(lines)

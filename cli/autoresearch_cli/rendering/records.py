@@ -5,15 +5,14 @@ Records as lines: one whole, or many in a table.
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
+from autoresearch.ask.show import used_words
 from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author
 from autoresearch.log.standing.answers import ParticipantView, RunView
-from autoresearch.record.encoding import format_id
 from autoresearch.text import age, counted, duration, interval, moment, one_line, size, value
 from autoresearch.words import (
     COPY,
@@ -64,8 +63,7 @@ def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
     return lines
 
 
-# Fields of a body that name records, and that name times.
-RECORD_FIELDS = ("run", "parent", "release", "heads")
+# Fields of a body that name times.
 TIME_FIELDS = ("issued", "expires", "until")
 # `network credit` lists all of them.
 MARKS_SHOWN = 3
@@ -109,16 +107,9 @@ def body_lines(body: dict[str, object]) -> list[tuple[str, str]]:
 
 
 def _field(name: str, item: object) -> str:
-    if name in RECORD_FIELDS:
-        return ", ".join(map(_record, item if isinstance(item, list) else [item]))
     if name in TIME_FIELDS and isinstance(item, int) and item >= 0:
         return moment(item)
     return duration(item) if name == "duration_ms" and isinstance(item, int) else _plain(item)
-
-
-def _record(item: object) -> str:
-    """The id of the record that a field names."""
-    return format_id(bytes.fromhex(item)) if isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item) else f"{item}"
 
 
 def for_people(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -176,16 +167,17 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
     ]
 
 
-def run_lines(run: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
+def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
     """What a run has; nothing where it has nothing."""
+    run = view.run
     is_said = one_line(run.hypothesis).startswith(answer.because.removesuffix("…"))
     known = [
         ("title", run.title),
-        ("change", run.headline if answer.changes else ""),
+        ("change", view.standing.headline if answer.changes else ""),
         ("why", "" if is_said else answer.because),
         ("idea", "" if run.hypothesis == run.title else run.hypothesis),
         ("mode", RUN_MODES.get(run.mode, "")),
-        ("status", f"{run.status}, {run.state}"),
+        ("status", f"{run.status}, {view.standing.state}"),
         ("reason", run.reason),
         ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),
         ("parent", run.parent or ""),
@@ -194,11 +186,11 @@ def run_lines(run: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("budget", f"{run.budget:.4g}"),
         ("metrics", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
-        ("took", f"{duration(run.duration_ms)}, {duration(run.cpu_ms)} of processor, {size(run.peak_memory_bytes)}"),
+        ("took", ", ".join(used_words(run))),
         ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
         ("with", ", ".join(f"{name} {text}" for name, text in run.environment.items())),
-        ("by", run.proposer),
-        ("source", f"{run.source}, {size(run.source_bytes)}"),
+        ("by", run.proposed_by),
+        ("source", f"{run.source.sha256}, {size(run.source.size)}"),
     ]
     return [(label, text) for label, text in known if text]
 

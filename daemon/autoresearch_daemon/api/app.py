@@ -12,12 +12,15 @@ import msgspec
 from aiohttp import web
 
 from autoresearch import __version__
-from autoresearch.ask import operations
-from autoresearch.ask.operations import OPERATIONS, Operation, Text
+from autoresearch.ask import publishing, questions
+from autoresearch.ask.node import Health
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.operation import EVENTS, JSON, METRICS, OPENAPI, Operation, Text, declared, operation_of
 from autoresearch.log.standing.answers import Failure
+from autoresearch.project.runs import records
 from autoresearch_daemon.api.events import ENDINGS, end_streams, stream_events, write_metrics
 from autoresearch_daemon.api.listen import admit, protect
-from autoresearch_daemon.api.port import JSON, NODE, NodePort, answer_failures, open_readers
+from autoresearch_daemon.api.port import NODE, NodePort, answer_failures, open_desk
 from autoresearch_daemon.api.reading import handler, text_response
 from autoresearch_daemon.pages.routes import add_pages
 
@@ -29,7 +32,23 @@ INTRODUCTION = (
 )
 
 
-def openapi(operations: Mapping[str, Operation[Any]], *, version: str) -> dict[str, Any]:
+# What may become of a request, and where: everywhere, where something is taken, where a body is, at the loopback port.
+FAILURES = {
+    400: "what was sent is not what this address takes",
+    401: "over TCP without the token",
+    403: "over TCP by a page of another origin, or where only pages are served",
+    404: "there is no such thing here",
+    409: "refused, or what was named can mean several things",
+    413: "the body is larger than 8 MiB",
+    500: "a fault of the daemon; its log says which",
+    503: "a part of the node that this needs is off, or too many listen",
+    504: "it takes too long, here or on other nodes",
+}
+# All that these can't have.
+WITHOUT_PARAMETERS, WITHOUT_BODY = {400, 404, 409}, {413}
+
+
+def openapi(operations: Mapping[str, Operation], *, version: str) -> dict[str, Any]:
     """The document for ``operations``."""
     answers = [operation.answers for operation in operations.values() if operation.answers is not Text]
     models = [Failure, *(operation.takes for operation in operations.values()), *answers]
@@ -37,8 +56,8 @@ def openapi(operations: Mapping[str, Operation[Any]], *, version: str) -> dict[s
     by_model = dict(zip(models, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for name, operation in operations.items():
-        shown = described(name, operation, by_model, components)
-        paths.setdefault(operation.path, {})[operation.method.lower()] = shown
+        described = _described(name, operation, by_model, components)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = described
     # The parameters stand written out at each operation.
     parameters = {operation.takes.__name__ for operation in operations.values() if not operation.has_body}
     return {
@@ -49,30 +68,34 @@ def openapi(operations: Mapping[str, Operation[Any]], *, version: str) -> dict[s
         "paths": paths,
         "components": {
             "schemas": {name: schema for name, schema in components.items() if name not in parameters},
+            "responses": {
+                str(status): {"description": sentence, "content": {JSON: {"schema": by_model[Failure]}}}
+                for status, sentence in FAILURES.items()
+            },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def described(
-    name: str, operation: Operation[Any], schemas: dict[Any, Any], components: dict[str, Any]
-) -> dict[str, Any]:
+def _described(name: str, operation: Operation, schemas: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
     """What one operation takes and answers."""
     schema = schemas.get(operation.answers) or {"type": "object" if operation.media == JSON else "string"}
-    failure = {"description": "What went wrong", "content": {JSON: {"schema": schemas[Failure]}}}
-    shown: dict[str, Any] = {
-        "operationId": name,
-        "summary": operation.summary,
-        "responses": {
-            "200": {"description": operation.summary, "content": {operation.media: {"schema": schema}}},
-            "default": failure,
-        },
+    fields = msgspec.structs.fields(operation.takes)
+    absent = set() if operation.has_body else WITHOUT_BODY | (set() if fields else WITHOUT_PARAMETERS)
+    responses: dict[str, Any] = {
+        str(status): {"$ref": f"#/components/responses/{status}"} for status in FAILURES if status not in absent
     }
+    if operation.answers is Health:
+        failure = {"anyOf": [schema, schemas[Failure]]}
+        responses["503"] = {"description": "not ready", "content": {JSON: {"schema": failure}}}
+    responses["200"] = {"description": operation.summary, "content": {operation.media: {"schema": schema}}}
+    described: dict[str, Any] = {"operationId": name, "summary": operation.summary, "responses": responses}
     if operation.has_body:
-        shown["requestBody"] = {"content": {JSON: {"schema": schemas[operation.takes]}}}
-        return shown
+        body = {"content": {JSON: {"schema": schemas[operation.takes]}}}
+        described["requestBody"] = body | {"required": any(field.required for field in fields)}
+        return described
     listed = components[operation.takes.__name__]
-    shown["parameters"] = [
+    described["parameters"] = [
         {
             "name": name,
             "in": "path" if name in operation.in_path else "query",
@@ -81,7 +104,7 @@ def described(
         }
         for name, field in listed["properties"].items()
     ]
-    return shown
+    return described
 
 
 def _anything(kind: type) -> dict[str, Any]:
@@ -99,14 +122,19 @@ MAXIMUM_BODY_BYTES = 8 * 1024 * 1024
 async def write_openapi(_: web.Request) -> web.StreamResponse:
     """The document that describes this API."""
     text = msgspec.json.encode(openapi(OPERATIONS, version=__version__)).decode()
-    return text_response(text, operations.OPENAPI.media)
+    return text_response(text, OPENAPI.media)
 
 
+QUESTIONS = declared(Node, questions, publishing, records)
 # These write to the connection themselves.
-WRITERS: dict[Operation[Any], Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
-    operations.METRICS: write_metrics,
-    operations.OPENAPI: write_openapi,
-    operations.EVENTS: stream_events,
+WRITERS: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
+    METRICS.name: write_metrics,
+    OPENAPI.name: write_openapi,
+    EVENTS.name: stream_events,
+}
+# All operations, by name.
+OPERATIONS: dict[str, Operation] = {one.name: one for one in (METRICS, OPENAPI, EVENTS)} | {
+    name: operation_of(question) for name, question in QUESTIONS.items()
 }
 
 
@@ -116,9 +144,9 @@ def make_app(node: NodePort) -> web.Application:
     app[NODE] = node
     app[ENDINGS] = set()
     for name, operation in OPERATIONS.items():
-        app.router.add_route(operation.method, operation.path, WRITERS.get(operation) or handler(name, operation))
+        app.router.add_route(operation.method, operation.path, WRITERS.get(name) or handler(QUESTIONS[name]))
     add_pages(app)
-    app.cleanup_ctx.append(open_readers)
+    app.cleanup_ctx.append(open_desk)
     app.on_response_prepare.append(protect)
     app.on_shutdown.append(end_streams)
     return app

@@ -23,8 +23,8 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoresearch.ask import operations
 from autoresearch.ask.node import Event, Health, StatusAnswer, TaskStatus
+from autoresearch.ask.operation import METRICS
 from autoresearch.ask.requests import EventsSince
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.log import Log
@@ -32,7 +32,7 @@ from autoresearch.log.standing.answers import Failure, best_value
 from autoresearch.log.standing.queries import statistics
 from autoresearch.text import json_text, one_line
 from autoresearch.words import RunStatus, WorkState
-from autoresearch_daemon.api.port import NODE, SHELF, THREADS, NodePort, answer
+from autoresearch_daemon.api.port import DESK, NODE, THREADS, NodePort, answer
 from autoresearch_daemon.api.reading import parameters, taken
 
 STALE = "stale"
@@ -141,9 +141,9 @@ PREFIX = "autoresearch_"
 
 async def write_metrics(request: web.Request) -> web.StreamResponse:
     """The node in numbers."""
-    await taken(operations.METRICS, request)
+    await taken(METRICS, request)
     node = request.app[NODE]
-    collector = NodeCollector(node.status(), node.ready(), request.app[SHELF].log)
+    collector = NodeCollector(node.status(), node.ready(), request.app[DESK].log)
     loop = asyncio.get_running_loop()
     text = await loop.run_in_executor(request.app[THREADS], exposition, collector)
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

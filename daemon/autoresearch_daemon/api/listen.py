@@ -11,9 +11,9 @@ Where the API listens: a Unix socket that is this user's alone, and a TCP port f
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 import socket
-import socket as sockets
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from autoresearch.errors import Locked, Refused, UsageError
 from autoresearch.log.standing.answers import Failure
@@ -161,6 +162,11 @@ class Tcp:
         return Rules(LOOPBACK_NAMES | self.names | {self.address}, self.token, self.pages_only or not loopback)
 
 
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether a line of aiohttp is about a fault here; that somebody sent what is no HTTP is none."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
 @asynccontextmanager
 async def serve(app: web.Application, *, socket: Path, tcp: Tcp | None = None) -> AsyncIterator[str]:
     """Listen for as long as the context lasts; on leaving, answers in hand go out and the socket file is removed.
@@ -175,8 +181,11 @@ async def serve(app: web.Application, *, socket: Path, tcp: Tcp | None = None) -
     if tcp and not tcp.token:
         raise UsageError("the API listens on a TCP port only with a token")
     app[RULES] = tcp.rules if tcp else Rules()
+    log = logging.getLogger("api")
+    log.addFilter(_is_fault)
     runner = web.AppRunner(
         app,
+        logger=log,
         access_log=None,
         # A client that leaves ends its event stream; the other handlers have done their work before they wait.
         handler_cancellation=True,
@@ -200,7 +209,7 @@ async def serve(app: web.Application, *, socket: Path, tcp: Tcp | None = None) -
             remove(socket, identity)
 
 
-def unix_listener(path: Path) -> tuple[sockets.socket, os.stat_result]:
+def unix_listener(path: Path) -> tuple[socket.socket, os.stat_result]:
     """A bound Unix socket and its file, mode 0600 in a folder of mode 0700; a dead process's file is replaced.
 
     Raises:
@@ -214,7 +223,7 @@ def unix_listener(path: Path) -> tuple[sockets.socket, os.stat_result]:
         raise Refused(f"{path.parent} does not belong to this user", hint="remove it, or set AUTORESEARCH_HOME")
     path.parent.chmod(0o700)
     remove_stale(path)
-    listener = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(str(path))
         path.chmod(0o600)
@@ -236,7 +245,7 @@ def remove_stale(path: Path) -> None:
             raise Refused(f"{path} is in the way: it is not a socket", hint=f"move it away: {path}")
     except FileNotFoundError:
         return
-    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_SECONDS)
         try:
             probe.connect(str(path))
@@ -249,16 +258,16 @@ def remove_stale(path: Path) -> None:
     raise Locked("another daemon answers here already", hint="autoresearch status")
 
 
-def tcp_listener(tcp: Tcp) -> sockets.socket:
+def tcp_listener(tcp: Tcp) -> socket.socket:
     """A bound socket.
 
     Raises:
         Refused: the port is taken or not allowed, or this machine has no such address.
     """
     for port in range(tcp.port, tcp.port + 1 if tcp.fixed else min(tcp.port + PORTS, 1 << 16)):
-        listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         # Without it a restarted daemon would wait for the old connections' TIME_WAIT.
-        listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((tcp.address, port))
             listener.listen(BACKLOG)  # with this option two may bind one port, but only one listen on it

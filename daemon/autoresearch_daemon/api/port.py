@@ -1,11 +1,8 @@
-"""What the HTTP API needs of the node. Knows neither HTTP nor how the node does it.
+"""What the HTTP API needs of the node, where it reads the log, and errors as answers.
 
-What the reading addresses read: the log and the blobs, opened a second time, read only, for threads of their own.
-
-A question about many thousand runs takes tens of milliseconds. The event loop must not wait for it, and the daemon's
-own connection must not be held by it: in write-ahead mode a second connection reads while the first one writes.
-
-Errors as answers: the error tree mapped to HTTP, and everything unexpected kept out of the body.
+The log and the blobs are opened a second time, read only, for threads of their own. A question about many thousand runs
+takes tens of milliseconds. The event loop must not wait for it, and the daemon's own connection must not be held by it:
+in write-ahead mode a second connection reads while the first one writes.
 """
 
 from __future__ import annotations
@@ -14,13 +11,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 from aiohttp import web
 
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.node import Event, Health, StatusAnswer
 from autoresearch.errors import (
     AmbiguousId,
@@ -32,18 +30,20 @@ from autoresearch.errors import (
     UsageError,
 )
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.local import Choice, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer, Failure
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import json_text
+from autoresearch.trust.keys import KeyPair
+from autoresearch_daemon.events import now_ms
+
+R = TypeVar("R")
 
 
 class NodePort(Protocol):
     """The node as the API sees it. The errors of its methods are those of `autoresearch.errors`.
 
-    It has, besides these, a method for each operation that neither reads the log nor writes to the connection itself:
-    of the operation's name, taking what it takes (nothing where that is nothing), at once or awaited.
+    It has, besides these, a method for each act of `autoresearch.ask.node_acts.Node`, which may be awaited.
     """
 
     @property
@@ -61,8 +61,12 @@ class NodePort(Protocol):
         """The file of what a person chose here."""
         ...
 
-    def author(self) -> bytes:
-        """The public key of this device."""
+    def device(self) -> KeyPair:
+        """The key of this device."""
+        ...
+
+    async def publish(self, work: Callable[[Notebook], R]) -> R:
+        """What ``work`` returns, given the notebook of this node, away from the event loop."""
         ...
 
     def status(self) -> StatusAnswer:
@@ -90,45 +94,27 @@ class NodePort(Protocol):
 READERS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """The log and the blobs for reading, from any thread, the key of this device, and what a person chose here."""
-
-    log: Log
-    blobs: BlobStore
-    author: bytes
-    choices: Path
-
-    def starred(self) -> frozenset[bytes]:
-        """The records that are starred here."""
-        return chosen(self.choices, Choice.STARRED)
-
-    def archived(self) -> frozenset[bytes]:
-        """The tasks that are archived here."""
-        return chosen(self.choices, Choice.ARCHIVED)
-
-
 NODE: web.AppKey[NodePort] = web.AppKey("node")
-SHELF = web.AppKey("shelf", Readers)
+DESK = web.AppKey("desk", Desk)
 THREADS = web.AppKey("threads", Executor)
 
 
-def readers(app: web.Application) -> Readers:
-    """The shelf as the node reads it now: whom it trusts may have changed."""
-    found = app[SHELF]
-    found.log.trust = app[NODE].log.trust
-    return found
+def desk(app: web.Application) -> Desk:
+    """Where questions are answered now: whom the node trusts may have changed."""
+    app[DESK].log.trust = app[NODE].log.trust
+    return app[DESK]
 
 
-async def open_readers(app: web.Application) -> AsyncIterator[None]:
-    """Open the shelf when the application starts, close it when it ends."""
+async def open_desk(app: web.Application) -> AsyncIterator[None]:
+    """Open the log and the blobs when the application starts, close them when it ends."""
     node = app[NODE]
+    device = node.device()
     with (
         Log.open(node.log.path, node.log.network, read_only=True, trust=node.log.trust) as log,
         BlobStore(node.blobs.root, read_only=True) as blobs,
         ThreadPoolExecutor(READERS, thread_name_prefix="api-reader") as threads,
     ):
-        app[SHELF] = Readers(log, blobs, node.author(), node.choices)
+        app[DESK] = Desk(log, blobs, device.public, bytes(device.key), node.choices, now_ms)
         app[THREADS] = threads
         yield
         threads.shutdown(cancel_futures=True)

@@ -20,9 +20,10 @@ from typing import TypeVar, cast
 import msgspec
 from aiohttp import web
 
-from autoresearch.ask import operations
+from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer, TaskStatus, VotersAnswer
-from autoresearch.ask.operations import Operation, Text
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.operation import Text, operation_of
 from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOf, TasksOf
 from autoresearch.ask.runs.answers import RunRow, RunsAnswer
 from autoresearch.errors import NotFound
@@ -34,7 +35,7 @@ from autoresearch.text import MAXIMIZE
 from autoresearch.words import COUNTED_MARKS
 from autoresearch_daemon.api.listen import may_control
 from autoresearch_daemon.api.port import NODE, THREADS
-from autoresearch_daemon.api.reading import READERS, ask, parameters, read
+from autoresearch_daemon.api.reading import ask, parameters
 from autoresearch_daemon.events import now_ms
 
 A = TypeVar("A", bound="Answer | Text")
@@ -75,18 +76,15 @@ class Asking:
         """The task that the address names."""
         return (self.request.query.get("task") or None) if self.is_task_known else None
 
-    async def ask(self, operation: Operation[A], asked: msgspec.Struct | None = None) -> A:
-        """What the API answers to an operation. Raises what it raises."""
-        given = operation.takes() if asked is None else asked
-        if reading := READERS.get(operation):
-            return cast("A", await read(self.request, reading, given))
-        name = next(name for name, one in vars(operations).items() if one is operation).lower()
-        return cast("A", await ask(self.request.app[NODE], name, given))
+    async def ask(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A:
+        """What the API answers. Raises what it raises."""
+        given = operation_of(question).takes() if request is None else request
+        return cast("A", await ask(self.request, question, given))
 
-    async def found(self, operation: Operation[A], asked: msgspec.Struct | None = None) -> A | None:
+    async def found(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A | None:
         """What the API answers, or None where it knows no such thing."""
         try:
-            return await self.ask(operation, asked)
+            return await self.ask(question, request)
         except NotFound:
             return None
 
@@ -113,12 +111,12 @@ class Asking:
         """The task that the page is about: that of its run or the one that the address names, else the usual one."""
         status = self.status()
         wanted = self.about or self.task or (status.task.digest if status.task else "")
-        tasks = (await self.ask(operations.TASKS, TasksOf(archived=True))).tasks if wanted else []
+        tasks = (await self.ask(questions.tasks, TasksOf(archived=True))).tasks if wanted else []
         named = [task for task in tasks if task.name == wanted or task.digest.startswith(wanted)]
         return named[0] if named else status.task
 
     async def _view(self, page: str) -> View:
-        status, tasks, task = self.status(), (await self.ask(operations.TASKS)).tasks, await self.task_status()
+        status, tasks, task = self.status(), (await self.ask(questions.tasks)).tasks, await self.task_status()
         is_other = bool(self.about) and (status.task is None or status.task.digest != self.about)
         return View(
             page=page,
@@ -156,7 +154,7 @@ async def _node(asking: Asking, template: str) -> web.Response:
 async def _recent(asking: Asking) -> list[RunRow]:
     """The newest runs of this participant on the task."""
     try:
-        return (await asking.ask(operations.RUNS, RunsOf(task=asking.task, by="me", size=RECENT_RUNS))).runs
+        return (await asking.ask(questions.runs, RunsOf(task=asking.task, by="me", size=RECENT_RUNS))).runs
     except NotFound:
         return []  # no task is here yet
 
@@ -172,8 +170,8 @@ class OneParticipant(OfTask, frozen=True, kw_only=True):
 
 async def participants_page(asking: Asking) -> web.Response:
     """Who takes part: credit, and whose verifications count."""
-    credit = await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=asking.task))
-    voters = await asking.ask(operations.VOTERS)
+    credit = await asking.ask(questions.credit, OfTaskAndParticipant(task=asking.task))
+    voters = await asking.ask(Node.voters)
     task = await asking.task_status()
     digest = task.digest if task else ""
     return await asking.render(
@@ -188,14 +186,14 @@ async def participants_page(asking: Asking) -> web.Response:
 async def participant_page(asking: Asking) -> web.Response:
     """One participant: what it has done that others can count."""
     asked = asking.parameters(OneParticipant)
-    voters = await asking.ask(operations.VOTERS)
-    everywhere = await asking.found(operations.CREDIT, OfTaskAndParticipant(participant=asked.key))
+    voters = await asking.ask(Node.voters)
+    everywhere = await asking.found(questions.credit, OfTaskAndParticipant(participant=asked.key))
     credit = everywhere.participants[0] if everywhere and everywhere.participants else None
     who = _named(asked.key, credit, voters)
     keys = {who.key, *(credit.keys if credit else ())}
     newest, best = await _newest(asking, who), await _best(asking, who)
-    evidence = await asking.found(operations.EVIDENCE_LIST, EvidenceOf(participant=who.key))
-    runners = await asking.found(operations.RUNNERS, OfTask(task=asking.task))
+    evidence = await asking.found(questions.evidence_list, EvidenceOf(participant=who.key))
+    runners = await asking.found(questions.runners, OfTask(task=asking.task))
     ours = [one for one in runners.runners if one.participant.key in keys] if runners else []
     status = asking.status()
     return await asking.render(
@@ -230,7 +228,7 @@ def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> Partici
 
 async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
     """Its newest runs on the task; None where no task is here."""
-    return await asking.found(operations.RUNS, RunsOf(task=asking.task, by=who.key, size=RUNS_SHOWN))
+    return await asking.found(questions.runs, RunsOf(task=asking.task, by=who.key, size=RUNS_SHOWN))
 
 
 async def _best(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
@@ -238,13 +236,13 @@ async def _best(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
     task = await asking.task_status()
     sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
     asked = RunsOf(task=asking.task, by=who.key, sort=sort, size=RUNS_SHOWN, state=",".join(COUNTED_MARKS))
-    return await asking.found(operations.RUNS, asked)
+    return await asking.found(questions.runs, asked)
 
 
 async def queue_page(asking: Asking) -> web.Response:
     """Proposals that wait for a worker, runs in hand here, and what other nodes claimed."""
     try:
-        claims = (await asking.ask(operations.CLAIMS, OfTask(task=asking.task))).claims
+        claims = (await asking.ask(questions.claims, OfTask(task=asking.task))).claims
     except NotFound:
         if asking.task:
             raise
@@ -254,17 +252,17 @@ async def queue_page(asking: Asking) -> web.Response:
 
 async def peers_page(asking: Asking) -> web.Response:
     """The nodes that this one is connected to, or was."""
-    return await asking.render("peers.html", "peers", answer=await asking.ask(operations.PEERS))
+    return await asking.render("peers.html", "peers", answer=await asking.ask(Node.peers))
 
 
 async def tasks_page(asking: Asking) -> web.Response:
     """The tasks of the log."""
-    return await asking.render("tasks.html", "tasks", answer=await asking.ask(operations.TASKS))
+    return await asking.render("tasks.html", "tasks", answer=await asking.ask(questions.tasks))
 
 
 async def verifications_page(asking: Asking) -> web.Response:
     """The verification queue of a task."""
-    answer = await asking.found(operations.VERIFICATIONS, OfTask(task=asking.task))
+    answer = await asking.found(questions.verifications, OfTask(task=asking.task))
     if answer is None and asking.task:
         raise NotFound(f"There is no task {asking.task} here.", hint="autoresearch task list")
     return await asking.render("verifications.html", "verifications", answer=answer)

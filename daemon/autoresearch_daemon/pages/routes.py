@@ -17,7 +17,8 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from autoresearch.ask import operations
+from autoresearch.ask import questions
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import (
     MAXIMUM_ROWS,
     Difference,
@@ -51,7 +52,7 @@ async def progress_page(asking: Asking) -> web.Response:
     if asking.is_part:
         # The address that a form makes says what is usual anyway.
         asking.headers["HX-Push-Url"] = query.address()
-        answer = await asking.ask(operations.RUNS, query.runs())
+        answer = await asking.ask(questions.runs, query.runs())
         return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
     try:
         values = (await _content(asking, query)).values()
@@ -65,7 +66,7 @@ async def progress_page(asking: Asking) -> web.Response:
 async def chart_page(asking: Asking) -> web.Response:
     """The chart's data, with the filters of the page and for a part of its axis."""
     query = Query.read(asking.request.query.items())
-    answer = await asking.ask(operations.PROGRESS, query.found_progress())
+    answer = await asking.ask(questions.progress, query.found_progress())
     body = await asking.in_thread(lambda: msgspec.json.encode(chart_data(answer, query)))
     response = web.Response(body=body, content_type="application/json")
     response.enable_compression()
@@ -75,22 +76,22 @@ async def chart_page(asking: Asking) -> web.Response:
 async def card_page(asking: Asking) -> web.Response:
     """What the chart shows of a run beside the mark."""
     run = OneRecord(id=asking.request.match_info["id"], task=asking.task)
-    row = (await asking.ask(operations.RUN_CONTEXT, run)).row
+    row = (await asking.ask(questions.run_context, run)).row
     return await asking.render("card.html", "progress", row=row)
 
 
 async def _content(asking: Asking, query: Query) -> ProgressContent:
     of_task = OfTask(task=asking.task)
-    best = await asking.ask(operations.BEST, of_task)
+    best = await asking.ask(questions.best, of_task)
     program = best_program(best)
-    runners = await asking.ask(operations.RUNNERS, of_task)
+    runners = await asking.ask(questions.runners, of_task)
     return ProgressContent(
         query=query,
-        runs=await asking.ask(operations.RUNS, query.runs()),
-        progress=await asking.ask(operations.PROGRESS, query.all_progress()),
-        newest=(await asking.ask(operations.RUNS, query.newest())).runs,
+        runs=await asking.ask(questions.runs, query.runs()),
+        progress=await asking.ask(questions.progress, query.all_progress()),
+        newest=(await asking.ask(questions.runs, query.newest())).runs,
         best=best,
-        best_row=(await asking.ask(operations.RUN_CONTEXT, OneRecord(id=program.id))).row if program else None,
+        best_row=(await asking.ask(questions.run_context, OneRecord(id=program.id))).row if program else None,
         runners=runners.runners,
         settings=runners.settings,
     )
@@ -110,7 +111,7 @@ async def board_page(asking: Asking) -> web.Response:
     """The leaderboard of a task, and who brought it there."""
     asked = asking.parameters(BoardOf)
     try:
-        top = await asking.ask(operations.TOP, TopOf(task=asked.task, limit=MAXIMUM_ROWS))
+        top = await asking.ask(questions.top, TopOf(task=asked.task, limit=MAXIMUM_ROWS))
     except NotFound:
         if asked.task:
             raise
@@ -118,8 +119,8 @@ async def board_page(asking: Asking) -> web.Response:
     hardware = asked.hardware or await _own_hardware(asking, top)
     chosen = "" if hardware in (COMPARED, top.hardware) else hardware
     shown, rows = await _on_hardware(asking, top, chosen) if chosen else (top, await _rows(asking, top))
-    credit = await asking.ask(operations.CREDIT, OfTaskAndParticipant(task=top.task.digest))
-    voters, me = await asking.ask(operations.VOTERS), asking.status().participant.key
+    credit = await asking.ask(questions.credit, OfTaskAndParticipant(task=top.task.digest))
+    voters, me = await asking.ask(Node.voters), asking.status().participant.key
     devices = await _devices(asking, top)
     values = board_content(shown, rows, credit, voters, me=me, devices=devices, hardware=chosen)
     return await asking.render("board.html", "board", **values)
@@ -129,13 +130,13 @@ async def _own_hardware(asking: Asking, top: TopAnswer) -> str:
     """The hardware of this participant's newest run, where numbers of one kind alone are compared."""
     if not top.hardware:
         return ""
-    newest = await asking.ask(operations.RUNS, RunsOf(task=top.task.digest, by="me", size=1))
+    newest = await asking.ask(questions.runs, RunsOf(task=top.task.digest, by="me", size=1))
     return newest.runs[0].device if newest.runs else ""
 
 
 async def _devices(asking: Asking, top: TopAnswer) -> list[str]:
     """The kinds of hardware that runs of the task state."""
-    runners = (await asking.ask(operations.RUNNERS, OfTask(task=top.task.digest))).runners
+    runners = (await asking.ask(questions.runners, OfTask(task=top.task.digest))).runners
     return sorted({device for one in runners for device in one.devices if device})
 
 
@@ -154,18 +155,18 @@ async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: st
     """The best runs of a board by id, with what they changed."""
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
     asked = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=MAXIMUM_ROWS)
-    return {row.id: row for row in (await asking.ask(operations.RUNS, asked)).runs}
+    return {row.id: row for row in (await asking.ask(questions.runs, asked)).runs}
 
 
 async def run_page(asking: Asking) -> web.Response:
     """The page of a run. What has to come from other nodes is loaded by the page itself."""
-    shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
-    found = shown.run
-    assert found is not None  # else the operation refuses it
-    asking.about_task(found.task)
-    context = await asking.found(operations.RUN_CONTEXT, OneRecord(id=found.id))  # None where it was withdrawn
-    effects = await asking.found(operations.EFFECTS, OfTask(task=found.task))
-    parent = await asking.found(operations.RUN, OneRecord(id=found.parent)) if found.parent else None
+    shown = await asking.ask(questions.run, asking.parameters(OneRecord))
+    assert shown.run is not None  # else the operation refuses it
+    run = shown.run.run
+    asking.about_task(run.task)
+    context = await asking.found(questions.run_context, OneRecord(id=shown.record.id))  # None: it was withdrawn
+    effects = await asking.found(questions.effects, OfTask(task=run.task))
+    parent = await asking.found(questions.run, OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
     values = run_content(
         shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
@@ -175,13 +176,14 @@ async def run_page(asking: Asking) -> web.Response:
 
 async def run_diff_page(asking: Asking) -> web.Response:
     """What a run changed against its parent. The two programs may have to come from other nodes."""
-    shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
+    shown = await asking.ask(questions.run, asking.parameters(OneRecord))
     assert shown.run is not None
-    asking.about_task(shown.run.task)
+    asking.about_task(shown.run.run.task)
     try:
-        if shown.run.parent is None:
+        parent = shown.run.run.parent
+        if parent is None:
             raise NotFound("It has no parent: its program is the task’s baseline.")
-        answer = await asking.ask(operations.DIFF, Difference(old=shown.run.parent, new=shown.run.id))
+        answer = await asking.ask(questions.diff, Difference(old=parent, new=shown.run.id))
         program = await asking.in_thread(lambda: changed_program(answer.diff))
     except AutoresearchError as error:
         return await _part(asking, "run_diff.html", shown.run, sentence=str(error), hint=error.hint)
@@ -190,11 +192,11 @@ async def run_diff_page(asking: Asking) -> web.Response:
 
 async def run_log_page(asking: Asking) -> web.Response:
     """The end of what a run printed. It may have to come from another node."""
-    shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
+    shown = await asking.ask(questions.run, asking.parameters(OneRecord))
     assert shown.run is not None
-    asking.about_task(shown.run.task)
+    asking.about_task(shown.run.run.task)
     try:
-        text = await asking.ask(operations.TRAINING_LOG, OneRecord(id=shown.run.id))
+        text = await asking.ask(questions.training_log, OneRecord(id=shown.run.id))
         tail = await asking.in_thread(lambda: log_tail(text))
     except AutoresearchError as error:
         return await _part(asking, "run_log.html", shown.run, sentence=str(error), hint=error.hint)
@@ -225,7 +227,7 @@ async def lineage_page(asking: Asking) -> web.Response:
     """The steps from the baseline to a run; without a name to the best one."""
     asked = asking.parameters(LineageOf)
     try:
-        path = await asking.ask(operations.PATH, OneRecord(id=asked.of, task=asked.task))
+        path = await asking.ask(questions.path, OneRecord(id=asked.of, task=asked.task))
     except NotFound:
         if asked.of != BEST:
             raise
@@ -237,7 +239,7 @@ async def lineage_page(asking: Asking) -> web.Response:
 async def branches_page(asking: Asking) -> web.Response:
     """The other child runs of a step, the best first."""
     asked = asking.parameters(BranchesOf)
-    context = await asking.ask(operations.RUN_CONTEXT, OneRecord(id=asked.of, task=asked.task))
+    context = await asking.ask(questions.run_context, OneRecord(id=asked.of, task=asked.task))
     children = [child for child in context.children if not asked.but or short_id(parse_id(child.id)) != asked.but]
     total = context.all_children.total - (len(context.children) - len(children))
     return await asking.render_part("branches.html", "lineage", of=context.row.id, children=children, total=total)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from autoresearch.errors import TimedOut, UsageError
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import challenge_draw, text_seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.judging.statistics import STANDARD_ERROR

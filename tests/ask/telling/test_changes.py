@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.ask.runs.telling import because, changes, headline, is_jump
+from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Range
 from autoresearch.propose.search.effects import Seen
+from autoresearch.task.loading import shipped_task
 from autoresearch.text import is_harmful
 from tests.nasty import NASTY
 
 LOG, FLOAT, INT = Range("log", 1e-4, 1.0), Range("float", 0.0, 1.0), Range("int", 1.0, 11.0, whole=True)
 SIZES, WORDS = Range("one of", choices=(32, 64, 128)), Range("one of", choices=("relu", "gelu"))
+PATCHES = patches_of(shipped_task())
 RANGES = {"LR": LOG, "WEIGHT_DECAY": LOG, "DROPOUT": FLOAT, "DEPTH": INT, "WIDTH": SIZES, "ACTIVATION": WORDS}
 
 
@@ -57,7 +60,7 @@ def test_a_change_that_did_much_in_earlier_pairs_comes_first_but_not_after_two_p
 
 
 def test_a_change_has_its_values_its_places_and_what_a_part_is():
-    part, depth = changes({"DEPTH": 1, "+muon": False}, {"DEPTH": 6, "+muon": True}, RANGES, {})
+    part, depth = changes({"DEPTH": 1, "+muon": False}, {"DEPTH": 6, "+muon": True}, RANGES, {}, PATCHES)
     assert (part.name, part.kind, part.before, part.after, part.label) == (
         "+muon",
         "added",
@@ -99,7 +102,12 @@ def test_more_than_six_changes_are_a_jump():
 
 def reason(before, after, seen, **given):
     found = changes(before, after, RANGES, seen)
-    return because(found, seen, **{"replicate": 0, "baseline": False, "searched": True, "hypothesis": "long"} | given)
+    return because(
+        found,
+        seen,
+        patches=PATCHES,
+        **{"replicate": 0, "baseline": False, "searched": True, "hypothesis": "long"} | given,
+    )
 
 
 def test_reasons_are_the_idea_of_a_part_else_the_record_of_a_setting():
@@ -142,10 +150,12 @@ def test_whatever_the_genomes_are_nothing_raises_or_gets_too_long_or_harms(
     before, after, seen, replicate, baseline, searched, words
 ):
     ranges = {**RANGES, **dict.fromkeys(list(before)[::2], LOG), **dict.fromkeys(list(before)[1::3], WORDS)}
-    found = changes(before, after, ranges, seen)
-    assert found == changes(dict(reversed(before.items())), dict(reversed(after.items())), ranges, seen)
+    found = changes(before, after, ranges, seen, PATCHES)
+    assert found == changes(dict(reversed(before.items())), dict(reversed(after.items())), ranges, seen, PATCHES)
     said = headline(found, replicate=replicate, baseline=baseline, title=words)
-    why = because(found, seen, replicate=replicate, baseline=baseline, searched=searched, hypothesis=words)
+    why = because(
+        found, seen, replicate=replicate, baseline=baseline, searched=searched, hypothesis=words, patches=PATCHES
+    )
     assert said
     assert len(said) <= 80
     assert len(why) <= 140

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from autoresearch_daemon.api.app import OPERATIONS
 
-from autoresearch.ask.operations import OPERATIONS, Operation
+from autoresearch.ask.operation import Operation
 
 GUIDE = Path(__file__).parents[3] / "docs/reference/api.md"
 
@@ -19,7 +19,7 @@ def table(method: str) -> str:
     return "\n".join(["| address | takes | does |", "| --- | --- | --- |", *rows])
 
 
-def row(operation: Operation[Any]) -> str:
+def row(operation: Operation) -> str:
     """One operation. What may be left out is in brackets; what is a part of the path is not repeated."""
     fields = [field for field in msgspec.structs.fields(operation.takes) if field.name not in operation.in_path]
     takes = ", ".join(f"`{field.name}`" if field.required else f"[`{field.name}`]" for field in fields)

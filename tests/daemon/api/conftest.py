@@ -16,12 +16,10 @@ from autoresearch_daemon.events import Events
 from autoresearch_daemon.local import LocalState
 
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.ideas import ClaimAnswer, NoteAnswer, OpenClaim
+from autoresearch.ask.ideas import ClaimAnswer, OpenClaim
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
-    BroughtAnswer,
     Health,
-    HistoryAnswer,
     NetworkStatus,
     PeersAnswer,
     ProposedAnswer,
@@ -34,17 +32,37 @@ from autoresearch.ask.node import (
     TrustAnswer,
     VotersAnswer,
 )
-from autoresearch.ask.notes import note_on, note_view
 from autoresearch.ask.people.attestation import attest_answer
 from autoresearch.ask.people.participants import AttestorAnswer
-from autoresearch.ask.people.verification import verifications_answer
-from autoresearch.ask.records import WithdrawnAnswer
-from autoresearch.ask.registry.components import YankedAnswer
 from autoresearch.ask.registry.releases import prepared_for, release_answer
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.show import show_answer
 from autoresearch.errors import NotFound, Refused
+from autoresearch.record.kinds import Withdrawal
 from tests.ask.notebook import Notebook, tell
+
+
+class Signing:
+    """What publications need of a node's notebook, with the keys of the story."""
+
+    def __init__(self, notebook):
+        self._notebook = notebook
+        self.log, self.blobs, self.author = notebook.log, notebook.blobs, notebook.mine.public
+
+    def now_ms(self):
+        return self._notebook.now_ms
+
+    def archived(self):
+        return frozenset()
+
+    def publish_note(self, body, now_ms, *, links=()):
+        return self.log.records.get(self._notebook.append("note", body, links=links))
+
+    def publish_history(self, notes, now_ms):
+        return len([self._notebook.append("note", body) for body in notes])
+
+    def withdraw(self, record, now_ms, *, reason=""):
+        body = Withdrawal(reason=reason)
+        return self.log.records.get(self._notebook.append("withdrawal", body, links=(record.id,)))
 
 
 class SmallNode:
@@ -61,6 +79,12 @@ class SmallNode:
         self.readiness = Health(status="ready")
         self.listeners = 0
         self.changed = asyncio.Event()
+
+    async def publish(self, work):
+        return work(Signing(self.notebook))
+
+    def device(self):
+        return self.notebook.mine
 
     def author(self):
         return self.notebook.mine.public
@@ -128,27 +152,10 @@ class SmallNode:
     async def fetch_blob(self, blob, seconds):
         self.asked.append(("fetch", blob))
 
-    def note(self, request):
-        body, evidence = note_on(self.log, request, author=self.author())
-        record = self.log.records.get(self.notebook.append("note", body, links=evidence))
-        return NoteAnswer(note=note_view(self.log, record))
-
     def publish_release(self, request):
         prepared = prepared_for(request)
         release = self.notebook.append("release", prepared.body(self.blobs.put(prepared.bundle)))
         return release_answer(self.log, release, me=self.author(), notes=prepared.notes)
-
-    def publish_task(self, request):
-        self.asked.append(("publish_task", request))
-        return task_status(self.log, find_task(self.log, None, author=self.author()))
-
-    def publish_run(self, request):
-        self.asked.append(("publish_run", request))
-        return show_answer(self.log, self.log.records.newest(kind="run", limit=1)[0].id)
-
-    def yank(self, request):
-        self.asked.append(("yank", request))
-        return YankedAnswer(id=request.release, name="corridor", version="1.0.0", yank="bafy")
 
     def claim(self, request):
         self.asked.append(("claim", request))
@@ -171,18 +178,8 @@ class SmallNode:
     def set_name(self, request):
         return self._note("named", request)
 
-    def withdraw(self, request):
-        self.asked.append(("withdraw", request))
-        return WithdrawnAnswer(id=request.record, kind="run", withdrawal="bafy", reason=request.reason)
-
     def voters(self):
         return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)
-
-    def verifications(self, asked):
-        mine, author = self.notebook.mine, self.author()
-        task = find_task(self.log, asked.task, author=author)
-        seed, now_ms = bytes(mine.key), self.notebook.now_ms
-        return verifications_answer(self.log, task, device=author, seed=seed, now_ms=now_ms)
 
     def admit(self, request):
         self.asked.append(("admit", request))
@@ -228,14 +225,6 @@ class SmallNode:
     def drop_proposal(self, request):
         self._note("dropped", request.name)
         return QueueAnswer(queue=[])
-
-    async def import_history(self, request):
-        self._note("imported", request)
-        return HistoryAnswer(added=len(request.notes))
-
-    async def bring(self, request):
-        self._note("brought", request)
-        return BroughtAnswer(brought=1, skipped=0, repeated=0, left=0)
 
     def restart(self):
         self._note("restarting")

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from autoresearch_daemon.api.app import OPERATIONS
 from autoresearch_daemon.api.events import MAXIMUM_LISTENERS
 
-from autoresearch.ask.operations import OPERATIONS
 from tests.daemon.api.api_tables import page
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "reference" / "api.md").read_text()

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import aiohttp
 import msgspec
 import pytest
-from autoresearch_daemon import local as local_state
-from autoresearch_daemon.api import events as room
+from autoresearch_daemon import local
+from autoresearch_daemon.api import events
 from autoresearch_daemon.events import LISTENER_QUEUE
 
 from autoresearch.ask.node import Event
@@ -103,7 +103,7 @@ async def test_what_happens_during_the_replay_comes_once(client, node, monkeypat
 
 
 async def test_a_cursor_too_old_is_told_so_and_then_hears_what_happens(client, node, monkeypatch):
-    monkeypatch.setattr(local_state, "EVENTS_KEPT", 10)
+    monkeypatch.setattr(local, "EVENTS_KEPT", 10)
     for number in range(1000):
         node.events.tell("state", str(number), number)
     async with listen(client, "?since=5") as stream:
@@ -157,7 +157,7 @@ async def test_a_listener_that_leaves_is_forgotten(client, node):
 
 
 async def test_an_idle_stream_shows_signs_of_life(client, monkeypatch):
-    monkeypatch.setattr(room, "PING_SECONDS", 0.01)
+    monkeypatch.setattr(events, "PING_SECONDS", 0.01)
     async with listen(client) as stream:
         assert await stream.block() == [": ping"]
 
@@ -173,7 +173,7 @@ async def test_a_thousand_listeners_are_refused_above_the_cap(client, node, tmp_
 
     held = await asyncio.gather(*(one() for _ in range(1000)))
     statuses = Counter(status.split()[1] for status, _, _ in held)
-    assert statuses == {b"200": room.MAXIMUM_LISTENERS, b"503": 1000 - room.MAXIMUM_LISTENERS}
+    assert statuses == {b"200": events.MAXIMUM_LISTENERS, b"503": 1000 - events.MAXIMUM_LISTENERS}
     failure = await client.get("/v1/events", 503)
     assert failure["error"]
     assert (await client.get("/v1/status"))["state"] == "idle"

@@ -1,7 +1,7 @@
 """Where the API listens."""
 
 import os
-import socket as sockets
+import socket
 import stat
 
 import aiohttp
@@ -50,7 +50,7 @@ async def test_a_folder_that_others_could_enter_is_closed_to_them(app, path):
 
 async def test_the_socket_of_a_dead_daemon_is_replaced(app, path):
     path.parent.mkdir()
-    dead = sockets.socket(sockets.AF_UNIX)
+    dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
     dead.listen()
     dead.close()
@@ -68,10 +68,10 @@ async def test_the_socket_of_a_living_daemon_is_left_alone(app, path):
 
 async def test_a_daemon_too_busy_to_accept_is_not_taken_for_dead(app, path):
     path.parent.mkdir()
-    with sockets.socket(sockets.AF_UNIX) as busy:
+    with socket.socket(socket.AF_UNIX) as busy:
         busy.bind(str(path))
         busy.listen(0)
-        waiting = [sockets.socket(sockets.AF_UNIX) for _ in range(3)]
+        waiting = [socket.socket(socket.AF_UNIX) for _ in range(3)]
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(str(path))
@@ -113,7 +113,7 @@ async def test_a_link_in_place_of_the_folder_is_refused(app, path, tmp_path):
 async def test_a_socket_put_in_our_place_is_not_removed(app, path):
     async with serve(app, socket=path):
         path.unlink()
-        other = sockets.socket(sockets.AF_UNIX)
+        other = socket.socket(socket.AF_UNIX)
         other.bind(str(path))
     assert path.exists()
     other.close()
@@ -134,7 +134,7 @@ async def test_a_port_without_a_token_is_refused(app, path):
 
 
 async def test_a_taken_port_is_refused_and_leaves_no_socket(app, path):
-    with sockets.socket() as taken:
+    with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(Refused, match="port"):

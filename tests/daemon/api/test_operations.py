@@ -3,21 +3,26 @@
 import inspect
 import typing
 
+import msgspec
 import pytest
-from autoresearch_daemon.api.app import WRITERS
-from autoresearch_daemon.api.reading import READERS
+from autoresearch_daemon.api.app import OPERATIONS, QUESTIONS, WRITERS
+from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.handlers import ApiHandlers
 
-from autoresearch.ask import operations
-from autoresearch.ask.operations import OPERATIONS
+from autoresearch.ask import questions
+from autoresearch.ask.desk import Desk
+from autoresearch.ask.operation import Text, operation_of
 from autoresearch.ask.requests import Nothing, OneEvidence
+from tests.daemon.api.test_openapi import BODIES
 
 
-@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one not in WRITERS])
+@pytest.mark.parametrize(
+    "name", [name for name, one in OPERATIONS.items() if name not in WRITERS and not (one.reads or one.writes)]
+)
 def test_what_answers_takes_and_gives_what_is_declared(name):
     operation = OPERATIONS[name]
-    answering = READERS.get(operation) or getattr(ApiHandlers, name)
-    taken = list(inspect.signature(answering).parameters)[1:]  # the first is the log, or the node
+    answering = getattr(ApiHandlers, name)
+    taken = list(inspect.signature(answering).parameters)[1:]  # the first is the node
     types = typing.get_type_hints(answering)
     assert types["return"] is operation.answers
     assert [types[one] for one in taken] == ([] if operation.takes is Nothing else [operation.takes])
@@ -36,4 +41,20 @@ def test_every_address_is_there_once_with_a_sentence():
     ],
 )
 def test_a_request_s_target_has_what_is_asked(asked, target):
-    assert operations.EVIDENCE.target(asked) == target
+    assert operation_of(questions.evidence).target(asked) == target
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.reads and one.method == "GET"])
+async def test_a_question_has_one_answer_over_http_and_at_the_desk(client, node, name):
+    operation, question = OPERATIONS[name], QUESTIONS[name]
+    if name == "release":
+        made = await client.post("/v1/releases", BODIES["/v1/releases"])
+        given = {"id": made["release"]["id"]}
+    else:
+        given = {"new": "@", "old": "@~1"} if name == "diff" else {"id": "@~1"} if operation.in_path else {}
+    request = msgspec.convert(given, operation.takes)
+    answered = await client.ask(operation.method, operation.target(request))
+    device = node.device()
+    desk = Desk(node.log, node.blobs, device.public, bytes(device.key), node.choices, now_ms)
+    answer = question(desk, request)
+    assert (answer if isinstance(answer, Text) else msgspec.to_builtins(answer)) == answered

@@ -79,3 +79,11 @@ async def test_only_loopback_listens(ask, port):
         probe.connect(("::1", port))
     with socket.socket() as probe, pytest.raises(ConnectionRefusedError):
         probe.connect(("127.0.0.2", port))
+
+
+async def test_what_is_no_http_is_refused_and_fills_no_log(session, port, caplog):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"\x16\x03\x01 what is no request\r\n\r\n")
+    assert b" 400 " in await reader.readline()
+    writer.close()
+    assert "Traceback" not in caplog.text

@@ -25,6 +25,7 @@ from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.trust.attesting.postoffice import PASSWORD, PostOffice, post_office
+from tests.warm import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -93,8 +94,7 @@ def is_connected(daemon: Daemon) -> bool:
 def command(daemon: Daemon, *words: str, text: str = "", passphrase: str = WORDS) -> subprocess.CompletedProcess[str]:
     """The command line on a daemon's machine."""
     environment = {**os.environ, "AUTORESEARCH_HOME": str(daemon.home), "AUTORESEARCH_PASSPHRASE": passphrase}
-    words = (sys.executable, "-m", "autoresearch_cli", *words)
-    return subprocess.run(words, env=environment, input=text, capture_output=True, text=True, timeout=120, check=False)
+    return run_command(*words, environment=environment, given=text, seconds=120)
 
 
 def answered(ended: subprocess.CompletedProcess[str]) -> AttestAnswer:

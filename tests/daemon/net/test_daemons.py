@@ -31,6 +31,7 @@ from autoresearch.task.loading import load_task
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.log.dumping import dump
+from tests.warm import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -201,8 +202,7 @@ def test_what_is_imported_beside_a_running_daemon_reaches_its_peers(start: Start
     second = start(first)
     wait_for(lambda: peers_of(first).network.connected == 1)
     environment = {**os.environ, "AUTORESEARCH_HOME": str(first.home)}
-    command = [sys.executable, "-m", "autoresearch_cli", "node", "import", str(tmp_path / "log.car")]
-    subprocess.run(command, env=environment, check=True, timeout=60)
+    run_command("node", "import", str(tmp_path / "log.car"), environment=environment).check_returncode()
 
     wait_for(lambda: ids(second) >= set(notes))
     assert ids(first) >= set(notes)
@@ -291,8 +291,7 @@ def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_
 
 def autoresearch(daemon: Daemon, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     home = {"AUTORESEARCH_HOME": str(daemon.paths.data.parent), **daemon.settings, **settings}
-    command = [sys.executable, "-m", "autoresearch_cli", *words]
-    return subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, timeout=60, check=False)
+    return run_command(*words, environment={**os.environ, **home})
 
 
 def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from autoresearch.ask.runs.answers import BestAnswer
 from tests.daemon.daemons import wait_for
 from tests.daemon.toy import write_toy_task
+from tests.warm import run_command
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/found-a-network.md"
 BLOCK = r"<!-- {} -->\n```console\n(.*?)^```$"
@@ -48,16 +48,7 @@ class Machine:
 
     def type(self, *words: str) -> str:
         """Run a command; its standard output."""
-        arguments = [sys.executable, "-m", "autoresearch_cli", *words]
-        ended = subprocess.run(
-            arguments,
-            env=os.environ | self._settings,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-        )
+        ended = run_command(*words, environment=os.environ | self._settings, folder=self.home, seconds=90)
         assert ended.returncode == 0, (words, ended.stderr)
         return ended.stdout
 

@@ -24,6 +24,7 @@ from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.net.hosts import in_trio, running, stranger
 from tests.daemon.net.test_daemons import address_of, peers_of
 from tests.trust.networks.making import PEER, TEA
+from tests.warm import run_command
 
 
 @in_trio
@@ -93,5 +94,4 @@ def command(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line at a daemon's home."""
     environment = {**os.environ, "AUTORESEARCH_HOME": str(daemon.home), "PYTHONPATH": os.pathsep.join(sys.path)}
     assert Paths.from_environment(environment) == daemon.paths
-    arguments = [sys.executable, "-m", "autoresearch_cli", *words]
-    return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return run_command(*words, environment=environment)

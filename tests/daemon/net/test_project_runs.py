@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -19,22 +18,16 @@ from autoresearch.words import RunState
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.net.test_verification import VERIFY_SECONDS, asked, begin, friends, state_of
 from tests.project.making import learner, train
+from tests.warm import run_command
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def typed(home: Path, folder: Path, *words: str) -> bytes:
+def typed(home: Path, folder: Path, *words: str) -> str:
     """What a command prints at a home, in a folder."""
     settings = {"AUTORESEARCH_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(
-        [sys.executable, "-m", "autoresearch_cli", *words, "--json"],
-        env=os.environ | settings,
-        cwd=folder,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, (words, ended.stderr.decode())
+    ended = run_command(*words, "--json", environment=os.environ | settings, folder=folder, seconds=120)
+    assert ended.returncode == 0, (words, ended.stderr)
     return ended.stdout.splitlines()[-1] if words[0] in ("train", "run") else ended.stdout
 
 
@@ -48,7 +41,7 @@ def test_an_agent_travels_is_trained_on_and_both_are_confirmed(tmp_path: Path) -
         train(mine, 200)
         first = msgspec.json.decode(typed(homes[0], mine, "publish"), type=ShowAnswer).run
         assert first is not None
-        assert first.value == -9
+        assert first.run.value == -9
 
         def board(daemon: Daemon) -> list[str]:
             with suppress(msgspec.ValidationError):  # the task is not there yet
@@ -64,16 +57,16 @@ def test_an_agent_travels_is_trained_on_and_both_are_confirmed(tmp_path: Path) -
         got = msgspec.json.decode(typed(homes[1], tmp_path, "get", "@", "theirs"), type=GotAnswer)
         theirs = Path(got.folder)
         measured = msgspec.json.decode(typed(homes[1], theirs, "run"), type=ProjectRunAnswer).run
-        assert measured.metrics["mean_reward"] == first.value
+        assert measured.metrics["mean_reward"] == first.run.value
         typed(homes[1], theirs, "train", "50")
         child = msgspec.json.decode(typed(homes[1], theirs, "publish"), type=ShowAnswer).run
         typed(homes[0], mine, "use", "policy", "random")
         typed(homes[0], mine, "run", "-n", "2")
         erratic = msgspec.json.decode(typed(homes[0], mine, "publish"), type=ShowAnswer).run
         assert erratic is not None
-        assert (erratic.task, erratic.metrics["standard_error"] > 0) == (first.task, True)
+        assert (erratic.run.task, erratic.run.metrics["standard_error"] > 0) == (first.run.task, True)
         assert child is not None
-        assert (child.parent, child.budget, child.task) == (first.id, 250, first.task)
+        assert (child.run.parent, child.run.budget, child.run.task) == (first.id, 250, first.run.task)
 
         for verifier in daemons[2:]:  # it leads nothing, so nobody verifies it unasked
             wait_for(lambda verifier=verifier: verifier.post("/v1/verify", run=erratic.id).status_code in (200, 202))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.log.log import Log
 from autoresearch.record.encoding import parse_id

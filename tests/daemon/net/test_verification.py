@@ -188,9 +188,9 @@ def test_what_a_model_finds_is_verified_by_a_second_node(tmp_path: Path, request
         wait_for(lambda: author.status().state == "idle")
     verifier.post("/v1/work", task=str(folder), verify_share=1)
     best = asked(author, "/v1/best", BestAnswer).run
-    assert best.proposer == "llm/scripted"
-    assert (best.title, best.hypothesis) == ("X 0.6 -> 0.45", "nearer")
-    assert best.value < 0.36 + 0.25
+    assert best.run.proposed_by == "llm/scripted"
+    assert (best.run.title, best.run.hypothesis) == ("X 0.6 -> 0.45", "nearer")
+    assert best.run.value < 0.36 + 0.25
 
     def measured() -> list[object]:
         shown = asked(author, f"/v1/runs/{best.id}", ShowAnswer).verification

@@ -17,7 +17,7 @@ from autoresearch.face.pages.boards import Interval, confirmed_board, places
 from autoresearch.face.pages.chart import Scale, axis_over, curve_data
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.face.pages.run import changed_program, log_tail
-from autoresearch.log.standing.answers import ParticipantView, ProgramView, RunView
+from autoresearch.log.standing.answers import BlobView, ParticipantView, ProgramView, RunFields
 from tests.nasty import NASTY, harms
 
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
@@ -103,9 +103,10 @@ def measured(name, value=None, *, stage="evaluate", values=(), parents=(), count
     )
 
 
-def run_view(value=1.0):
-    return RunView(id="r", task="", mode="", status="ok", state="reported", value=value, source="", source_digest="",
-                   seed=0, budget=1.0, author="", seq=1, time_ms=0)  # fmt: skip
+def run_fields(value=1.0):
+    return RunFields(
+        status="ok", value=value, task="", source=BlobView(sha256="", size=0), source_digest="", seed=0, budget=1.0
+    )
 
 
 def standing(*measurements, value=None, margin=None, tolerance=0.01):
@@ -124,24 +125,24 @@ def standing(*measurements, value=None, margin=None, tolerance=0.01):
 
 def test_a_forest_has_a_row_for_each_measurement_and_one_axis():
     pairs = measured("b", stage="replicate", values=[0.9, 0.92], parents=[1.1])
-    found = forest(run_view(), standing(measured("a", 1.0), pairs, value=0.91, margin=0.05))
+    found = forest(run_fields(), standing(measured("a", 1.0), pairs, value=0.91, margin=0.05))
     assert [(group.stage, len(group.rows)) for group in found.groups] == [("", 1), ("evaluate", 1), ("replicate", 1)]
     assert [point.look for point in found.groups[2].rows[0].points] == ["run", "run", "parent"]
     assert found.low.at < found.middle.at < found.high.at
-    assert forest(run_view(), standing()) is None
+    assert forest(run_fields(), standing()) is None
 
 
 def test_an_evaluation_refutes_by_its_number_and_not_by_its_verdict():
     liar, honest = measured("a", 2.0, verdict="pass"), measured("b", 1.005, verdict="fail")
     state = standing(liar, honest)
-    assert refuting(run_view(), state) == {"a"}
-    assert [row.points[0].look for row in forest(run_view(), state).groups[1].rows] == ["other", "run"]
+    assert refuting(run_fields(), state) == {"a"}
+    assert [row.points[0].look for row in forest(run_fields(), state).groups[1].rows] == ["other", "run"]
 
 
 @given(st.lists(MEASUREMENT, max_size=40), NUMBER)
 def test_a_forest_of_any_numbers_stays_within_its_frame(given_, reported):
     many = [measured(f"m{at}", value, stage=stage, values=more) for at, (stage, value, more) in enumerate(given_)]
-    found = forest(run_view(reported), standing(*many))
+    found = forest(run_fields(reported), standing(*many))
     points = [point for group in (found.groups if found else []) for row in group.rows for point in row.points]
     assert all(0 <= point.at <= 100 for point in points)
 

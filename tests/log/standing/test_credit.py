@@ -9,7 +9,7 @@ import pytest
 
 from autoresearch.ask.people.evidence import credit_answer
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import EVALUATE
 from autoresearch.log.log import Log

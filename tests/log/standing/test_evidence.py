@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import REPLICATE
 from autoresearch.log.standing.credit import all_evidence, evaluations, evidence_with, merge_of

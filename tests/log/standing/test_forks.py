@@ -103,5 +103,5 @@ def test_the_board_does_not_depend_on_the_order_of_arrival(forked, tmp_path, see
 def test_the_run_says_that_it_follows_a_fork(forked):
     run = forked.run(1.2, "later", by=ANN)
     stored = forked.log.runs.newest(forked.task, limit=1)[0]
-    assert run_view(forked.log, stored).forked
+    assert run_view(forked.log, stored).standing.forked
     assert stored.record.id == run.id

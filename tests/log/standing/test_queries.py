@@ -7,9 +7,9 @@ import pytest
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.queries import best, history, leaderboard, lineage, live_claims, run, runs, statistics
+from autoresearch.log.standing.queries import best, leaderboard, lineage, live_claims, run, runs, statistics
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import Claim, Note, Withdrawal
+from autoresearch.record.kinds import Claim, Note, Run, Withdrawal
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
 
 TASK = digest_of()
@@ -30,7 +30,7 @@ def publish(log, value, *, author=1, now_ms=NOW_MS, **fields):
 
 def test_an_empty_log_has_no_best_and_no_lineage(log):
     assert best(log, TASK) is None
-    assert leaderboard(log, TASK) == runs(log, TASK) == history(log, TASK) == live_claims(log, TASK, NOW_MS) == []
+    assert leaderboard(log, TASK) == runs(log, TASK) == log.runs.history(TASK) == live_claims(log, TASK, NOW_MS) == []
     assert statistics(log, TASK).runs == 0
     with pytest.raises(NotFound):
         lineage(log, b"?" * 32)
@@ -101,7 +101,7 @@ def test_lineage_ends_where_the_parent_is_unknown_or_no_run(log):
     note = log.writer.append(key(1), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
     for parent in (b"?" * 32, note.id):
         child = publish(log, 1.0, parent=parent)
-        assert [step.run.parent for step in lineage(log, child.id)] == [format_id(parent)]
+        assert [step.run.run.parent for step in lineage(log, child.id)] == [format_id(parent)]
     with pytest.raises(UsageError):
         lineage(log, note.id)
 
@@ -153,28 +153,28 @@ def test_history_has_every_run_of_the_task_oldest_first_with_its_genome(log):
     genome = {"lr": 0.1, "layers": 4, "tied": True, "kind": "gelu", "one": 1.0}
     first = publish(log, 1.0, genome=genome, base=b"b" * 32)
     failed = publish(log, None, status="crashed", parent=first.id, now_ms=NOW_MS + 1)
-    entries = history(log, TASK)
-    assert [entry.id for entry in entries] == [format_id(first.id), format_id(failed.id)]
-    assert entries[0].genome == genome
-    assert [type(value) for value in sorted(entries[0].genome.values(), key=str)] == [
-        type(value) for value in sorted(genome.values(), key=str)
-    ]
-    assert (entries[0].base, entries[0].value, entries[0].budget) == ((b"b" * 32).hex(), 1.0, 1e12)
-    assert (entries[1].status, entries[1].value, entries[1].parent) == ("crashed", None, format_id(first.id))
+    rows = log.runs.history(TASK)
+    assert [row.id for row in rows] == [first.id, failed.id]
+    stored = msgspec.json.decode(rows[0].genome)
+    assert stored == genome
+    assert [type(stored[name]) for name in genome] == [type(value) for value in genome.values()]
+    assert (rows[0].base, rows[0].value, rows[0].budget) == (b"b" * 32, 1.0, 1e12)
+    assert (rows[1].status, rows[1].value, rows[1].parent) == ("crashed", None, first.id)
 
 
 def test_a_run_is_shown_whole_and_as_json(log):
     record = publish(log, 1.5, title="wider", hypothesis="width helps", metrics={"steps": 3}, curve=[2.0, 1.5])
     shown = run(log, record.id)
-    assert (shown.title, shown.hypothesis, shown.metrics, shown.curve) == (
-        "wider",
-        "width helps",
-        {"steps": 3},
-        [2.0, 1.5],
-    )
+    assert (shown.run.title, shown.run.metrics, shown.run.curve) == ("wider", {"steps": 3}, [2.0, 1.5])
+    plain, body = json.loads(msgspec.json.encode(shown))["run"], record.body
+    assert plain.keys() == set(Run.__struct_fields__), "an answer has every field of a run's record"
+    given = {name: value for name, value in plain.items() if isinstance(value, int | float | list) and value}
+    assert given == {name: getattr(body, name) for name in given}
+    assert plain["source"] == {"sha256": body.source.sha256.hex(), "size": body.source.size, "manifest": None}
+    assert (plain["task"], plain["hypothesis"]) == (TASK.hex(), "width helps")
     assert runs(log, TASK) == [shown] == runs(log, TASK, author=key(1).public)
     assert runs(log, TASK, author=key(2).public) == []
-    for view in (shown, best(log, TASK), lineage(log, record.id), statistics(log, TASK), history(log, TASK)):
+    for view in (shown, best(log, TASK), lineage(log, record.id), statistics(log, TASK)):
         assert json.loads(msgspec.json.encode(view))
 
 
@@ -199,10 +199,10 @@ def test_runs_behind_a_fork_are_marked_and_do_not_count(log):
     assert best(log, TASK).mean == 0.1
     log.writer.ingest(pairs([two]), now_ms=NOW_MS)
     assert best(log, TASK).mean == 0.9
-    assert {view.id: view.forked for view in runs(log, TASK)} == {
+    assert {view.id: view.standing.forked for view in runs(log, TASK)} == {
         format_id(before.id): False,
         format_id(one.id): True,
         format_id(two.id): True,
     }
-    assert run(log, one.id).forked
-    assert [entry.id for entry in history(log, TASK)] == [format_id(before.id)]
+    assert run(log, one.id).standing.forked
+    assert [row.id for row in log.runs.history(TASK) if not row.forked] == [before.id]

@@ -10,7 +10,7 @@ from autoresearch.ask.lookup import find_task
 from autoresearch.ask.runs.boards import best_answer
 from autoresearch.ask.show import show_answer
 from autoresearch.log.log import Log
-from autoresearch.log.standing import jobs as state_history
+from autoresearch.log.standing import jobs
 from autoresearch.log.standing.jobs import confirmed_until, states_over_time
 from autoresearch.log.standing.verification import judge_reports
 from autoresearch.record.encoding import format_id
@@ -47,7 +47,7 @@ def test_who_says_the_same_again_changes_no_state_and_costs_no_time(village, mon
     village.confirm(run, 2.0, 1.2)
     before, looks = states_over_time(village.log, run.id), []
     village.replicate(run, 2.0, 9.0, *[ANN] * 20)
-    monkeypatch.setattr(state_history, "judge_reports", lambda *given: looks.append(given) or judge_reports(*given))
+    monkeypatch.setattr(jobs, "judge_reports", lambda *given: looks.append(given) or judge_reports(*given))
     assert states_over_time(village.log, run.id) == before
     assert len(looks) == 1 + 3 + 2
 

@@ -9,7 +9,7 @@ import pytest
 from autoresearch.judging.committee import is_audited, network_rules
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.log import Log
-from autoresearch.log.standing import jobs as verification_jobs
+from autoresearch.log.standing import jobs
 from autoresearch.log.standing.jobs import job_for, next_job
 from autoresearch.log.standing.participants import track_record
 from autoresearch.log.standing.verification import judgement
@@ -27,7 +27,7 @@ HOUR_MS = 3_600_000
 @pytest.fixture(autouse=True)
 def short_board(monkeypatch: pytest.MonkeyPatch) -> None:
     """The top is one row: the same rule with fewer records."""
-    monkeypatch.setattr(verification_jobs, "CHECKED_ROWS", 1)
+    monkeypatch.setattr(jobs, "CHECKED_ROWS", 1)
 
 
 def job(village: Village, who, run: Record | None = None):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.standing.jobs import VerificationNeed, next_job, verification_needs

@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from autoresearch.judging import committee as ecvrf
+from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, in_time
 from autoresearch.log.log import Log

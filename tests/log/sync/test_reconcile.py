@@ -131,7 +131,7 @@ def test_keys_that_come_and_go_during_a_session_do_no_harm():
 
 
 def test_ids_that_collide_under_a_salt_are_offered_together(monkeypatch):
-    monkeypatch.setattr("autoresearch.log.sync.index.short_id", lambda record_id, salt: record_id[:1] * 8)
+    monkeypatch.setattr("autoresearch.log.sync.reconciliation.short_id", lambda record_id, salt: record_id[:1] * 8)
     theirs = KeyIndex((0, bytes([first]) + bytes(30) + bytes([last])) for first in (1, 2) for last in range(5))
     answers = Responder(theirs, SALT, LOWEST)
     answers.answer(b"\x80")

@@ -257,7 +257,8 @@ def weak_short_id(record_id, salt):
 
 
 def test_colliding_short_ids_cost_sessions_but_no_record(monkeypatch):
-    monkeypatch.setattr("autoresearch.log.sync.index.short_id", weak_short_id)
+    for module in ("session", "reconciliation"):
+        monkeypatch.setattr(f"autoresearch.log.sync.{module}.short_id", weak_short_id)
     mine, theirs = {}, {}
     shared = records(400, seed=1)
     opening, leading = pair(records(60, seed=2) + shared, records(60, seed=3) + shared)

@@ -15,11 +15,12 @@ from autoresearch.project.exchange.publishing import environment_task_files, fla
 from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.records import publish_run
+from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run, RunOutcome
 from autoresearch.task.model import has_chosen_seed
 from autoresearch.task.program import split_program
 from tests.daemon.toy import write_toy_task
-from tests.project.making import learner, now_ms, train
+from tests.project.making import learner, train
 
 
 @pytest.fixture
@@ -55,7 +56,8 @@ def test_a_repetition_of_a_program_has_a_number_of_its_own_and_a_seed_that_follo
     notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
 ) -> None:
     def publish(**changed: object) -> Run:
-        record = publish_run(notebook, msgspec.structs.replace(request_, **changed), now_ms())
+        shown = publish_run(notebook, msgspec.structs.replace(request_, **changed))
+        record = notebook.log.records.get(parse_id(shown.record.id))
         assert isinstance(record.body, Run)
         return record.body
 
@@ -87,6 +89,6 @@ def test_no_other_file_of_this_machine_is_published(
         ({"outcome": RunOutcome(status="crashed")}, UsageError),
     ):
         with pytest.raises(error):
-            publish_run(notebook, msgspec.structs.replace(request_, **changed), now_ms())
+            publish_run(notebook, msgspec.structs.replace(request_, **changed))
     assert notebook.log.records.newest(kind="run", limit=1) == []
     assert notebook.log.tasks.all() == []

@@ -16,6 +16,7 @@ from autoresearch.log.log import Log
 from autoresearch.propose.mind.known import Attempt, Best, Known, Said, reply_rules
 from autoresearch.propose.mind.reply import BadReply, read_reply
 from autoresearch.propose.mind.writing import LEAST_BYTES, history_text, prompt_text
+from autoresearch.propose.program.guard import names_of
 from autoresearch.propose.search.effects import Effect
 from autoresearch.record.kinds import Note, Withdrawal
 from autoresearch.task.loading import shipped_task
@@ -102,7 +103,7 @@ knowns = st.builds(
     insights=several(said, 20),
     past=several(said, 20),
     claims=several(text, 20),
-    is_linted=st.booleans(),
+    names=st.sampled_from([None, names_of(shipped_task())]),
 )
 
 

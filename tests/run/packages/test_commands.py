@@ -44,7 +44,7 @@ def test_from_a_missing_package_to_a_run(folder: Path, wheels: Path, cli: Cli, p
 
     ran = cli("run", str(folder), "--json")
     assert ran.exit_code == 0, ran.stderr
-    run = json.loads(ran.stdout)["run"]
+    run = json.loads(ran.stdout)["run"]["run"]
     assert run["value"] == 4.0
     assert "torch" not in run["environment"], "the node's own torch did not run it"
     doctor = strictly(cli("node", "doctor", "task", str(folder), "--json").stdout, DoctorAnswer)
@@ -168,7 +168,7 @@ def test_an_environment_of_this_machine_runs_the_program(folder: Path, wheels: P
     subprocess.run(install, check=True)
     ran = cli("run", str(folder), "--json")
     assert ran.exit_code == 0, ran.stderr
-    assert json.loads(ran.stdout)["run"]["value"] == 4.0
+    assert json.loads(ran.stdout)["run"]["run"]["value"] == 4.0
 
 
 @pytest.mark.parametrize("base", [False, True])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.run.sandbox import syscalls
-from autoresearch.run.sandbox.seccomp import MINIMAL_ABI, abi_version, asking_filter, deny_filter, supported
+from autoresearch.run.sandbox.filters import LEAST_LANDLOCK, asking_filter, deny_filter, landlock_version, supported
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, KILL, ASK = "allow", "kill", "ask"
@@ -150,12 +150,12 @@ def test_other_machines_have_no_filter() -> None:
 ALONE = """
 import ctypes, fcntl, os, stat, sys
 from autoresearch.run.sandbox.launcher import apply_landlock
-from autoresearch.run.sandbox.seccomp import HANDLED, rules
+from autoresearch.run.sandbox.filters import LANDLOCK_HANDLED, path_rules
 from pathlib import Path
 
 folder, device = Path(sys.argv[1]), Path("/dev/null")
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-apply_landlock(HANDLED, rules([], [folder, device], []))
+apply_landlock(LANDLOCK_HANDLED, path_rules([], [folder, device], []))
 (folder / "file").write_text("x")
 for act in (
     lambda: os.mknod(folder / "terminal", stat.S_IFCHR | 0o600, os.makedev(5, 0)),
@@ -170,7 +170,7 @@ for act in (
 """
 
 
-@pytest.mark.skipif(abi_version() < MINIMAL_ABI, reason="this kernel's landlock is too old")
+@pytest.mark.skipif(landlock_version() < LEAST_LANDLOCK, reason="this kernel's landlock is too old")
 def test_where_a_run_may_write_landlock_lets_it_make_and_steer_no_device(tmp_path: Path) -> None:
     """Whatever capabilities it has: the kernel asks landlock first. Without it: EPERM or no error, and ENOTTY."""
     ended = subprocess.run([sys.executable, "-c", ALONE, tmp_path], capture_output=True, text=True, check=False)

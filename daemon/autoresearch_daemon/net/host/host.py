@@ -28,7 +28,7 @@ from multiaddr import Multiaddr
 from autoresearch.record.record import Record, admit
 from autoresearch.trust.attestation import MESSAGE_BYTES_MAX
 from autoresearch.trust.manifest_file import MANIFEST_BYTES_MAX
-from autoresearch_daemon.net.host import serving as protocols
+from autoresearch_daemon.net.host import serving
 from autoresearch_daemon.net.host.dialling import Dialler, Unreachable
 from autoresearch_daemon.net.host.finding import announce_and_listen
 from autoresearch_daemon.net.host.gossip import GossipVerdict, RecordPubsub, Router
@@ -237,16 +237,16 @@ class Host:
 
     async def open_sync(self, peer: str) -> FrameStream:
         """A new sync stream. Raises Unreachable."""
-        return await self._open(peer, protocols.SYNC)
+        return await self._open(peer, serving.SYNC)
 
     async def fetch_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes:
         """A part of a blob. Raises Unreachable, HostRefused, BlobNotHere, PeerBusy, StreamBroken."""
         if self.meters.day_is_over():
             raise HostRefused("today's bytes are used up")
-        stream = await self._open(peer, protocols.BLOB)
+        stream = await self._open(peer, serving.BLOB)
         try:
-            with trio.fail_after(protocols.BLOB_SECONDS):
-                data = await protocols.fetch_blob(stream, name, offset, length)
+            with trio.fail_after(serving.BLOB_SECONDS):
+                data = await serving.fetch_blob(stream, name, offset, length)
         except BaseException:
             await stream.reset()
             raise
@@ -255,18 +255,18 @@ class Host:
 
     async def ask_network(self, peer: str) -> bytes:
         """The manifest of a connected peer's network, unchecked. Raises Unreachable, StreamBroken, TooSlowError."""
-        with trio.fail_after(protocols.NETWORK_SECONDS):
-            stream = await self._open(peer, protocols.NETWORK, MANIFEST_BYTES_MAX)
-            manifest = await protocols.ask_network(stream)
+        with trio.fail_after(serving.NETWORK_SECONDS):
+            stream = await self._open(peer, serving.NETWORK, MANIFEST_BYTES_MAX)
+            manifest = await serving.ask_network(stream)
             await stream.close()
         return manifest
 
     async def ask_attestor(self, peer: str, question: bytes) -> bytes:
         """What a connected peer replies as an attestor. Raises Unreachable, StreamBroken, TooSlowError."""
-        with trio.fail_after(protocols.ATTEST_SECONDS):
-            stream = await self._open(peer, protocols.ATTEST, MESSAGE_BYTES_MAX)
+        with trio.fail_after(serving.ATTEST_SECONDS):
+            stream = await self._open(peer, serving.ATTEST, MESSAGE_BYTES_MAX)
             try:
-                reply = await protocols.ask_attestor(stream, question)
+                reply = await serving.ask_attestor(stream, question)
             except BaseException:
                 await stream.reset()
                 raise
@@ -304,9 +304,9 @@ class Host:
     async def _greet(self, peer: str) -> None:
         """Learn what a peer says of itself."""
         try:
-            with trio.fail_after(protocols.PEERS_SECONDS):
-                stream = await self._open(peer, protocols.HELLO, GREETING_BYTES_MAX)
-                greeting = await protocols.ask_greeting(stream)
+            with trio.fail_after(serving.PEERS_SECONDS):
+                stream = await self._open(peer, serving.HELLO, GREETING_BYTES_MAX)
+                greeting = await serving.ask_greeting(stream)
                 await stream.close()
         except (Unreachable, StreamBroken, trio.TooSlowError) as error:
             logger.debug("greeting %s: %s", peer, error)
@@ -316,9 +316,9 @@ class Host:
     async def _exchange(self, peer: str) -> None:
         """Learn the addresses that a peer knows."""
         try:
-            with trio.fail_after(protocols.PEERS_SECONDS):
-                stream = await self._open(peer, protocols.PEERS)
-                found = await protocols.ask_peers(stream)
+            with trio.fail_after(serving.PEERS_SECONDS):
+                stream = await self._open(peer, serving.PEERS)
+                found = await serving.ask_peers(stream)
                 await stream.close()
         except (Unreachable, StreamBroken, trio.TooSlowError) as error:
             logger.debug("peer exchange with %s: %s", peer, error)

@@ -22,7 +22,7 @@ from autoresearch.run.sandbox import syscalls
 _CREATE_RULESET = 444
 _VERSION_FLAG = 1
 
-MINIMAL_ABI = 6
+LEAST_LANDLOCK = 6
 """Linux 6.12: from here on signals and abstract local sockets stay within the run."""
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
@@ -37,11 +37,11 @@ WRITE = _ALL_FILE_RIGHTS & ~_IOCTL_DEV & ~_MAKE_DEVICES
 DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _FILE_ONLY = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
-HANDLED = (_ALL_FILE_RIGHTS, _ALL_NETWORK_RIGHTS, _ALL_SCOPES)
+LANDLOCK_HANDLED = (_ALL_FILE_RIGHTS, _ALL_NETWORK_RIGHTS, _ALL_SCOPES)
 """Everything that ABI 6 can forbid: file rights, TCP bind and connect, abstract sockets and signals."""
 
 
-def abi_version() -> int:
+def landlock_version() -> int:
     """The kernel's landlock version, 0 where there is none."""
     if sys.platform != "linux":
         return 0
@@ -49,7 +49,7 @@ def abi_version() -> int:
     return max(0, int(syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)))
 
 
-def rules(read: Iterable[Path], write: Iterable[Path], devices: Iterable[Path]) -> list[tuple[str, int]]:
+def path_rules(read: Iterable[Path], write: Iterable[Path], devices: Iterable[Path]) -> list[tuple[str, int]]:
     """Path and access rights for each path that exists; a file gets only the rights that files have."""
     wanted = ((read, READ), (write, WRITE), (devices, DEVICE))
     return [

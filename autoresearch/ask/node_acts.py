@@ -1,0 +1,221 @@
+"""What a running node is asked, and what it is asked to do. Each is declared here once; the daemon carries it out.
+
+An act of a name is the daemon's method of that name, at once or awaited. Clients call them by this class:
+``client.ask(Node.work, WorkRequest(...))``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
+from autoresearch.ask.node import (
+    Health,
+    PeersAnswer,
+    ProposedAnswer,
+    QueueAnswer,
+    RunAccepted,
+    ServicesAnswer,
+    StatusAnswer,
+    TrustAnswer,
+    VotersAnswer,
+)
+from autoresearch.ask.operation import operation
+from autoresearch.ask.people.participants import (
+    AllowRequest,
+    AttestAnswer,
+    AttestorAnswer,
+    AttestRequest,
+    ConfirmRequest,
+    WithdrawRequest,
+)
+from autoresearch.ask.registry.components import ReleaseAnswer
+from autoresearch.ask.requests import (
+    AdmitRequest,
+    AskRequest,
+    BlockRequest,
+    ClaimRequest,
+    DialRequest,
+    DropRequest,
+    FetchRequest,
+    NameRequest,
+    OneEvidence,
+    PauseRequest,
+    ProposeRequest,
+    PublishRequest,
+    VerifyRequest,
+    WorkRequest,
+)
+
+# The daemon may fetch the run's files from other nodes first.
+VERIFY_SECONDS = 150.0
+# A repository is fetched first.
+PUBLISH_SECONDS = 300.0
+# Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
+ATTEST_SECONDS = 300.0
+# As long as the setting `llm.seconds` lets a model think at most.
+ASK_SECONDS = 3600.0
+
+
+class Node(Protocol):
+    """A running node."""
+
+    @operation("GET /healthz")
+    def health(self) -> Health:
+        """Whether the daemon is alive."""
+        ...
+
+    @operation("GET /readyz")
+    def ready(self) -> Health:
+        """Whether the node can work; with HTTP status 503 and the reason if not."""
+        ...
+
+    @operation("GET /v1/status")
+    def status(self) -> StatusAnswer:
+        """What the node does, and why."""
+        ...
+
+    @operation("POST /v1/evidence/{id}/check", seconds=VERIFY_SECONDS)
+    def check_evidence(self, request: OneEvidence) -> RunAccepted:
+        """Measure again here what a verifier states; the event `evidence` has the answer, and nothing goes out."""
+        ...
+
+    @operation("GET /v1/peers")
+    def peers(self) -> PeersAnswer:
+        """This node on the network, its peers, the participants behind them and what the log shows of them."""
+        ...
+
+    @operation("GET /v1/attest")
+    def attestation(self) -> AttestAnswer:
+        """How this participant stands with the attestors, and which codes are awaited."""
+        ...
+
+    @operation("GET /v1/attestor")
+    def attestor(self) -> AttestorAnswer:
+        """What this node mailed, attested and refused as an attestor; never an address."""
+        ...
+
+    @operation("POST /v1/work")
+    def work(self, request: WorkRequest) -> StatusAnswer:
+        """Work until told otherwise, for a number of runs, or until a time; verify for that share of the time."""
+        ...
+
+    @operation("POST /v1/pause")
+    def pause(self, request: PauseRequest) -> StatusAnswer:
+        """Pause, until a time or for ever."""
+        ...
+
+    @operation("POST /v1/resume")
+    def resume(self) -> StatusAnswer:
+        """End a pause."""
+        ...
+
+    @operation("POST /v1/finish")
+    def finish(self) -> StatusAnswer:
+        """End the run in hand, then stop working."""
+        ...
+
+    @operation("GET /v1/proposals")
+    def proposals(self) -> QueueAnswer:
+        """The programs that were proposed and wait for a worker."""
+        ...
+
+    @operation("POST /v1/proposals")
+    def propose(self, request: ProposeRequest) -> ProposedAnswer:
+        """Queue a program, given as text: it is run as a change of `parent`, with `seeds` seeds."""
+        ...
+
+    @operation("POST /v1/proposals/drop")
+    def drop_proposal(self, request: DropRequest) -> QueueAnswer:
+        """Take a proposal out of the queue; 404 when it does not wait there."""
+        ...
+
+    @operation("POST /v1/verify", seconds=VERIFY_SECONDS)
+    def verify(self, request: VerifyRequest) -> RunAccepted:
+        """Measure a run of another participant here."""
+        ...
+
+    @operation("POST /v1/peers")
+    def dial(self, request: DialRequest) -> PeersAnswer:
+        """Connect to another node and stay connected; 409 while the network is off."""
+        ...
+
+    @operation("POST /v1/peers/block")
+    def block(self, request: BlockRequest) -> PeersAnswer:
+        """Refuse a peer from now on; with `blocked` false no longer."""
+        ...
+
+    @operation("POST /v1/fetch")
+    def fetch(self, request: FetchRequest) -> Health:
+        """Get a blob from other nodes, within `seconds`, unless it is here."""
+        ...
+
+    @operation("POST /v1/name")
+    def set_name(self, request: NameRequest) -> StatusAnswer:
+        """Publish the name that stands beside this participant's key; an empty one takes it away."""
+        ...
+
+    @operation("GET /v1/voters")
+    def voters(self) -> VotersAnswer:
+        """Who counts in this network, why, and who could."""
+        ...
+
+    @operation("POST /v1/admissions")
+    def admit(self, request: AdmitRequest) -> VotersAnswer:
+        """As a founder, count a participant from now on, or no longer; 409 for anybody else."""
+        ...
+
+    @operation("POST /v1/releases", seconds=PUBLISH_SECONDS)
+    def publish_release(self, request: PublishRequest) -> ReleaseAnswer:
+        """Publish a folder, a file or a commit of a repository as a release; 409 where that version is published."""
+        ...
+
+    @operation("GET /v1/services")
+    def services(self) -> ServicesAnswer:
+        """The components that this machine serves: where, since when, how many questions they answered."""
+        ...
+
+    @operation("POST /v1/claims")
+    def claim(self, request: ClaimRequest) -> ClaimAnswer:
+        """Claim a program, so that no other node tries it; 409 when one does, or has run it."""
+        ...
+
+    @operation("POST /v1/ask", seconds=ASK_SECONDS)
+    def ask(self, request: AskRequest) -> AskAnswer:
+        """What the log says to a question: values tried, notes, runs, failures; in a model's words where one is set."""
+        ...
+
+    @operation("POST /v1/trust")
+    def trust(self) -> TrustAnswer:
+        """Read the trusted keys from the network's file again; 409 when it is another network's file."""
+        ...
+
+    @operation("POST /v1/attest", seconds=ATTEST_SECONDS)
+    def attest(self, request: AttestRequest) -> AttestAnswer:
+        """Have attestors write to an address, which is kept nowhere."""
+        ...
+
+    @operation("POST /v1/attest/confirm", seconds=ATTEST_SECONDS)
+    def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+        """Bring an attestor the root key's answer to its code."""
+        ...
+
+    @operation("POST /v1/attestor/withdraw")
+    def withdraw_attestation(self, request: WithdrawRequest) -> AttestorAnswer:
+        """Withdraw this attestor's attestation of a participant, and refuse its mailbox."""
+        ...
+
+    @operation("POST /v1/attestor/allow")
+    def allow(self, request: AllowRequest) -> AttestorAnswer:
+        """Attest that mailbox again, when it is shown anew."""
+        ...
+
+    @operation("POST /v1/restart")
+    def restart(self) -> Health:
+        """End the daemon and begin again in the same process, with the settings and the network in use of then."""
+        ...
+
+    @operation("POST /v1/stop")
+    def stop(self) -> Health:
+        """End the daemon."""
+        ...

@@ -1,0 +1,135 @@
+"""An operation: one address of the API and the function that answers it. Its decorator, and what both ends need of it.
+
+Routes, the OpenAPI document, the calls of clients and the tables of docs/reference/api.md follow from the functions:
+the type of the second parameter is what an operation takes, that of the result what it answers, the docstring's first
+paragraph what it is for. Loads quickly, since every command loads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from autoresearch.ask.requests import EventsSince, Nothing, Parameters
+
+if TYPE_CHECKING:
+    from autoresearch.log.standing.answers import Answer
+
+JSON = "application/json"
+PLAIN = "text/plain"
+# The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
+USUAL_SECONDS = 10.0
+
+
+class Text(str):
+    """An answer that is text, as somebody wrote it."""
+
+    __slots__ = ()
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One address of the API: what it takes, what it answers, what it is for, how long a client waits.
+
+    ``reads``: the log answers it, and its function takes a Desk. ``writes``: it publishes, and its function takes the
+    Notebook. Neither needs a daemon.
+    """
+
+    name: str
+    address: str  # method and path
+    takes: type[msgspec.Struct]
+    answers: type[Answer | Text]
+    summary: str
+    media: str = JSON
+    seconds: float = USUAL_SECONDS
+    reads: bool = False
+    writes: bool = False
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.address.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path, with its parameters in braces."""
+        return self.address.partition(" ")[2]
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it takes a body; else it takes parameters."""
+        return not issubclass(self.takes, Parameters)
+
+    @property
+    def in_path(self) -> frozenset[str]:
+        """The parameters that are parts of the path."""
+        return frozenset(re.findall(r"{(\w+)}", self.path))
+
+    def target(self, request: msgspec.Struct | None) -> str:
+        """The path and the query string of a request."""
+        if request is None or self.has_body:
+            return self.path
+        given = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
+        rest = {name: value for name, value in given.items() if name not in self.in_path}
+        query = urlencode(rest, doseq=True)
+        path = self.path.format(**{name: quote(str(value), safe="@~") for name, value in given.items()})
+        return f"{path}?{query}" if query else path
+
+
+# These write to the connection themselves.
+METRICS = Operation(
+    "metrics", "GET /metrics", Nothing, Text, "The node in numbers, for Prometheus.", "text/plain; version=0.0.4"
+)
+OPENAPI = Operation("openapi", "GET /openapi.json", Nothing, Text, "This API, described by OpenAPI 3.1.")
+EVENTS = Operation(
+    "events",
+    "GET /v1/events",
+    EventsSince,
+    Text,
+    "Events as they happen, as server-sent events; after a gap, first those that were missed.",
+    "text/event-stream",
+)
+
+
+def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS) -> Callable[[F], F]:
+    """Make a function an operation of the API: a question to the log, a publication, or an act of the node.
+
+    ``seconds`` is how long a client waits for the answer.
+    """
+
+    def declare(function: F) -> F:
+        # Only the types of what is sent are looked up: those of a desk would load all that reads the log.
+        names = dict(function.__annotations__)
+        kinds = vars(__import__(function.__module__, fromlist=["*"]))
+        answers = kinds[names.pop("return")]
+        reads, writes = (names.pop(place, None) is not None for place in ("desk", "notebook"))
+        takes = kinds[names.popitem()[1]] if names else Nothing
+        summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+        declared = Operation(function.__name__, address, takes, answers, summary, media, seconds, reads, writes)
+        function.operation = declared  # type: ignore[attr-defined]  # read by operation_of alone
+        return function
+
+    return declare
+
+
+def operation_of(question: Callable[..., object]) -> Operation:
+    """What a function was declared as."""
+    return cast("Operation", question.operation)  # type: ignore[attr-defined]
+
+
+def declared(*places: object) -> dict[str, Callable[..., Any]]:
+    """The functions of modules and classes that are operations, by name."""
+    return {
+        name: one
+        for place in places
+        for name, one in vars(place).items()
+        if isinstance(getattr(one, "operation", None), Operation)
+    }

@@ -1,0 +1,103 @@
+"""What a participant publishes by hand, each as one function: of the daemon, or of a command that finds none.
+
+As in `autoresearch.ask.questions`, what is heavy is loaded by the function.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from autoresearch.ask.ideas import NoteAnswer
+from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
+from autoresearch.ask.operation import operation
+from autoresearch.ask.records import WithdrawnAnswer
+from autoresearch.ask.registry.components import YankedAnswer
+from autoresearch.ask.requests import (
+    BringRequest,
+    HistoryRequest,
+    NoteRequest,
+    PublishTaskRequest,
+    WithdrawRecordRequest,
+    YankRequest,
+)
+
+if TYPE_CHECKING:
+    from autoresearch.ask.acts.notebook import Notebook
+
+# Checkpoints are copied, and each record is on the disk before the next one.
+BRING_SECONDS = 150.0
+
+
+@operation("POST /v1/notes")
+def note(notebook: Notebook, request: NoteRequest) -> NoteAnswer:
+    """Publish a note: what runs show, or what is worth trying."""
+    from autoresearch.ask.notes import note_on, note_view
+
+    body, evidence = note_on(notebook.log, request, author=notebook.author, archived=notebook.archived())
+    record = notebook.publish_note(body, notebook.now_ms(), links=evidence)
+    return NoteAnswer(note=note_view(notebook.log, record))
+
+
+@operation("POST /v1/withdraw")
+def withdraw(notebook: Notebook, request: WithdrawRecordRequest) -> WithdrawnAnswer:
+    """Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's."""
+    from autoresearch.ask.people.claims import own_record
+    from autoresearch.record.encoding import format_id
+
+    record = own_record(notebook.log, request.record, notebook.author, archived=notebook.archived())
+    withdrawal = notebook.withdraw(record, notebook.now_ms(), reason=request.reason)
+    withdrawn, by = format_id(record.id), format_id(withdrawal.id)
+    return WithdrawnAnswer(id=withdrawn, kind=record.kind, withdrawal=by, reason=request.reason)
+
+
+@operation("POST /v1/yanks")
+def yank(notebook: Notebook, request: YankRequest) -> YankedAnswer:
+    """Advise against an own release: it stays in the log and is no default any more; 409 for another's."""
+    from autoresearch.ask.registry.releases import own_release, yanked_answer
+
+    release = own_release(notebook.log, request.release, notebook.author)
+    return yanked_answer(release, notebook.yank(release, notebook.now_ms(), reason=request.reason))
+
+
+@operation("POST /v1/tasks")
+def publish_task(notebook: Notebook, request: PublishTaskRequest) -> TaskStatus:
+    """Publish the task of a folder, with its fixed files and its baseline; nothing where it is published."""
+    from autoresearch.ask.lookup import task_of
+    from autoresearch.ask.runs.boards import task_status
+    from autoresearch.task.loading import folder_of_task, load_task
+
+    task = load_task(folder_of_task(request.task))
+    notebook.publish_task(task, notebook.now_ms())
+    published = task_of(notebook.log, task.digest)
+    assert published is not None, "it was just published"
+    return task_status(notebook.log, published, author=notebook.author)
+
+
+@operation("POST /v1/history", seconds=BRING_SECONDS)
+def import_history(notebook: Notebook, request: HistoryRequest) -> HistoryAnswer:
+    """Publish notes about past work, such as the rows of a results.tsv; what was published before is left alone."""
+    from autoresearch.record.kinds import Note
+
+    notes = [
+        Note(topic="history", task=bytes.fromhex(one.task), **{name: getattr(one, name) for name in _SAME})
+        for one in request.notes
+    ]
+    return HistoryAnswer(added=notebook.publish_history(notes, notebook.now_ms()))
+
+
+_SAME = ("text", "origin", "metrics", "status")
+
+
+@operation("POST /v1/bring", seconds=BRING_SECONDS)
+def bring(notebook: Notebook, request: BringRequest) -> BroughtAnswer:
+    """Publish this participant's finished runs of another network of this home in the one in use, each once."""
+    from autoresearch.ask.acts.networks import bring_runs, find_home_network
+    from autoresearch.errors import Refused
+
+    origin = find_home_network(notebook.paths, request.network)
+    if origin.in_use:
+        raise Refused(f"{origin.name} is the network in use: its runs are here", hint="autoresearch network list")
+    brought = bring_runs(origin, notebook, notebook.now_ms, most=request.most)
+    return msgspec.convert(brought, BroughtAnswer, from_attributes=True)

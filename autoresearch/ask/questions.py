@@ -1,0 +1,303 @@
+"""Every question to the log, as one function. The daemon answers it over HTTP, and a command without a daemon itself.
+
+What reads the log is loaded by the function: a command that has its answer from the daemon does without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from autoresearch.ask.ideas import ClaimsAnswer, NotesAnswer
+from autoresearch.ask.operation import PLAIN, Text, operation
+from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
+from autoresearch.ask.records import LogAnswer, ShowAnswer, StarAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer
+from autoresearch.ask.requests import (
+    Difference,
+    EvidenceOf,
+    NotesOf,
+    OfTask,
+    OfTaskAndParticipant,
+    OneEvidence,
+    OneRecord,
+    ProgressOf,
+    Records,
+    ReleasesOf,
+    RunsOf,
+    StarRequest,
+    TasksOf,
+    TopOf,
+)
+from autoresearch.ask.runs.answers import (
+    BestAnswer,
+    DiffAnswer,
+    EffectsAnswer,
+    LineageAnswer,
+    PathAnswer,
+    ProgressAnswer,
+    RunContextAnswer,
+    RunnersAnswer,
+    RunsAnswer,
+    TasksAnswer,
+    TopAnswer,
+)
+from autoresearch.errors import UsageError
+from autoresearch.log.standing.answers import CreditAnswer
+from autoresearch.words import with_article
+
+if TYPE_CHECKING:
+    from autoresearch.ask.desk import Desk
+
+A = TypeVar("A", ShowAnswer, BestAnswer, TopAnswer, LineageAnswer, LogAnswer)
+KEY_BYTES = 32
+
+
+@operation("GET /v1/best")
+def best(desk: Desk, request: OfTask) -> BestAnswer:
+    """The best confirmed run of a task, and beside it the best provisional and the best reported one."""
+    from autoresearch.ask.runs.boards import best_answer
+
+    task, archived = desk.task(request.task), desk.archived()
+    return _with_headlines(desk, best_answer(desk.log, task, author=desk.me, archived=archived))
+
+
+@operation("GET /v1/tasks")
+def tasks(desk: Desk, request: TasksOf) -> TasksAnswer:
+    """The tasks of the log, those with the most runs first."""
+    from autoresearch.ask.runs.boards import tasks_answer
+
+    return tasks_answer(desk.log, archived=desk.archived(), all_tasks=request.archived)
+
+
+@operation("GET /v1/top")
+def top(desk: Desk, request: TopOf) -> TopAnswer:
+    """The leaderboard of a task."""
+    from autoresearch.ask.runs.boards import top_answer
+
+    task, archived = desk.task(request.task), desk.archived()
+    return _with_headlines(desk, top_answer(desk.log, task, limit=request.limit, author=desk.me, archived=archived))
+
+
+@operation("GET /v1/credit")
+def credit(desk: Desk, request: OfTaskAndParticipant) -> CreditAnswer:
+    """What participants have done that others can count; without `participant` all, without `task` on all tasks."""
+    from autoresearch.ask.people.evidence import credit_answer
+
+    task = desk.task(request.task) if request.task else None
+    return credit_answer(desk.log, request.participant, author=desk.me, task=task)
+
+
+@operation("GET /v1/evidence")
+def evidence_list(desk: Desk, request: EvidenceOf) -> EvidenceListAnswer:
+    """Signed records that prove misbehaviour, the newest first; without `participant` of everybody."""
+    from autoresearch.ask.people.evidence import evidence_list_answer
+
+    return evidence_list_answer(desk.log, request.participant, kind=request.kind, author=desk.me)
+
+
+@operation("GET /v1/evidence/{id}")
+def evidence(desk: Desk, request: OneEvidence) -> EvidenceAnswer:
+    """One piece of evidence, checked step by step; `holds` is null where a value has to be measured to tell."""
+    from autoresearch.ask.people.evidence import evidence_answer
+
+    return evidence_answer(desk.log, desk.blobs, desk.record(request.id, request.task), request.kind)
+
+
+@operation("GET /v1/records")
+def records(desk: Desk, request: Records) -> LogAnswer:
+    """Records, newest first; `before` asks for the next page."""
+    from autoresearch.ask.show import log_answer, parse_conditions
+    from autoresearch.record.kinds import KINDS
+
+    if request.kind is not None and request.kind not in KINDS:
+        raise UsageError(f"there is no kind of record “{request.kind}”", hint=f"kinds: {', '.join(KINDS)}")
+    answer = log_answer(
+        desk.log,
+        kind=request.kind,
+        author=_author(desk, request.author),
+        task=desk.task(request.task) if request.task else None,
+        limit=request.limit,
+        before=desk.log.records.resolve(request.before) if request.before else None,
+        claims=request.claims,
+        since_ms=request.since_ms,
+        where=parse_conditions(request.where),
+        starred=desk.starred(),
+        only_starred=request.starred,
+    )
+    return _with_headlines(desk, answer)
+
+
+@operation("GET /v1/records/{id}")
+def record(desk: Desk, request: OneRecord) -> ShowAnswer:
+    """One record of any kind, whole."""
+    from autoresearch.ask.show import show_answer
+
+    identified = desk.record(request.id, request.task)
+    return _with_headlines(desk, show_answer(desk.log, identified, starred=desk.starred()))
+
+
+@operation("GET /v1/runs/{id}")
+def run(desk: Desk, request: OneRecord) -> ShowAnswer:
+    """One run, whole."""
+    answer = record(desk, request)
+    if answer.run is None:
+        raise UsageError(
+            f"{answer.record.id} is {with_article(answer.record.kind)}, not a run.", hint="GET /v1/records/{id}"
+        )
+    return answer
+
+
+@operation("GET /v1/runs")
+def runs(desk: Desk, request: RunsOf) -> RunsAnswer:
+    """The runs of a task that a filter finds, page by page, each with its change, its state and what led to it."""
+    from autoresearch.ask.runs.rows import runs_answer
+
+    return runs_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me, starred=desk.starred())
+
+
+@operation("GET /v1/progress")
+def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
+    """The runs of a task as marks of a chart; where they are too many, dots are counted in cells."""
+    from autoresearch.ask.runs.progress import progress_answer
+
+    return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
+
+
+@operation("GET /v1/runs/{id}/context")
+def run_context(desk: Desk, request: OneRecord) -> RunContextAnswer:
+    """What stands around a run: its row, its parent's, its children, runs of the same program."""
+    from autoresearch.ask.runs.rows import run_context_answer
+
+    identified = desk.record(request.id, request.task)
+    return run_context_answer(desk.log, desk.blobs, identified, me=desk.me, starred=desk.starred())
+
+
+@operation("GET /v1/runs/{id}/path")
+def path(desk: Desk, request: OneRecord) -> PathAnswer:
+    """The way from the baseline to a run, with the branches beside it."""
+    from autoresearch.ask.runs.rows import path_answer
+
+    identified = desk.record(request.id, request.task)
+    return path_answer(desk.log, desk.blobs, identified, me=desk.me, starred=desk.starred())
+
+
+@operation("GET /v1/runners")
+def runners(desk: Desk, request: OfTask) -> RunnersAnswer:
+    """Who has runs on a task, and on which hardware."""
+    from autoresearch.ask.runs.rows import runners_answer
+
+    return runners_answer(desk.log, desk.blobs, desk.task(request.task))
+
+
+@operation("GET /v1/runs/{id}/source", media=PLAIN)
+def source(desk: Desk, request: OneRecord) -> Text:
+    """The program of a run as one text; fetched from other nodes when it is not here."""
+    from autoresearch.ask.runs.diffs import run_source
+
+    return Text(run_source(desk.log, desk.blobs, desk.record(request.id, request.task)))
+
+
+@operation("GET /v1/runs/{id}/log", media=PLAIN)
+def training_log(desk: Desk, request: OneRecord) -> Text:
+    """What a run printed."""
+    from autoresearch.ask.runs.diffs import run_log
+
+    return Text(run_log(desk.log, desk.blobs, desk.record(request.id, request.task)))
+
+
+@operation("GET /v1/runs/{id}/lineage")
+def lineage(desk: Desk, request: OneRecord) -> LineageAnswer:
+    """The steps from the baseline to a run."""
+    from autoresearch.ask.runs.diffs import lineage_answer
+
+    return _with_headlines(desk, lineage_answer(desk.log, desk.record(request.id, request.task)))
+
+
+@operation("GET /v1/diff")
+def diff(desk: Desk, request: Difference) -> DiffAnswer:
+    """What changed between two runs; without `old` from the newer one's parent."""
+    from autoresearch.ask.runs.diffs import diff_answer, parent_of
+
+    new = desk.record(request.new, request.task)
+    old = desk.record(request.old, request.task) if request.old else parent_of(desk.log, new)
+    return diff_answer(desk.log, desk.blobs, old, new)
+
+
+@operation("GET /v1/effects")
+def effects(desk: Desk, request: OfTask) -> EffectsAnswer:
+    """What each setting of a task did to the metric, in pairs of a run and its parent; the surest improvement first."""
+    from autoresearch.ask.runs.diffs import effects_answer
+
+    return effects_answer(desk.log, desk.task(request.task), me=desk.me)
+
+
+@operation("GET /v1/notes")
+def notes(desk: Desk, request: NotesOf) -> NotesAnswer:
+    """The notes on a task: the newest, or those that fit words best."""
+    from autoresearch.ask.notes import notes_answer
+
+    return notes_answer(desk.log, desk.task(request.task), query=request.query, limit=request.limit, me=desk.me)
+
+
+@operation("GET /v1/claims")
+def claims(desk: Desk, request: OfTask) -> ClaimsAnswer:
+    """What is being tried on a task now, by whom, until when."""
+    from autoresearch.ask.people.claims import claims_answer
+
+    return claims_answer(desk.log, desk.task(request.task), now_ms=desk.now_ms(), me=desk.me)
+
+
+@operation("GET /v1/verifications")
+def verifications(desk: Desk, request: OfTask) -> VerificationsAnswer:
+    """The runs of a task that wait for verifiers, what this node has to do with each, and the newest verifications."""
+    from autoresearch.ask.people.verification import verifications_answer
+
+    task = desk.task(request.task)
+    return verifications_answer(desk.log, task, device=desk.me, seed=desk.seed, now_ms=desk.now_ms())
+
+
+@operation("GET /v1/releases")
+def releases(desk: Desk, request: ReleasesOf) -> SearchAnswer:
+    """Components in the log: the newest, or those that fit words best, each by the release that is its default."""
+    from autoresearch.ask.registry.releases import search_answer
+
+    return search_answer(
+        desk.log, query=request.query, kind=request.type, limit=request.limit, yanked=request.yanked, me=desk.me
+    )
+
+
+@operation("GET /v1/releases/{id}")
+def release(desk: Desk, request: OneRecord) -> ReleaseAnswer:
+    """One release of a component, whole."""
+    from autoresearch.ask.registry.releases import release_answer
+
+    return release_answer(desk.log, desk.record(request.id, request.task), me=desk.me)
+
+
+@operation("POST /v1/stars")
+def star(desk: Desk, request: StarRequest) -> StarAnswer:
+    """Star a record on this machine, or with `starred` false no longer."""
+    from autoresearch.log.local import Choice, choose
+    from autoresearch.record.encoding import format_id
+
+    starred = desk.log.records.get(desk.record(request.id)).id
+    changed = choose(desk.choices, Choice.STARRED, starred, wanted=request.starred)
+    return StarAnswer(id=format_id(starred), starred=request.starred, changed=changed)
+
+
+def _with_headlines(desk: Desk, answer: A) -> A:
+    from autoresearch.ask.runs.headlines import with_headlines
+
+    return with_headlines(desk.log, desk.blobs, answer, me=desk.me)
+
+
+def _author(desk: Desk, text: str | None) -> bytes | None:
+    if text is None or text == "me":
+        return desk.me if text else None
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise UsageError("an author is a key of 64 hexadecimal digits, or me")
+    return key
