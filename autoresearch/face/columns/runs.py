@@ -51,6 +51,11 @@ def told(run: ProgramView | RunView) -> str:
     return headline if proposer == SEARCH and headline else title
 
 
+def used_words(run: RunOutcome) -> list[str]:
+    """What a run used, for people: its time, its processor time, its memory."""
+    return [duration(run.duration_ms), f"{duration(run.cpu_ms)} of processor", size(run.peak_memory_bytes)]
+
+
 def _retest(row: RunRow | ProgramView | LineageStep) -> str:
     return RETEST if row.retest else ""
 

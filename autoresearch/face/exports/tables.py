@@ -21,7 +21,7 @@ from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.answers import RunView
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Note, Run
-from autoresearch.record.record import Record, plain_body
+from autoresearch.record.record import Record
 from autoresearch.text import sign_of
 from autoresearch.words import STOPPED, RunStatus
 
@@ -128,10 +128,14 @@ _GIB = 1 << 30
 
 
 class ExportedRun(NamedTuple):
-    """A run as a line of a file: its record, what results.tsv would say of it, and its state now."""
+    """A run as a line of a file.
+
+    ``plain`` are its fields as JSON has them, ``verdict`` is what results.tsv would say of it, ``state`` its state now.
+    """
 
     record: Record
     run: Run
+    plain: Mapping[str, object]
     verdict: str
     state: str
 
@@ -145,26 +149,28 @@ COLUMNS: Columns[ExportedRun] = (
     Column("description", lambda one: one.run.title),
 )
 # Types of which a value fits into a cell.
-_CELLS = (inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType, inspect.LiteralType, inspect.NoneType)
+_CELLS = (
+    *(inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType),
+    *(inspect.LiteralType, inspect.NoneType),
+)
 
 
-def _plain_fields() -> list[str]:
+def _run_columns() -> Columns[ExportedRun]:
     """The fields of a run that are one number or one text."""
     about = inspect.type_info(Run)
     assert isinstance(about, inspect.StructType)
     kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
-    return [name for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types)]
 
+    def column(name: str) -> Column[ExportedRun]:
+        return Column("run_status" if name == "status" else name, lambda one: one.plain[name])
 
-def _field(name: str) -> Column[ExportedRun]:
-    """A field of the run's record; its status stands beside the verdict, which has that name in results.tsv."""
-    return Column("run_status" if name == "status" else name, lambda one: plain_body(one.run)[name])
+    return tuple(column(name) for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types))
 
 
 EXPORT_COLUMNS: Columns[ExportedRun] = (
     *COLUMNS,
     Column("id", lambda one: format_id(one.record.id)),
-    *(_field(name) for name in _plain_fields()),
+    *_run_columns(),
     Column("author", lambda one: one.record.author.hex()),
     Column("time", lambda one: one.record.time, TIME),
     Column("state", lambda one: one.state),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
-from autoresearch.ask.show import used_words
+from autoresearch.face.columns.runs import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
 from autoresearch.face.pages.chart import curve_data
 from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall

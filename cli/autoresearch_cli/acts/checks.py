@@ -33,7 +33,6 @@ from autoresearch.text import counted, duration, size
 from autoresearch.trust.identity import load_identity
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import Check
-from autoresearch_cli.reading import own_device
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
 OLDEST_PYTHON = (3, 11)
@@ -126,7 +125,7 @@ def check_log() -> Check:
     paths = here.paths()
     if not paths.log.exists():
         return Check(name="log", result=OK, detail="there is none yet; the daemon makes it at its first start")
-    own = own_device()
+    own = here.own_device()
     me = own.public if own else None
     with Log.open(paths.log, here.manifest().network, read_only=True) as log:
         lost = log.writer.missing_own(me) if me else None

@@ -196,7 +196,9 @@ def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
     for record_id, verdict in run_verdicts(notebook):
         record = notebook.log.records.get(record_id)
         assert isinstance(record.body, Run)
-        exported = ExportedRun(record, record.body, verdict, judged(notebook.log, record).state)
+        exported = ExportedRun(
+            record, record.body, plain_body(record.body), verdict, judged(notebook.log, record).state
+        )
         write(*lines(EXPORT_COLUMNS, [exported]))
         count += 1
     return count

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
-from autoresearch.ask.show import used_words
 from autoresearch.face.columns.column import person, short, shortened
-from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author
+from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author, used_words
 from autoresearch.log.standing.answers import ParticipantView, RunView
 from autoresearch.text import age, counted, duration, interval, moment, one_line, size, value
 from autoresearch.words import (
