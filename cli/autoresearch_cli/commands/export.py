@@ -28,6 +28,7 @@ from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judged
 from autoresearch.paths import typed_path
 from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
 from autoresearch_cli import here, reading
