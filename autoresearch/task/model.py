@@ -192,7 +192,7 @@ class Python(Section, frozen=True, kw_only=True):
 
 
 class TaskSettings(Section, frozen=True, kw_only=True):
-    """The keys of ``task.toml`` that a task has as they are. ``mounts`` are folders of this machine that a run may read."""
+    """The keys of ``task.toml`` that a task has as they are."""
 
     name: _Slug
     summary: _Line = ""
