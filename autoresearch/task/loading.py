@@ -22,7 +22,7 @@ from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.lock import parse_lock
-from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task
+from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.program import ENTRY, PLAIN_NAME, is_lone, join_files, source_digest
 
 STATE_FOLDER = ".autoresearch"
@@ -158,21 +158,18 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     recipe = _recipe(path, header)
     program = program_in(folder, recipe, header.harness) if program is None else program
     harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
+    _check_mounts(path, header.mounts)
+    if header.python is not None:
+        _check_python(path, header.python, harness)
     task = Task(
-        name=header.name,
-        summary=header.summary,
-        metric=header.metric,
-        budget=header.budget,
-        limits=header.limits,
+        **{name: getattr(header, name) for name in TaskSettings.__struct_fields__},
         harness=harness,
         baseline=_baseline(path, header, program),
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
-        mounts=_mounts(path, header.mounts),
         folder=folder,
         program=program,
         is_pinned=bool(header.baseline),
         evaluation=_evaluation(path, header),
-        python=_python(path, header.python, harness),
         evaluator=_evaluator(path, header),
         recipe=recipe,
     )
@@ -355,9 +352,7 @@ def _check_withheld(path: Path, header: Header, withheld: Sequence[str]) -> None
             raise UsageError(f"{path}: evaluation.withheld names {name}, which the task doesn't have", hint=hint)
 
 
-def _python(path: Path, found: Python | None, harness: Mapping[str, bytes]) -> Python | None:
-    if found is None:
-        return None
+def _check_python(path: Path, found: Python, harness: Mapping[str, bytes]) -> None:
     if bool(found.requirements) == bool(found.venv):
         hint = 'requirements = "requirements.txt", or venv = "~/my-project/.venv"'
         raise UsageError(f"{path}: [python] needs one of requirements and venv", hint=hint)
@@ -365,21 +360,19 @@ def _python(path: Path, found: Python | None, harness: Mapping[str, bytes]) -> P
         if found.base:
             raise UsageError(f"{path}: python.base goes with python.requirements", hint="remove it")
         _check_folder(path, "python.venv", found.venv, such='"~/my-project/.venv"')
-        return found
+        return
     name = found.requirements
     if name not in harness:
         raise UsageError(f"{path}: {name} is not pinned under [harness]", hint=f"autoresearch task lock {path.parent}")
     if not parse_lock(harness[name].decode("utf-8", "replace"), str(path.parent / name)):
         raise UsageError(f"{path.parent / name} names no package", hint="remove [python] from task.toml")
-    return found
 
 
-def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
+def _check_mounts(path: Path, declared: dict[str, str]) -> None:
     for name, folder in declared.items():
         if not PLAIN_NAME.fullmatch(name):
             raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
         _check_folder(path, f"mounts.{name}", folder, such='"~/.cache/name"')
-    return declared
 
 
 def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -192,29 +191,33 @@ class Python(Section, frozen=True, kw_only=True):
     venv: _Line = ""
 
 
-class Header(Section, frozen=True, kw_only=True):
+class TaskSettings(Section, frozen=True, kw_only=True):
+    """The keys of ``task.toml`` that a task has as they are."""
+
+    name: _Slug
+    summary: _Line = ""
+    metric: Metric
+    budget: Budget
+    limits: Limits = Limits()
+    mounts: dict[str, _Line] = {}
+    python: Python | None = None
+
+
+class Header(TaskSettings, frozen=True, kw_only=True):
     """The whole of ``task.toml``, before the files that it names are read.
 
     ``baseline`` is the digest of the program that the task began with, in hex. Without it the program in the folder is
     the baseline.
     """
 
-    name: _Slug
-    summary: _Line = ""
     baseline: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
-    metric: Metric
-    budget: Budget
-    limits: Limits = Limits()
     program: Recipe = USUAL
     harness: dict[str, str] = {}
     data: dict[str, str] = {}
-    mounts: dict[str, _Line] = {}
     evaluation: dict[str, object] | None = None
-    python: Python | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(TaskSettings, frozen=True, kw_only=True):
     """A fixed question: the program may change, everything else here may not.
 
     ``harness`` holds the fixed files by name, ``baseline`` the program that the task began with (one text, see
@@ -224,20 +227,13 @@ class Task:
     another task.
     """
 
-    name: str
-    summary: str
-    metric: Metric
-    budget: Budget
-    limits: Limits
     harness: Mapping[str, bytes]
     baseline: bytes
     data: Mapping[str, bytes]
-    mounts: Mapping[str, str]
     folder: Path
     program: bytes
     is_pinned: bool = True
     evaluation: Evaluation | None = None
-    python: Python | None = None
     recipe: Recipe = USUAL
     evaluator: Evaluator | None = None
 

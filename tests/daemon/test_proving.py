@@ -182,7 +182,7 @@ class Trained:
 @pytest.fixture
 def trained(tmp_path: Path) -> Trained:
     task = small_task()
-    task = replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
+    task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
     (tmp_path / "bench").mkdir()
     bench = Bench(best_level(), 1, "cpu", tmp_path / "cache", tmp_path / "bench")
     outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)

@@ -36,7 +36,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, once: Once) -> Bench:
 
 def short(share: float = SHARE, program: str = TRAIN) -> Task:
     task = small_task(program)
-    return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
+    return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
 
 
 def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *, own: bool = False) -> Outcome:
@@ -109,7 +109,7 @@ def test_a_program_that_is_too_large_is_not_run(bench: Bench) -> None:
 def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: Bench) -> None:
     task = short(0.01)
     assert task.evaluation is not None
-    real = replace(task, evaluation=msgspec.structs.replace(task.evaluation, world=False, fresh=False))
+    real = msgspec.structs.replace(task, evaluation=msgspec.structs.replace(task.evaluation, world=False, fresh=False))
     data = task_data(real, bench)
     assert data is not None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -33,7 +32,7 @@ else:
 def task_with(text: bytes, fresh: bytes = TEXT, cost: str = "1.0") -> Task:
     task = shipped_task()
     assert task.evaluation is not None
-    return replace(
+    return msgspec.structs.replace(
         task,
         harness={"prepare.py": FRESH.format(text=text, fresh=fresh, cost=cost).encode()},
         data={"val.bin": hashlib.sha256(text).digest()},
