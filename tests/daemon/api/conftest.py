@@ -83,6 +83,9 @@ class SmallNode:
     async def publish(self, work):
         return work(Signing(self.notebook))
 
+    def now_ms(self):
+        return self.notebook.now_ms
+
     def device(self):
         return self.notebook.mine
 
