@@ -154,12 +154,12 @@ async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: st
 async def run_page(asking: Asking) -> web.Response:
     """The page of a run. What has to come from other nodes is loaded by the page itself."""
     shown = await asking.ask(operations.RUN, asking.parameters(OneRecord))
-    found = shown.run
-    assert found is not None  # else the operation refuses it
-    asking.about_task(found.task)
-    context = await asking.found(operations.RUN_CONTEXT, OneRecord(id=found.id))  # None where it was withdrawn
-    effects = await asking.found(operations.EFFECTS, OfTask(task=found.task))
-    parent = await asking.found(operations.RUN, OneRecord(id=found.parent)) if found.parent else None
+    run = shown.run
+    assert run is not None  # else the operation refuses it
+    asking.about_task(run.task)
+    context = await asking.found(operations.RUN_CONTEXT, OneRecord(id=run.id))  # None where it was withdrawn
+    effects = await asking.found(operations.EFFECTS, OfTask(task=run.task))
+    parent = await asking.found(operations.RUN, OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
     values = run_content(
         shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
@@ -324,13 +324,13 @@ async def _failed(asking: Asking, error: AutoresearchError) -> web.Response:
 
 
 async def _asset(request: web.Request) -> web.StreamResponse:
-    found = asset(request.match_info["name"])
-    if found is None:
+    content = asset(request.match_info["name"])
+    if content is None:
         raise web.HTTPNotFound
-    tag = f'"{found.tag}"'
-    headers = {"ETag": tag, "Cache-Control": FOR_EVER, "Content-Type": found.media, **HEADERS}
+    tag = f'"{content.tag}"'
+    headers = {"ETag": tag, "Cache-Control": FOR_EVER, "Content-Type": content.media, **HEADERS}
     if request.headers.get("If-None-Match") == tag:
         return web.Response(status=304, headers=headers)
-    response = web.Response(body=found.content, headers=headers)
+    response = web.Response(body=content.content, headers=headers)
     response.enable_compression()
     return response
